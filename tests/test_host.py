@@ -24,7 +24,7 @@ from hub.core.schema import Schema
 from hub.gateway.calls.contract import READ, Method, Push, Route
 from hub.gateway.pages import Page
 from hub.integration.errors import NotReady
-from hub.messaging.commands import ChatCommand
+from hub.messaging.commands.registry import ChatCommand
 from hub.messaging.contract import ChannelLimits
 from hub.tools.contract import Tool, ToolResult
 from hub.tools.parameters import from_schema

@@ -16,10 +16,10 @@ OTHER_MEANINGS = frozenset(
         ("models/vendors.py", "litellm"),  # the name of an API
         ("models/vendors.py", "offline"),  # the name of an API and of the provider that speaks it
         ("models/selection.py", "offline"),  # a reason shown to people
-        ("messaging/markup.py", "discord"),  # a flavour of text
+        ("messaging/outbox/markup.py", "discord"),  # a flavour of text
         ("gateway/connection/connection.py", "webchat"),  # a client mode of the wire protocol
-        ("messaging/markup.py", "irc"),  # a flavour of markup
-        ("messaging/markup.py", "whatsapp"),  # a flavour of markup
+        ("messaging/outbox/markup.py", "irc"),  # a flavour of markup
+        ("messaging/outbox/markup.py", "whatsapp"),  # a flavour of markup
     }
 )
 

@@ -11,9 +11,9 @@ from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import ADMIN, HttpCall, HttpHandler, Route
 from hub.gateway.calls.routes import RouteTable
-from hub.messaging.approval_messages import question
-from hub.messaging.outbox_sending import MESSAGE_ENDS
-from hub.messaging.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
+from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
+from hub.messaging.outbox.approval_messages import question
+from hub.messaging.outbox.outbox_sending import MESSAGE_ENDS
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
 from web.automations import live_topics as automation_topics, routes as automation_routes

@@ -63,7 +63,7 @@ from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.outbox import Outbox
+from hub.messaging.outbox.outbox import Outbox
 from hub.models.registry import ModelRegistry
 from hub.security.egress import Egress
 from hub.security.people import People

@@ -37,7 +37,7 @@ from hub.gateway.methods.templates import TemplateMethods
 from hub.gateway.push.automation_events import AutomationEvents
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.outbox import Outbox
+from hub.messaging.outbox.outbox import Outbox
 from hub.models.registry import ModelRegistry
 from hub.sections import blueprint_folders
 from hub.security.redaction import Redactor

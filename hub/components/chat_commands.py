@@ -10,12 +10,12 @@ from hub.components.agents import AgentsComponent
 from hub.components.foundation import Foundation
 from hub.config.store import ReloadResult
 from hub.memory.registry import MemoryRegistry
-from hub.messaging.approval_commands import add_approval_commands
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.commands import Commands
-from hub.messaging.hub_commands import HubCommandNeeds, add_hub_commands
-from hub.messaging.session_commands import SessionCommandNeeds, add_session_commands
-from hub.messaging.setting_commands import SettingCommandNeeds, add_setting_commands
+from hub.messaging.commands.approval_commands import add_approval_commands
+from hub.messaging.commands.hub_commands import HubCommandNeeds, add_hub_commands
+from hub.messaging.commands.registry import Commands
+from hub.messaging.commands.session_commands import SessionCommandNeeds, add_session_commands
+from hub.messaging.commands.setting_commands import SettingCommandNeeds, add_setting_commands
 from hub.models.registry import ModelRegistry
 from hub.security.people import People
 from hub.sessions.store import SessionStore

@@ -26,8 +26,8 @@ from hub.gateway.methods.hub_state import HubFacts
 from hub.gateway.methods.sessions import SessionMethods
 from hub.gateway.push.events import RunEvents
 from hub.gateway.push.schedule_events import ScheduleEvents
-from hub.messaging.inbox import Inbox
-from hub.messaging.outbox import Outbox
+from hub.messaging.inbox.inbox import Inbox
+from hub.messaging.outbox.outbox import Outbox
 from hub.models.registry import ModelRegistry
 from hub.sessions.keys import main_key
 from hub.sessions.store import SessionStore

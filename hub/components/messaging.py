@@ -18,22 +18,22 @@ from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.commands import CommandMethods
 from hub.gateway.methods.outbox import OutboxMethods
-from hub.messaging.allowlist_commands import add_allowlist_command
-from hub.messaging.approval_messages import ApprovalMessages
+from hub.messaging.access.decide import MessagingSettings
+from hub.messaging.access.pairing import Pairings
+from hub.messaging.access.router import Router
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.command_buttons import CommandButtons
-from hub.messaging.command_publisher import CommandPublisher
+from hub.messaging.commands.allowlist_commands import add_allowlist_command
+from hub.messaging.commands.command_buttons import CommandButtons
+from hub.messaging.commands.command_publisher import CommandPublisher
+from hub.messaging.commands.pairing_commands import add_pairing_command
 from hub.messaging.cursors import Cursors
-from hub.messaging.decide import MessagingSettings
-from hub.messaging.inbox import Inbox
-from hub.messaging.media_store import MediaStore, Transcribe
-from hub.messaging.outbound_policy import OutboxSettings
-from hub.messaging.outbox import Outbox
-from hub.messaging.pairing import Pairings
-from hub.messaging.pairing_commands import add_pairing_command
-from hub.messaging.queue import MessageQueue
+from hub.messaging.inbox.inbox import Inbox
+from hub.messaging.inbox.media_store import MediaStore, Transcribe
+from hub.messaging.outbox.approval_messages import ApprovalMessages
+from hub.messaging.outbox.outbound_policy import OutboxSettings
+from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.retention import prune_daily
-from hub.messaging.router import Router
 from hub.models.registry import ModelRegistry
 from hub.models.transcription import CanTranscribe
 from hub.security.hub_token import hub_token

@@ -8,9 +8,9 @@ from hub.components.component import Component
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.message_access import MessageAccessMethods
+from hub.messaging.access.pairing import Pairings
+from hub.messaging.access.router import Router
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.pairing import Pairings
-from hub.messaging.router import Router
 
 
 class PairingComponent(Component):

@@ -43,7 +43,7 @@ from hub.integration.json_storage import JsonStorage
 from hub.integration.registrations import Registrations
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.commands import Commands
+from hub.messaging.commands.registry import Commands
 from hub.models.registry import ModelRegistry
 from hub.nodes.registry import NodeRegistry
 from hub.security.egress import Egress

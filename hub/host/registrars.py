@@ -16,11 +16,11 @@ from hub.gateway.pages import Page, PageTable
 from hub.integration.registrations import Registrations
 from hub.memory.contract import Memory
 from hub.memory.registry import MemoryRegistry
-from hub.messaging.access import AccessPolicy
+from hub.messaging.access.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.commands import ChatCommand, Commands
+from hub.messaging.commands.registry import ChatCommand, Commands
 from hub.messaging.contract import Channel
-from hub.messaging.outbound_policy import OutboundPolicy
+from hub.messaging.outbox.outbound_policy import OutboundPolicy
 from hub.models.registry import Factory, ModelRegistry
 from hub.nodes.contract import NodeTransport
 from hub.nodes.registry import NodeRegistry

@@ -11,13 +11,13 @@ from hub.core.errors import Conflict, InvalidRequest, Unavailable
 from hub.core.events import EventBus
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs
-from hub.messaging.access import AccessPolicy
+from hub.messaging.access.access import AccessPolicy
 from hub.messaging.capabilities import Capability, capabilities_of
 from hub.messaging.channel_receiver import ChannelReceiver, ReceiveAs
-from hub.messaging.chunking import SMALLEST_LIMIT
 from hub.messaging.contract import Channel, ChannelState, ChannelStatus
 from hub.messaging.cursors import Cursors
-from hub.messaging.outbound_policy import OutboundPolicy
+from hub.messaging.outbox.chunking import SMALLEST_LIMIT
+from hub.messaging.outbox.outbound_policy import OutboundPolicy
 
 EVENT_CHANNEL_ADDED = "channel_added"
 EVENT_CHANNEL_REMOVED = "channel_removed"

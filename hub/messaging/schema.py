@@ -24,11 +24,11 @@ from hub.core.schema import (
     slug,
     string,
 )
-from hub.messaging import routing_schema
-from hub.messaging.access import ANYBODY, AccessPolicy, Activation, DmPolicy, GroupPolicy, GroupSettings
-from hub.messaging.outbound_policy import MESSAGE_SENDING_KEYS
-from hub.messaging.queue_policy import INBOUND_SCHEMA, QUEUE_SCHEMA
-from hub.messaging.routing_schema import ids_as_keys, platform_id
+from hub.messaging.access import routing_schema
+from hub.messaging.access.access import ANYBODY, AccessPolicy, Activation, DmPolicy, GroupPolicy, GroupSettings
+from hub.messaging.access.routing_schema import ids_as_keys, platform_id
+from hub.messaging.outbox.outbound_policy import MESSAGE_SENDING_KEYS
+from hub.messaging.queue.queue_policy import INBOUND_SCHEMA, QUEUE_SCHEMA
 from hub.security.people import identity
 from hub.template.searching import caseless_pattern
 from hub.tools.policy import policies_from_config

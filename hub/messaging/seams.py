@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 from hub.core.context import Context
 from hub.core.sql import SqlConnection
+from hub.messaging.access.decide import Accept
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ClientMessage, InboundEvent, Receipt
-from hub.messaging.decide import Accept
-from hub.messaging.outbound_policy import OutboxSettings
-from hub.messaging.outgoing import OutboxRow, Outgoing, RowSource
+from hub.messaging.outbox.outbound_policy import OutboxSettings
+from hub.messaging.outbox.outgoing import OutboxRow, Outgoing, RowSource
 
 
 class MessageInbox(Protocol):
-    """Takes messages; `hub.messaging.inbox.Inbox` is one."""
+    """Takes messages; `hub.messaging.inbox.inbox.Inbox` is one."""
 
     async def submit(self, message: ClientMessage, context: Context) -> Receipt:
         """Take a message of an authenticated caller; it is on disk when this returns."""
@@ -24,7 +24,7 @@ class MessageInbox(Protocol):
 
 
 class AnswerQueue(Protocol):
-    """Sees to it that accepted messages are answered; `hub.messaging.queue.MessageQueue` is one."""
+    """Sees to it that accepted messages are answered; `hub.messaging.queue.queue.MessageQueue` is one."""
 
     def refuses(self, accepted: Accept) -> int | None:
         """Return how many messages may wait when that many do, and no more are taken."""
@@ -48,7 +48,7 @@ class AnswerQueue(Protocol):
 
 
 class ReplyOutbox(Protocol):
-    """Sends what is written to it; `hub.messaging.outbox.Outbox` is one."""
+    """Sends what is written to it; `hub.messaging.outbox.outbox.Outbox` is one."""
 
     @property
     def channels(self) -> ChannelRegistry:

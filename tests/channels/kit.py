@@ -23,9 +23,9 @@ from typing import Any, Protocol, cast
 
 from hub.core.clock import Clock
 from hub.core.schema import Schema
-from hub.messaging.access import AccessPolicy
+from hub.messaging.access.access import AccessPolicy
 from hub.messaging.contract import Address, Channel, ChannelState, Inbound, Receipt
-from hub.messaging.outbound_policy import OutboundPolicy
+from hub.messaging.outbox.outbound_policy import OutboundPolicy
 from hub.messaging.schema import ACCESS_KEYS, access_policy
 from hub.security.people import People, Person
 from tests.messaging.post import Pigeons, Post

@@ -13,7 +13,7 @@ from hub.config.reference import reference
 from hub.hub import Hub
 from hub.integration.catalog import find
 from hub.integration.schemas import schemas
-from hub.messaging.commands import ChatCommand, CommandPlace
+from hub.messaging.commands.registry import ChatCommand, CommandPlace
 from hub.messaging.texts import say
 from hub.sections import all_sections
 from hub.storage.homedir import Home

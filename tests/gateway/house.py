@@ -37,18 +37,18 @@ from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.automation_events import AutomationEvents
 from hub.gateway.push.events import HubEvents
 from hub.memory.registry import MemoryRegistry
-from hub.messaging.access import AccessPolicy
+from hub.messaging.access.access import AccessPolicy
+from hub.messaging.access.decide import MediaSettings, MessagingSettings
+from hub.messaging.access.router import Router
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.command_buttons import CommandButtons
-from hub.messaging.commands import Commands
+from hub.messaging.commands.command_buttons import CommandButtons
+from hub.messaging.commands.registry import Commands
+from hub.messaging.commands.session_commands import SessionCommandNeeds, add_session_commands
 from hub.messaging.cursors import Cursors
-from hub.messaging.decide import MediaSettings, MessagingSettings
-from hub.messaging.inbox import Inbox
-from hub.messaging.media_store import MediaStore
-from hub.messaging.outbox import Outbox
-from hub.messaging.queue import MessageQueue
-from hub.messaging.router import Router
-from hub.messaging.session_commands import SessionCommandNeeds, add_session_commands
+from hub.messaging.inbox.inbox import Inbox
+from hub.messaging.inbox.media_store import MediaStore
+from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.queue.queue import MessageQueue
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import OPENAI_API
 from hub.sections import all_sections

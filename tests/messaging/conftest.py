@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
+from hub.messaging.access.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
 from tests.messaging.outbox_bench import Bench, outbox_bench
 from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer

@@ -25,8 +25,8 @@ from hub.messaging.contract import (
     Receiver,
 )
 from hub.messaging.cursors import Cursors
-from hub.messaging.outbound_policy import OutboxSettings
-from hub.messaging.outbox import Outbox
+from hub.messaging.outbox.outbound_policy import OutboxSettings
+from hub.messaging.outbox.outbox import Outbox
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 

@@ -13,10 +13,16 @@ from hub.core.context import SCOPES, Authority
 from hub.core.ids import new_id
 from hub.core.repairs import Repairs
 from hub.core.secret import Secret
-from hub.messaging.access import AccessPolicy, DmPolicy
+from hub.messaging.access.access import AccessPolicy, DmPolicy
+from hub.messaging.access.decide import MessagingSettings
+from hub.messaging.access.pairing import Pairings
+from hub.messaging.access.router import Router
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.command_buttons import CommandButtons
-from hub.messaging.commands import Commands
+from hub.messaging.commands.command_buttons import CommandButtons
+from hub.messaging.commands.pairing_commands import add_pairing_command
+from hub.messaging.commands.registry import Commands
+from hub.messaging.commands.session_commands import SessionCommandNeeds, add_session_commands
+from hub.messaging.commands.setting_commands import SettingCommandNeeds, add_setting_commands
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -29,18 +35,12 @@ from hub.messaging.contract import (
     Receiver,
 )
 from hub.messaging.cursors import Cursors
-from hub.messaging.decide import MessagingSettings
-from hub.messaging.inbox import Inbox
-from hub.messaging.media_store import MediaStore, Transcribe
-from hub.messaging.outbound_policy import OutboxSettings
-from hub.messaging.outbox import Outbox
-from hub.messaging.pairing import Pairings
-from hub.messaging.pairing_commands import add_pairing_command
-from hub.messaging.queue import MessageQueue
-from hub.messaging.queue_policy import QueueMode, QueuePolicy, QueueSettings
-from hub.messaging.router import Router
-from hub.messaging.session_commands import SessionCommandNeeds, add_session_commands
-from hub.messaging.setting_commands import SettingCommandNeeds, add_setting_commands
+from hub.messaging.inbox.inbox import Inbox
+from hub.messaging.inbox.media_store import MediaStore, Transcribe
+from hub.messaging.outbox.outbound_policy import OutboxSettings
+from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.queue.queue import MessageQueue
+from hub.messaging.queue.queue_policy import QueueMode, QueuePolicy, QueueSettings
 from hub.security.people import People, Person
 from tests.agent.house import AgentHouse
 

@@ -7,13 +7,13 @@ import pytest
 
 from hub.core.context import Authority, ToolPolicy, expand_scopes
 from hub.core.schema import Schema, SchemaError
-from hub.messaging import routing_schema
-from hub.messaging.access import AccessPolicy, Activation, DmPolicy, GroupPolicy, GroupSettings, authorize
+from hub.messaging.access import routing_schema
+from hub.messaging.access.access import AccessPolicy, Activation, DmPolicy, GroupPolicy, GroupSettings, authorize
+from hub.messaging.access.routing import AgentRoute, Binding, Bindings, DmScope, MatchedBy, session_key_for
+from hub.messaging.access.send_policy import SendPolicy
 from hub.messaging.contract import Address, ChatType, ClientMessage, InboundMessage
-from hub.messaging.routing import AgentRoute, Binding, Bindings, DmScope, MatchedBy, session_key_for
+from hub.messaging.inbox.stored import dump_inbound, load_message
 from hub.messaging.schema import ACCESS_KEYS, access_policy
-from hub.messaging.send_policy import SendPolicy
-from hub.messaging.stored import dump_inbound, load_message
 from hub.models.contract import Image
 from hub.security.people import People, Person
 from hub.sessions.schema import SEND_POLICY_SCHEMA, SESSION_SCHEMA

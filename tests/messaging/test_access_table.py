@@ -10,8 +10,9 @@ import pytest
 
 from hub.agent.agents import Agents
 from hub.core.context import Authority, Context
-from hub.messaging.access import AccessPolicy, Activation, DmPolicy, GroupPolicy, GroupSettings
-from hub.messaging.commands import CommandCall
+from hub.messaging.access.access import AccessPolicy, Activation, DmPolicy, GroupPolicy, GroupSettings
+from hub.messaging.access.decide import Accept, Facts, MessagingSettings, Notice, Overheard, Refuse, decide
+from hub.messaging.commands.registry import CommandCall
 from hub.messaging.contract import (
     Address,
     ButtonPressed,
@@ -28,7 +29,6 @@ from hub.messaging.contract import (
     Quote,
     ReactionChanged,
 )
-from hub.messaging.decide import Accept, Facts, MessagingSettings, Notice, Overheard, Refuse, decide
 from hub.security.people import People, Person
 from hub.storage.homedir import Home
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.messaging.ack import ACK_LIMIT, is_silent, strip_ack
+from hub.messaging.outbox.ack import ACK_LIMIT, is_silent, strip_ack
 
 WORDS = st.text(alphabet=st.characters(categories=["Ll"]), min_size=1, max_size=200)
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hub.core.context import Context
-from hub.messaging.approval_commands import add_approval_commands
-from hub.messaging.approval_messages import ApprovalMessages, question
+from hub.messaging.commands.approval_commands import add_approval_commands
+from hub.messaging.outbox.approval_messages import ApprovalMessages, question
 from hub.tools.approval import Approval, ApprovalDecision, Ask
 from hub.tools.approvals import WRONG_CODES, Approvals
 from tests.messaging.post import OWNER, Post

@@ -6,7 +6,7 @@ import pytest
 
 from hub.core.errors import InvalidRequest
 from hub.core.events import Event
-from hub.messaging.access import AccessPolicy
+from hub.messaging.access.access import AccessPolicy
 from hub.messaging.capabilities import Capability, capabilities_of
 from hub.messaging.contract import (
     Address,
@@ -31,7 +31,7 @@ from hub.messaging.contract import (
     ReactionChanged,
     SharedLocation,
 )
-from hub.messaging.stored import dump_inbound, load_event
+from hub.messaging.inbox.stored import dump_inbound, load_event
 from tests.messaging.post import Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.messaging.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, closed, open_fence, sentence_end
 from hub.messaging.contract import TextUnit
+from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, closed, open_fence, sentence_end
 
 texts = st.text(alphabet=st.sampled_from("abc .\n。!~`中"), max_size=2_000)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from hub.core.errors import Unavailable
-from hub.messaging.command_publisher import CommandPublisher
-from hub.messaging.commands import ChatCommand, CommandCall
+from hub.messaging.commands.command_publisher import CommandPublisher
+from hub.messaging.commands.registry import ChatCommand, CommandCall
 from tests.messaging.post import Pigeons, Post
 
 

@@ -15,7 +15,7 @@ import pytest_asyncio
 from hub.core.context import Authority, Context
 from hub.gateway.calls.contract import Caller, MethodCall
 from hub.hub import Hub
-from hub.messaging.commands import ChatCommand, CommandCall, CommandPlace
+from hub.messaging.commands.registry import ChatCommand, CommandCall, CommandPlace
 from hub.messaging.contract import Address, ChatType, InboundMessage
 from hub.messaging.texts import languages
 from hub.storage.homedir import Home

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.messaging.directives import SETTINGS, Directives, parse_directives
+from hub.messaging.commands.directives import SETTINGS, Directives, parse_directives
 
 
 def _all(name: str, value: str) -> bool:

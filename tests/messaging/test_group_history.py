@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from hub.agent.window import Item, last_turns
-from hub.messaging import group_history
 from hub.messaging.contract import Address, ChatType, InboundMessage, Media, MediaKind, MessageDeleted, MessageEdited
-from hub.messaging.group_history import HISTORY_LIMIT, LINE_CHARS, OverheardLine
+from hub.messaging.queue import group_history
+from hub.messaging.queue.group_history import HISTORY_LIMIT, LINE_CHARS, OverheardLine
 from hub.models.contract import Message, Role, TextBlock
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import Post

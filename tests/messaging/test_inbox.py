@@ -13,12 +13,12 @@ from hub.agent.run_request import RunRequest
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.core.events import Event
-from hub.messaging.access import AccessPolicy
-from hub.messaging.commands import ChatCommand, CommandCall
+from hub.messaging.access.access import AccessPolicy
+from hub.messaging.access.decide import MessagingSettings
+from hub.messaging.access.routing import Binding, Bindings
+from hub.messaging.commands.registry import ChatCommand, CommandCall
 from hub.messaging.contract import Address, ChannelLimits, ClientMessage
-from hub.messaging.decide import MessagingSettings
-from hub.messaging.queue_policy import DropPolicy
-from hub.messaging.routing import Binding, Bindings
+from hub.messaging.queue.queue_policy import DropPolicy
 from hub.models.contract import user_message
 from hub.tools.contract import ToolCall, ToolResult
 from tests.agent.house import CHANGING, READ_ONLY

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.messaging.markup import TEXT_LIMIT, Flavour, render
+from hub.messaging.outbox.markup import TEXT_LIMIT, Flavour, render
 
 TELEGRAM_TAGS = {"b", "i", "s", "a", "code", "pre", "blockquote"}
 _PIECES = (

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from hub.agent.workspace import media_folder
 from hub.core.context import Authority
 from hub.core.errors import Unavailable
+from hub.messaging.access.decide import MediaSettings
 from hub.messaging.contract import Address, ChatType, InboundMessage, Media, MediaKind, Receipt
-from hub.messaging.decide import MediaSettings
 from hub.models.contract import Image
 from hub.sessions.keys import main_key
 from tests.messaging.conftest import OPEN

@@ -19,8 +19,8 @@ from hub.messaging.contract import (
     OutboundMessage,
     Receiver,
 )
-from hub.messaging.outbound_policy import ATTEMPTS, DeliveryRetry
-from hub.messaging.outbox import Outbox
+from hub.messaging.outbox.outbound_policy import ATTEMPTS, DeliveryRetry
+from hub.messaging.outbox.outbox import Outbox
 from tests.messaging.outbox_bench import DELIVERED, Bench, Platform
 
 

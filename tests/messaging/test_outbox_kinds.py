@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hub.core.context import system_context
-from hub.messaging.chunking import ChunkMode
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -14,8 +13,9 @@ from hub.messaging.contract import (
     OutboundMedia,
     OutboundMessage,
 )
-from hub.messaging.outbound_policy import OutboundPolicy, OutboxSettings, ReplyToMode
-from hub.messaging.outgoing import NewMessage, NewPoll, NewReaction, NewText
+from hub.messaging.outbox.chunking import ChunkMode
+from hub.messaging.outbox.outbound_policy import OutboundPolicy, OutboxSettings, ReplyToMode
+from hub.messaging.outbox.outgoing import NewMessage, NewPoll, NewReaction, NewText
 from tests.messaging.outbox_bench import DELIVERED, Bench, Platform
 
 

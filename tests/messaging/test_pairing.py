@@ -13,9 +13,9 @@ import pytest
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import Forbidden, NotFound
 from hub.core.events import Event
-from hub.messaging.access import AccessPolicy, DmPolicy, GroupSettings
+from hub.messaging.access.access import AccessPolicy, DmPolicy, GroupSettings
+from hub.messaging.access.pairing import CODE_LIFE_S, PENDING_LIMIT, REPLIES_LIMIT, WRONG_CODES, PairingState
 from hub.messaging.contract import Address, CommandUsed, Delivery, DeliveryState, OutboundMessage, ReactionChanged
-from hub.messaging.pairing import CODE_LIFE_S, PENDING_LIMIT, REPLIES_LIMIT, WRONG_CODES, PairingState
 from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import TooManyAttempts
 from tests.messaging.post import OWNER, Pigeons, Post

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from hub.messaging.access.decide import MessagingSettings
 from hub.messaging.contract import Address, MessageDeleted, MessageEdited
-from hub.messaging.decide import MessagingSettings
-from hub.messaging.queue_policy import DropPolicy, QueueMode, QueuePolicy, QueueSettings
+from hub.messaging.queue.queue_policy import DropPolicy, QueueMode, QueuePolicy, QueueSettings
 from hub.tools.contract import ToolCall, ToolResult
 from tests.agent.house import CHANGING, READ_ONLY
 from tests.messaging.conftest import OPEN

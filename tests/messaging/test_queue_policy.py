@@ -8,7 +8,7 @@ from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid
 from hub.messaging.contract import Address, InboundMessage, Media, MediaKind, MessageDeleted, MessageEdited
-from hub.messaging.queue_policy import (
+from hub.messaging.queue.queue_policy import (
     INBOUND_SCHEMA,
     QUEUE_SCHEMA,
     DropPolicy,
@@ -17,8 +17,8 @@ from hub.messaging.queue_policy import (
     QueueSettings,
     parse_queue_directive,
 )
-from hub.messaging.turn import turn_content
-from hub.messaging.waiting import Timing, TurnRules, WaitingMessage, bursts, flush, next_turn, revise, set_due
+from hub.messaging.queue.turn import turn_content
+from hub.messaging.queue.waiting import Timing, TurnRules, WaitingMessage, bursts, flush, next_turn, revise, set_due
 
 
 def settings(queue: dict[str, Any], inbound: dict[str, Any] | None = None) -> QueueSettings:

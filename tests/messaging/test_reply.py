@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.messaging.reply import ParsedReply, digest, failed_tool, parse_reply, prefixed, rest_of, shown_so_far, was_said
+from hub.messaging.outbox.reply import (
+    ParsedReply,
+    digest,
+    failed_tool,
+    parse_reply,
+    prefixed,
+    rest_of,
+    shown_so_far,
+    was_said,
+)
 from hub.models.contract import Message, Role, TextBlock
 
 PIECES = (

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hub.core.context import ToolPolicy
-from hub.messaging.access import AccessPolicy, DmPolicy, GroupSettings
-from hub.messaging.decide import MessagingSettings
-from hub.messaging.send_policy import SendPolicy, SendRule
+from hub.messaging.access.access import AccessPolicy, DmPolicy, GroupSettings
+from hub.messaging.access.decide import MessagingSettings
+from hub.messaging.access.send_policy import SendPolicy, SendRule
 from tests.messaging.post import ONE_BY_ONE, Post
 from tests.servers.openai_server import OpenAIServer
 

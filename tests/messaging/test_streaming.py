@@ -12,12 +12,12 @@ import pytest
 from msgspec.structs import replace
 
 from hub.core.context import Context
-from hub.messaging.access import AccessPolicy
+from hub.messaging.access.access import AccessPolicy
 from hub.messaging.contract import Address, ChannelLimits, Delivery, DeliveryState, OutboundMessage
-from hub.messaging.outbound_policy import OutboundPolicy
-from hub.messaging.replies import Replies, ReplyTarget
-from hub.messaging.streaming import AnswerStreams
-from hub.messaging.streaming_policy import BlockStreaming, DraftStreaming, HumanDelay
+from hub.messaging.outbox.outbound_policy import OutboundPolicy
+from hub.messaging.outbox.replies import Replies, ReplyTarget
+from hub.messaging.outbox.streaming import AnswerStreams
+from hub.messaging.outbox.streaming_policy import BlockStreaming, DraftStreaming, HumanDelay
 from tests.agent.house import TEXT
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import OWNER, Pigeons, Post

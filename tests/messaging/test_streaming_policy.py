@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from hub.core.schema import Schema, SchemaError
-from hub.messaging.chunking import BlockBreak
-from hub.messaging.outbound_policy import OUTBOUND_KEYS, OutboxSettings, outbound_policy
+from hub.messaging.outbox.chunking import BlockBreak
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS, OutboxSettings, outbound_policy
+from hub.messaging.outbox.streaming_policy import NATURAL_DELAY, BlockStreaming, DraftStreaming, HumanDelay
 from hub.messaging.schema import MESSAGES_SCHEMA
-from hub.messaging.streaming_policy import NATURAL_DELAY, BlockStreaming, DraftStreaming, HumanDelay
 
 ACCOUNT = Schema(dict(OUTBOUND_KEYS))
 

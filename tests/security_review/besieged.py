@@ -18,7 +18,7 @@ from hub.core.stages import Stage
 from hub.gateway.calls.contract import Route
 from hub.gateway.log_tail import LogTail
 from hub.hub import Hub
-from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
+from hub.messaging.access.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
 from hub.messaging.contract import (
     Address,
     ChannelLimits,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hub.core.sql import SqlConnection
-from hub.messaging.inbox import CLEAR_EVERY
-from hub.messaging.inbox_rows import REJECTED_KEPT
+from hub.messaging.inbox.inbox import CLEAR_EVERY
+from hub.messaging.inbox.inbox_rows import REJECTED_KEPT
 from hub.models.contract import Role
 from tests.security_review.besieged import Besieged
 from tests.servers.openai_server import OpenAIServer

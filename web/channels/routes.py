@@ -8,9 +8,9 @@ from hub.core.events import EventBus, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.gateway.calls.contract import ADMIN, Route
 from hub.gateway.pages import NavigationItem
+from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED
 from hub.messaging.channels import EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS
-from hub.messaging.outbox_sending import MESSAGE_ENDS
-from hub.messaging.pairing import EVENT_PAIRING_DECIDED
+from hub.messaging.outbox.outbox_sending import MESSAGE_ENDS
 from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
 from web.core.page_routes import form, page

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hub.agent.agents import Agents
     from hub.agent.runner import AgentRunner
     from hub.messaging.channels import ChannelRegistry
-    from hub.messaging.inbox import Inbox
+    from hub.messaging.inbox.inbox import Inbox
 
 LastStates = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
 """Returns the state of the last message that was to be sent in each conversation that has one."""

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hub.messaging.markup import is_costly
+from hub.messaging.outbox.markup import is_costly
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -31,7 +31,7 @@ from hub.core.lanes import Lanes, Priority
 from hub.core.phrases import phrase
 from hub.core.sql import SqlConnection
 from hub.core.states import StateMachine
-from hub.messaging.ack import ACK_LIMIT, strip_ack
+from hub.messaging.outbox.ack import ACK_LIMIT, strip_ack
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
 from hub.sessions.entry import event_entry

@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 
 from hub.automation.heartbeat.file import HeartbeatCheck
 from hub.automation.services.system_event_queue import SystemEvent
-from hub.messaging.ack import HEARTBEAT_OK
+from hub.messaging.outbox.ack import HEARTBEAT_OK
 from hub.tools.quoting import quote_untrusted
 
 OPENING = (

@@ -13,10 +13,10 @@ from hub.core.sql import SqlConnection
 from hub.messaging.capabilities import Capability
 from hub.messaging.channels import Attached
 from hub.messaging.contract import Address
-from hub.messaging.outbox import Outbox
-from hub.messaging.outgoing import NEEDS, NewMessage, NewText, OutboxRow, Outgoing, RowSource, Withdrawal
-from hub.messaging.replies import Replies, ReplyTarget
-from hub.messaging.stored import load_message
+from hub.messaging.inbox.stored import load_message
+from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.outbox.outgoing import NEEDS, NewMessage, NewText, OutboxRow, Outgoing, RowSource, Withdrawal
+from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.storage.database import Database
 
 OUTCOME_LIMIT_S = 30.0

@@ -29,7 +29,7 @@ from hub.core.schema import (
 )
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.sql import SqlConnection
-from hub.messaging.ack import is_silent
+from hub.messaging.outbox.ack import is_silent
 from hub.sessions.keys import SessionKey, SessionKind, main_key
 from hub.tools.policy import policies_from_config
 from hub.tools.profiles import PROFILES

@@ -15,7 +15,7 @@ from hub.core.ids import new_id
 from hub.core.lanes import Lanes, Priority
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
-from hub.messaging.replies import message_of
+from hub.messaging.outbox.replies import message_of
 from hub.messaging.seams import ReplyOutbox
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.entry import EntryType, TranscriptEntry

@@ -25,7 +25,7 @@ from hub.core.schema import (
     string,
 )
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
-from hub.messaging.ack import ACK_LIMIT
+from hub.messaging.outbox.ack import ACK_LIMIT
 
 HEARTBEAT_SCHEMA = Schema(
     {

@@ -20,7 +20,7 @@ from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHE
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.gateway.methods.sessions import THINKING, SessionMethods
 from hub.messaging.contract import Address
-from hub.messaging.replies import message_of
+from hub.messaging.outbox.replies import message_of
 from hub.messaging.seams import ReplyOutbox
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.keys import SessionKey, main_key

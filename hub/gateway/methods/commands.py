@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.core.schema import Optional, Schema
 from hub.gateway.calls.contract import READ, Method, MethodCall
-from hub.messaging.commands import ChatCommand, Commands
+from hub.messaging.commands.registry import ChatCommand, Commands
 
 OWNER = "gateway"
 

@@ -9,10 +9,10 @@ from hub.core.context import Authority, Context
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, ensure_list, string
 from hub.gateway.calls.contract import READ, Method, MethodCall
+from hub.messaging.access.pairing import SCOPE, Pairings
+from hub.messaging.access.router import Router
 from hub.messaging.channels import Attached, ChannelRegistry
 from hub.messaging.contract import Address, ChatType, InboundMessage
-from hub.messaging.pairing import SCOPE, Pairings
-from hub.messaging.router import Router
 
 OWNER = "gateway"
 

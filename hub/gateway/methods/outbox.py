@@ -31,9 +31,9 @@ from hub.core.schema import (
 )
 from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, WRITE, Method, MethodCall
 from hub.messaging.contract import OutboundMedia
-from hub.messaging.outbox import LIST_LIMIT, Outbox
-from hub.messaging.outgoing import NewMessage, NewText, OutboxRow
-from hub.messaging.replies import kind_of
+from hub.messaging.outbox.outbox import LIST_LIMIT, Outbox
+from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow
+from hub.messaging.outbox.replies import kind_of
 
 OWNER = "gateway"
 STATES = ("queued", "sending", "sent", "unknown", "dead")

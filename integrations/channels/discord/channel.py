@@ -30,7 +30,7 @@ from hub.messaging.contract import (
     Receiver,
     TextUnit,
 )
-from hub.messaging.markup import Flavour, render
+from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.discord.gateway import DiscordGateway, GatewayRefused
 from integrations.channels.discord.intake import PAGE, PAGES_LIMIT, DiscordIntake
 from integrations.channels.discord.rest import REQUEST_LIMIT_S, DiscordError, DiscordRest

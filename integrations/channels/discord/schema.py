@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hub.core.schema import Described, Invalid, Optional, Required, Schema, ensure_list, secret, show, string, url
-from hub.messaging.outbound_policy import OUTBOUND_KEYS
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 API_ROOT = "https://discord.com/api/v10"

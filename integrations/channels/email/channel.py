@@ -32,7 +32,7 @@ from hub.messaging.contract import (
     OutboundMessage,
     Receiver,
 )
-from hub.messaging.markup import Flavour, render
+from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.email.mail_text import attachments_of, parts_of, text_of
 from integrations.channels.email.mailbox import BROKEN, Mailbox, MailboxAccount, MailLoginRefused
 from integrations.channels.email.sender import is_automatic, is_vouched_for, sender_of

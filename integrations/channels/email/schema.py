@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hub.core.schema import All, In, Invalid, Optional, Range, Required, Schema, ensure_list, integer, secret, string
-from hub.messaging.outbound_policy import OUTBOUND_KEYS
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 SECURITY = ("tls", "starttls", "none")

@@ -23,7 +23,7 @@ from hub.messaging.contract import (
     Receiver,
     TextUnit,
 )
-from hub.messaging.markup import Flavour, render
+from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.irc.connection import (
     QUEUE_S,
     USUAL_TIMING,

@@ -22,7 +22,7 @@ from hub.core.schema import (
     slug,
     string,
 )
-from hub.messaging.outbound_policy import OUTBOUND_KEYS
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 _NICK = re.compile(r"[^\s,:!@#&\x00-\x20-][^\s,!@\x00-\x20]{0,63}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Add a channel for each account."""
-    from hub.messaging.outbound_policy import outbound_policy
+    from hub.messaging.outbox.outbound_policy import outbound_policy
     from hub.messaging.schema import access_policy
     from integrations.channels.matrix.channel import MatrixChannel
     from integrations.channels.matrix.login import MatrixAccount

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.schema import All, Invalid, Optional, Required, Schema, boolean, ensure_list, secret, slug, string, url
-from hub.messaging.outbound_policy import OUTBOUND_KEYS
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 _USER_ID = re.compile(r"@[^:\s]+:\S+")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.messaging.contract import Address, MediaKind, OutboundMedia, OutboundPoll
-from hub.messaging.markup import Flavour, render
+from hub.messaging.outbox.markup import Flavour, render
 
 HTML_BYTES = 40_000
 """A content that would be larger goes without its HTML: encrypted it grows by half, and an event holds 65 536 bytes."""

@@ -30,7 +30,7 @@ from hub.messaging.contract import (
     Receiver,
     TextUnit,
 )
-from hub.messaging.markup import Flavour, render
+from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.signal.events import inbound_of, message_id, split_id
 from integrations.channels.signal.rpc import REQUEST_LIMIT_S, SILENCE_LIMIT_S, SignalError, SignalRpc, failure_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hub.core.schema import Described, Invalid, Optional, Required, Schema, ensure_list, show, string, url
-from hub.messaging.outbound_policy import OUTBOUND_KEYS
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 _NUMBER = re.compile(r"^\+[1-9]\d{5,14}$")

@@ -24,7 +24,7 @@ from hub.messaging.contract import (
     OutboundMessage,
     Receiver,
 )
-from hub.messaging.markup import Flavour, render
+from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.slack.emoji import name_of
 from integrations.channels.slack.intake import SlackIntake
 from integrations.channels.slack.rooms import SlackRoom

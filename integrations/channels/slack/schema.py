@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hub.core.schema import Optional, Required, Schema, ensure_list, secret, string, url
-from hub.messaging.outbound_policy import OUTBOUND_KEYS
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 API_ROOT = "https://slack.com/api"

@@ -22,7 +22,7 @@ HEADER = "X-Telegram-Bot-Api-Secret-Token"
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Log in every bot."""
     from hub.core.phrases import phrase
-    from hub.messaging.outbound_policy import outbound_policy
+    from hub.messaging.outbox.outbound_policy import outbound_policy
     from hub.messaging.schema import access_policy
     from hub.messaging.texts import say
     from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts

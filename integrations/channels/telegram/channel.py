@@ -29,7 +29,7 @@ from hub.messaging.contract import (
     Receiver,
     TextUnit,
 )
-from hub.messaging.markup import Flavour, render
+from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.telegram.errors import delivery_of, describe, is_markup_refused
 from integrations.channels.telegram.intake import Intake, NotTaken
 from integrations.channels.telegram.ledger import Ledger, SentPoll

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hub.messaging.contract import Address, MediaKind, OutboundMedia, OutboundMessage
-from hub.messaging.markup import Flavour, render
+from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.telegram.errors import is_markup_refused, is_thread_gone
 
 if TYPE_CHECKING:

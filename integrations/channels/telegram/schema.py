@@ -22,7 +22,7 @@ from hub.core.schema import (
     url,
 )
 from hub.core.secret import Secret
-from hub.messaging.outbound_policy import OUTBOUND_KEYS
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 API_ROOT = "https://api.telegram.org"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hub.messaging.outbound_policy import outbound_policy
+from hub.messaging.outbox.outbound_policy import outbound_policy
 from hub.messaging.schema import access_policy
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hub.core.schema import All, Invalid, Match, Optional, Required, Schema, ensure_list, secret, string, url
 from hub.core.secret import Secret
-from hub.messaging.outbound_policy import OUTBOUND_KEYS
+from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 SECRET_CHARS = 16

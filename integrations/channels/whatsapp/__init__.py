@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hub.core.phrases import phrase
 from hub.core.repairs import Severity
-from hub.messaging.outbound_policy import outbound_policy
+from hub.messaging.outbox.outbound_policy import outbound_policy
 from hub.messaging.schema import access_policy
 
 if TYPE_CHECKING:

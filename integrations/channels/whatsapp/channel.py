@@ -29,7 +29,7 @@ from hub.messaging.contract import (
     OutboundMessage,
     Receiver,
 )
-from hub.messaging.markup import Flavour
+from hub.messaging.outbox.markup import Flavour
 from integrations.channels.whatsapp.events import Json, inbound_of
 from integrations.channels.whatsapp.graph import REQUEST_LIMIT_S, TOKEN_REFUSED, GraphApi, GraphError, describe
 from integrations.channels.whatsapp.outgoing import (

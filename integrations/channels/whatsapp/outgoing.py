@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hub.messaging.contract import Address, MediaKind, OutboundMedia
-from hub.messaging.markup import Flavour, render
+from hub.messaging.outbox.markup import Flavour, render
 
 TEXT_LENGTH = 4_096
 BUTTONS, BUTTON_TEXT, BUTTON_LABEL = 3, 1_024, 20

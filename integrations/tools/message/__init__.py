@@ -1,6 +1,6 @@
 """Message: the tool with which an agent sends, edits, deletes, reacts and asks in polls.
 
-Sending itself is in `hub/messaging/outbox.py`.
+Sending itself is in `hub/messaging/outbox/outbox.py`.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
 from hub.messaging.contract import Button, OutboundMedia
-from hub.messaging.outgoing import NewMessage, NewPoll, NewReaction, NewText, OutboxRow, Outgoing, Withdrawal
-from hub.messaging.replies import ReplyTarget
+from hub.messaging.outbox.outgoing import NewMessage, NewPoll, NewReaction, NewText, OutboxRow, Outgoing, Withdrawal
+from hub.messaging.outbox.replies import ReplyTarget
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 

@@ -19,7 +19,7 @@ from hub.automation.services.system_events import register_system_events
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
-from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
+from hub.messaging.access.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
 from integrations.channels.webchat.channel import WebChat
 from tests.messaging.post import Pigeons, Post
 

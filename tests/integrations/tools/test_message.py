@@ -13,7 +13,7 @@ import pytest
 from hub.automation.services.addresses import Addresses
 from hub.automation.services.agent_messages import AgentMessages
 from hub.core.context import Authority
-from hub.messaging.access import AccessPolicy, DmPolicy
+from hub.messaging.access.access import AccessPolicy, DmPolicy
 from hub.messaging.contract import Address, ChannelLimits, Delivery, DeliveryState, MediaKind
 from integrations.tools.message.tool import message_tool, why_ask
 from tests.messaging.post import OWNER, Pigeons, Post

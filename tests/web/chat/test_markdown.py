@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.messaging.markup import TEXT_LIMIT
+from hub.messaging.outbox.markup import TEXT_LIMIT
 from web.chat.markdown import Markdown, split_blocks
 
 ALLOWED_TAGS = {

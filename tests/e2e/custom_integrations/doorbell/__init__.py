@@ -14,7 +14,7 @@ from hub.core.services import AgentRule, ResponseMode, ServiceCall
 from hub.gateway.calls.contract import WRITE, HttpCall, Route
 from hub.host import IntegrationHost
 from hub.integration.errors import NotReady
-from hub.messaging.commands import ChatCommand, CommandCall
+from hub.messaging.commands.registry import ChatCommand, CommandCall
 from hub.messaging.schema import access_policy
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.host import IntegrationHost
-from hub.messaging.access import AccessPolicy, DmPolicy
+from hub.messaging.access.access import AccessPolicy, DmPolicy
 from hub.messaging.contract import (
     Address,
     ChannelLimits,

@@ -1,0 +1,256 @@
+"""The decision about a message or event: a pure function of it, its caller and the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from hub.agent.agents import Agents
+from hub.core.context import Context
+from hub.core.errors import NotFound
+from hub.messaging.access.access import AccessPolicy, Activation, GroupSettings, authorize
+from hub.messaging.access.routing import AgentRoute, Binding, Bindings, DmScope, MatchedBy, session_key_for
+from hub.messaging.access.send_policy import SendPolicy
+from hub.messaging.commands.reading import read_message
+from hub.messaging.commands.registry import CommandCall
+from hub.messaging.contract import Address, ButtonPressed, ChatType, ClientMessage, CommandUsed, Inbound, InboundMessage
+from hub.messaging.queue.queue_policy import QueueSettings
+from hub.messaging.schema import TEXT_LIMIT
+from hub.messaging.texts import say
+from hub.security.people import People
+from hub.sessions.keys import SessionKey
+from hub.template.searching import search_for
+
+
+class MediaSettings(Struct, frozen=True):
+    """Limits on attachments: the size of one, and how long they are kept."""
+
+    file_bytes: int = 20_000_000
+    keep_days: int = 30
+
+
+class MessagingSettings(Struct, frozen=True):
+    """What the configuration says about messages; replaced as a whole when it changes."""
+
+    bindings: Bindings = field(default_factory=Bindings)
+    broadcast: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    dm_scope: DmScope = DmScope.AUTO
+    send_policy: SendPolicy = SendPolicy()
+    queue: QueueSettings = QueueSettings()
+    text_limit: int = TEXT_LIMIT
+    language: str = "en"
+    media: MediaSettings = MediaSettings()
+    transcription_model: str | None = None
+
+    @classmethod
+    def from_config(cls, section: Callable[[str], Any], language: str) -> MessagingSettings:
+        """Read the settings from the sections of a valid configuration."""
+        messages, session = section("messages"), section("session")
+        return cls(
+            bindings=Bindings(Binding.from_config(each) for each in section("bindings") or ()),
+            broadcast={peer: tuple(agents) for peer, agents in (section("broadcast") or {}).items()},
+            dm_scope=DmScope(session["dm_scope"]),
+            send_policy=SendPolicy.from_config(session["send_policy"]),
+            queue=QueueSettings.from_config(messages),
+            text_limit=messages["text_limit"],
+            language=language,
+            media=MediaSettings(messages["media"]["file_mb"] * 1_000_000, messages["media"]["keep_days"]),
+            transcription_model=messages["media"].get("transcription_model"),
+        )
+
+
+def _knows_none(ref: str) -> bool:
+    """Default callable: there is no model."""
+    return False
+
+
+def _nothing_chosen(session_key: str) -> None:
+    """Default callable: nothing is chosen for a session."""
+
+
+def _no_command(address: Address, value: str) -> None:
+    """Default callable: no button stands for a command."""
+
+
+class Facts(Struct, frozen=True):
+    """The facts that a decision depends on besides the message.
+
+    Attributes:
+        knows_model: Whether there is a model of this name.
+        paired: Identities that are paired with the account.
+        activation: Returns the activation that was chosen for a session, or None.
+        pressed: Returns the command that a pressed button stands for, or None.
+    """
+
+    policy: AccessPolicy
+    people: People
+    agents: Agents
+    settings: MessagingSettings
+    knows_model: Callable[[str], bool] = _knows_none
+    paired: frozenset[str] = frozenset()
+    activation: Callable[[str], str | None] = _nothing_chosen
+    pressed: Callable[[Address, str], str | None] = _no_command
+
+
+class Accept(Struct, frozen=True):
+    """An agent answers the message in a session.
+
+    Attributes:
+        context: Carries the sender's authority.
+        at_once: Commands that were in the message, and are answered now.
+        group: What is configured for the group it came from.
+        also: Further agents that answer it (`broadcast:`), each with its session.
+        part: Tells the rows of one message apart that several agents answer.
+    """
+
+    message: InboundMessage
+    agent_id: str
+    session_key: str
+    context: Context
+    at_once: CommandCall | None = None
+    group: GroupSettings | None = None
+    also: tuple[tuple[str, str], ...] = ()
+    part: str = ""
+
+
+class Overheard(Struct, frozen=True):
+    """A message of a group that is not addressed to the assistant; the history of the group's sessions takes it."""
+
+    message: InboundMessage
+    session_keys: tuple[str, ...]
+    context: Context
+    group: GroupSettings
+    reason: str = "the assistant was not addressed (require_mention)"
+
+
+class Notice(Struct, frozen=True):
+    """The event is published in the hub; `context` carries the sender's authority."""
+
+    context: Context
+
+
+class Refuse(Struct, frozen=True):
+    """It is not handled.
+
+    Attributes:
+        answer: Sent to the sender, if anything is.
+        may_pair: Whether the sender is offered a pairing code instead.
+    """
+
+    reason: str
+    answer: str | None = None
+    may_pair: bool = False
+
+
+Decision = Accept | CommandCall | Overheard | Notice | Refuse
+
+
+def decide(inbound: Inbound, context: Context, facts: Facts) -> Decision:
+    """Return what is done with a message or event.
+
+    Raises:
+        InvalidRequest, NotFound: A client of the gateway named a session or agent that cannot be.
+    """
+    settings = facts.settings
+    message = _as_message(inbound, facts)
+    verdict = authorize(message or inbound, context.authority, facts.policy, facts.people, facts.paired)
+    if verdict.authority is None:
+        return Refuse(verdict.reason, may_pair=verdict.may_pair and message is not None)
+    allowed = Context(verdict.authority, context.id, context.parent_id, context.chain)
+    if message is None:
+        return Notice(allowed)
+    if not (message.text.strip() or message.images or message.media or message.location or message.contacts):
+        return Refuse("the message is empty")
+    (agent_id, session_key), *also = _targets(message, allowed, facts, verdict.group)
+    if verdict.group is not None and not _is_addressed(message, agent_id, session_key, verdict.group, facts):
+        sessions = (session_key, *(key for _, key in also))
+        return Overheard(message, sessions, allowed, verdict.group)
+    if len(message.text) > settings.text_limit:
+        text = say("text.too_long", settings.language, limit=settings.text_limit)
+        return Refuse(text, answer=text)
+    by_owner = _is_owner(message, allowed, facts)
+    reading = read_message(message, verdict.authority, facts.knows_model, by_owner=by_owner)
+    at_once = None
+    if reading.commands:
+        first, *more = reading.commands
+        at_once = CommandCall(*first, message, agent_id, session_key, allowed, by_owner, tuple(more))
+    if reading.message is None and at_once is not None:
+        return at_once
+    accepted = reading.message or message
+    return Accept(accepted, agent_id, session_key, allowed, at_once, verdict.group, tuple(also))
+
+
+def agents_for(
+    message: InboundMessage, facts: Facts, group: GroupSettings | None
+) -> tuple[AgentRoute, tuple[str, ...]]:
+    """Return the agent that answers a message, and why, and the further ones of a broadcast.
+
+    An agent that is named and gone is left out; where none is left, the default one answers.
+    """
+    settings = facts.settings
+    together = [each for each in settings.broadcast.get(message.address.peer, ()) if _exists(each, facts)]
+    if together:
+        return AgentRoute(together[0], MatchedBy.BROADCAST), tuple(together[1:])
+    default = facts.agents.default().id
+    if group is not None and group.agent is not None:
+        found = AgentRoute(group.agent, MatchedBy.GROUP)
+    else:
+        found = settings.bindings.choose(message.address, default, message.roles)
+    return (found if _exists(found.agent, facts) else AgentRoute(default)), ()
+
+
+def activation_of(group: GroupSettings, session_key: str, facts: Facts) -> Activation:
+    """Return which messages of a group are answered: as chosen for the session, else as configured."""
+    chosen = facts.activation(session_key)
+    return Activation(chosen) if chosen in tuple(Activation) else group.activation or Activation.MENTION
+
+
+def _as_message(inbound: Inbound, facts: Facts) -> InboundMessage | None:
+    text: str | None = None
+    match inbound:
+        case InboundMessage():
+            return inbound
+        case CommandUsed():
+            text = f"/{inbound.name} {inbound.arguments}".strip()
+        case ButtonPressed():
+            text = facts.pressed(inbound.address, inbound.value)
+    if text is None:
+        return None
+    return InboundMessage(inbound.address, inbound.event_id, inbound.sender, text, mentioned=True)
+
+
+def _is_owner(message: InboundMessage, context: Context, facts: Facts) -> bool:
+    """Whether an owner says it; in a group, where owners have no rights, by their identity."""
+    if context.authority.owner or message.address.chat_type is ChatType.DIRECT:
+        return context.authority.owner
+    person = facts.people.by_identity(message.sender)
+    return person is not None and person.owner
+
+
+def _targets(
+    message: InboundMessage, context: Context, facts: Facts, group: GroupSettings | None
+) -> list[tuple[str, str]]:
+    """Return each agent that answers with its session; a client that names a session gets that one."""
+    if isinstance(message, ClientMessage) and message.session_key is not None:
+        key = SessionKey.parse(message.session_key, default_agent=facts.agents.default().id)
+        return [(facts.agents.get(key.agent).id, str(key))]
+    found, also = agents_for(message, facts, group)
+    scope = facts.settings.dm_scope
+    return [(each, session_key_for(each, message, context.authority, scope)) for each in (found.agent, *also)]
+
+
+def _is_addressed(message: InboundMessage, agent_id: str, session_key: str, group: GroupSettings, facts: Facts) -> bool:
+    if message.mentioned or activation_of(group, session_key, facts) is Activation.ALWAYS:
+        return True
+    patterns = (*group.mention_patterns, *facts.agents.get(agent_id).mention_patterns)
+    return any(search_for(each, ignorecase=True)(message.text) for each in patterns)
+
+
+def _exists(agent_id: str, facts: Facts) -> bool:
+    try:
+        facts.agents.get(agent_id)
+    except NotFound:
+        return False
+    return True

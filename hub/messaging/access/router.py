@@ -1,0 +1,141 @@
+"""Decides about messages with what is configured at the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from hub.agent.agents import Agents
+from hub.core.context import Context
+from hub.messaging.access.access import AccessPolicy, GroupSettings, authorize
+from hub.messaging.access.decide import Decision, Facts, MessagingSettings, activation_of, agents_for, decide
+from hub.messaging.access.routing import session_key_for
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.commands.command_buttons import CommandButtons
+from hub.messaging.contract import Address, Inbound, InboundMessage
+from hub.models.registry import ModelRegistry
+from hub.security.people import People
+from hub.sessions.session import Session
+
+
+def _nobody(address: Address) -> frozenset[str]:
+    """Default callable: nobody is paired."""
+    return frozenset()
+
+
+def _no_session(key: str) -> None:
+    """Default callable: there is no such session."""
+
+
+class Router:
+    """Gathers the facts for each decision.
+
+    Args:
+        people: The people of this home as configured now.
+        settings: The current settings.
+        models: Know whether a model that a message names exists.
+        paired: Returns the identities that are paired with the account of an address.
+        session: Returns a session by its key; what was chosen for it comes before what is configured.
+        buttons: Know which command a pressed button stands for.
+    """
+
+    def __init__(
+        self,
+        channels: ChannelRegistry,
+        agents: Agents,
+        people: Callable[[], People],
+        settings: Callable[[], MessagingSettings],
+        *,
+        models: ModelRegistry,
+        buttons: CommandButtons,
+        paired: Callable[[Address], frozenset[str]] = _nobody,
+        session: Callable[[str], Session | None] = _no_session,
+    ) -> None:
+        self._channels = channels
+        self._agents = agents
+        self._people = people
+        self._settings = settings
+        self._models = models
+        self._paired = paired
+        self._session = session
+        self._buttons = buttons
+
+    @property
+    def settings(self) -> MessagingSettings:
+        """The current settings."""
+        return self._settings()
+
+    def decide(self, inbound: Inbound, context: Context) -> Decision:
+        """Return what is done with a message or event; see `hub.messaging.access.decide`."""
+        return decide(inbound, context, self._facts(inbound.address))
+
+    def group_settings(self, address: Address) -> GroupSettings | None:
+        """Return what is configured for the room of an address; None for a direct conversation."""
+        return self._policy(address).group_settings(address)
+
+    def may_reply(self, address: Address, session_key: str) -> bool:
+        """Whether replies of a session are sent to its chat: as chosen for it, else by `session.send_policy`.
+
+        Those on the home channel always are: there the conversation itself is shown.
+        """
+        if self._channels.is_home(address.channel):
+            return True
+        session = self._session(session_key)
+        chosen = session.send if session is not None else None
+        return self.settings.send_policy.decide(address, session_key, chosen)[0]
+
+    def explain(self, message: InboundMessage, context: Context) -> dict[str, Any]:
+        """Return how a message would be decided, and which rules say so, as plain data; it changes nothing."""
+        if (attached := self._channels.get(message.address.channel, message.address.account)) is not None:
+            known = replace(message.address, account_id=attached.status.account_id)
+            message = replace(message, address=known)
+        address, facts = message.address, self._facts(message.address)
+        verdict = authorize(message, context.authority, facts.policy, facts.people, facts.paired)
+        found, also = agents_for(message, facts, verdict.group)
+        # Where nobody is let in, the session is that of a stranger.
+        authority = verdict.authority or facts.people.authority_for(message.sender).narrow(scopes=(), owner=False)
+        keys = [session_key_for(each, message, authority, facts.settings.dm_scope) for each in (found.agent, *also)]
+        session = self._session(keys[0])
+        sends, send_rule = facts.settings.send_policy.decide(address, keys[0], session.send if session else None)
+        return {
+            "access": {
+                "allowed": verdict.authority is not None,
+                "reason": verdict.reason,
+                "offersPairing": verdict.may_pair,
+                "person": authority.person,
+                "owner": authority.owner,
+                "activation": activation_of(verdict.group, keys[0], facts).value if verdict.group else None,
+            },
+            "route": {
+                "agentId": found.agent,
+                "matchedBy": found.matched_by.name.lower(),
+                "binding": found.index,
+                "sessionKey": keys[0],
+                "alsoAgents": list(also),
+                "alsoSessions": keys[1:],
+            },
+            "send": {"allowed": sends, "rule": send_rule},
+            "channel": {"name": address.channel, "account": address.account, "loggedIn": self._is_known(address)},
+        }
+
+    def _facts(self, address: Address) -> Facts:
+        people, paired = self._people(), self._paired(address)
+        policy, settings = self._policy(address), self._settings()
+        pressed = self._buttons.command
+        return Facts(policy, people, self._agents, settings, self._knows_model, paired, self._activation, pressed)
+
+    def _policy(self, address: Address) -> AccessPolicy:
+        attached = self._channels.get(address.channel, address.account)
+        return attached.access if attached else AccessPolicy()
+
+    def _is_known(self, address: Address) -> bool:
+        return self._channels.get(address.channel, address.account) is not None
+
+    def _activation(self, session_key: str) -> str | None:
+        session = self._session(session_key)
+        return session.activation if session is not None else None
+
+    def _knows_model(self, ref: str) -> bool:
+        return self._models.describe(ref)["ref"] is not None

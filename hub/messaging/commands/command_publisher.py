@@ -1,0 +1,82 @@
+"""Telling platforms which commands there are, so that they can list them to people."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from hub.core.events import Event, EventBus
+from hub.core.tasks import TaskOwner
+from hub.messaging.capabilities import CanPublishCommands
+from hub.messaging.channels import EVENT_CHANNEL_STATUS, ChannelRegistry
+from hub.messaging.commands.registry import Commands
+from hub.messaging.contract import ChannelState
+
+_log = logging.getLogger(__name__)
+
+_NAME = re.compile(r"[a-z0-9_]{1,32}")
+
+
+class CommandPublisher:
+    """Publishes the commands to each channel that can list them: once it is connected, and when they change.
+
+    A failure is logged; the next connection tries again.
+
+    Args:
+        tasks: Owner of the publishing tasks, one for each channel at a time.
+    """
+
+    def __init__(self, commands: Commands, channels: ChannelRegistry, bus: EventBus, tasks: TaskOwner) -> None:
+        self._commands = commands
+        self._channels = channels
+        self._tasks = tasks
+        self._stale: dict[tuple[str, str], bool] = {}
+        self._unlisten = (
+            bus.listen(EVENT_CHANNEL_STATUS, self._status_changed, {"state": ChannelState.CONNECTED.value}),
+            commands.listen(self._changed),
+        )
+
+    def close(self) -> None:
+        """Publish no more."""
+        for unlisten in self._unlisten:
+            unlisten()
+
+    def listed(self) -> list[tuple[str, str]]:
+        """Return names and descriptions, as they are published."""
+        language = self._commands.language()
+        return [
+            (command.name, command.about(language))
+            for command in self._commands.all()
+            if command.listed and _NAME.fullmatch(command.name)
+        ]
+
+    def _status_changed(self, event: Event) -> None:
+        self._publish(event.data["channel"], event.data["account"])
+
+    def _changed(self) -> None:
+        for each in self._channels.all():
+            if each.status.state is ChannelState.CONNECTED:
+                self._publish(each.channel.name, each.channel.account)
+
+    def _publish(self, name: str, account: str) -> None:
+        attached = self._channels.get(name, account)
+        if attached is None or not isinstance(attached.channel, CanPublishCommands) or self._tasks.closed:
+            return
+        key = (name, account)
+        if key in self._stale:  # it is being published: once more then, when that is done
+            self._stale[key] = True
+            return
+        self._stale[key] = False
+        self._tasks.spawn(self._until_current(key, attached.channel), name=f"publish commands to {name}")
+
+    async def _until_current(self, key: tuple[str, str], channel: CanPublishCommands) -> None:
+        try:
+            while True:
+                self._stale[key] = False
+                await channel.publish_commands(self.listed())
+                if not self._stale[key]:
+                    return
+        except Exception as error:  # whatever a platform's library raises: messages go on without the list
+            _log.warning("%s (%s) did not take the list of commands: %s", *key, error)
+        finally:
+            del self._stale[key]

@@ -1,0 +1,183 @@
+"""The commands about the conversation one is in: /new, /stop, /status, /context, /whoami, /export, …"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+from msgspec import Struct
+
+from hub.agent.agents import Agents
+from hub.agent.lift_taint import lift_taint
+from hub.agent.runner import AgentRunner
+from hub.agent.taint import LiftScope
+from hub.agent.window import estimate_text
+from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
+from hub.messaging.texts import say
+from hub.models.contract import Role
+from hub.models.registry import ModelRegistry
+from hub.security.people import People
+from hub.security.root import Root
+from hub.sessions.entry import TranscriptEntry
+from hub.sessions.session import SETTINGS, Session
+from hub.sessions.store import SessionStore
+
+EXPORTS = "exports"
+"""The folder of the home directory that conversations are exported to; no agent reads there."""
+
+
+class SessionCommandNeeds(Struct, frozen=True):
+    """What the commands about conversations work with.
+
+    Attributes:
+        people: The people of this home, as configured now.
+        home: The home directory.
+    """
+
+    sessions: SessionStore
+    runner: AgentRunner
+    models: ModelRegistry
+    agents: Agents
+    people: Callable[[], People]
+    home: Path
+
+
+class SessionCommands:
+    """What the commands about a conversation do.
+
+    Args:
+        language: The language of the home.
+    """
+
+    def __init__(self, needs: SessionCommandNeeds, language: Callable[[], str]) -> None:
+        self._needs = needs
+        self._language = language
+
+    def commands(self) -> tuple[ChatCommand, ...]:
+        """Return the commands."""
+        session, status = Category.SESSION, Category.STATUS
+        lift = tuple(scope.value for scope in LiftScope)
+        formats = tuple(_FORMATS)
+        return (
+            ChatCommand("new", self._new, session, aliases=("reset",), arguments="[MODEL] [MESSAGE]"),
+            ChatCommand("stop", self._stop, session, aliases=("abort",)),
+            ChatCommand("trust", self._trust, session, owner_only=True, where=CommandPlace.DIRECT, choices=lift),
+            ChatCommand("export", self._export, session, people_only=True, where=CommandPlace.DIRECT, choices=formats),
+            ChatCommand("status", self._status, status),
+            ChatCommand("whoami", self._whoami, status, aliases=("id",)),
+            ChatCommand("context", self._context, status, people_only=True, choices=("list", "detail")),
+        )
+
+    async def _new(self, call: CommandCall) -> str | CommandReply:
+        needs, key = self._needs, call.session_key
+        needs.runner.abort(session_key=key)
+        if needs.sessions.get(key) is not None:
+            await needs.sessions.reset(key)
+        message = call.arguments
+        if call.word not in ("", "auto", "default") and call.by_owner and needs.models.describe(call.word)["ref"]:
+            await needs.sessions.ensure(key)
+            await needs.sessions.patch(key, model=call.word)
+            message = call.rest
+        return CommandReply("", message=message) if message else say("new.done", self._language())
+
+    async def _stop(self, call: CommandCall) -> str:
+        running = {run.run_id for run in self._needs.runner.active() if run.state == "running"}
+        stopped = self._needs.runner.abort(session_key=call.session_key)
+        if waiting := len(set(stopped) - running):
+            return say("stop.cleared", self._language(), count=waiting)
+        return say("stop.done" if stopped else "stop.nothing", self._language())
+
+    async def _status(self, call: CommandCall) -> str:
+        needs, language = self._needs, self._language()
+        session = await needs.sessions.ensure(call.session_key)
+        resolved = await needs.models.resolve(session.model or needs.agents.get(call.agent_id).model)
+        runs = [run for run in needs.runner.active() if run.session_key == call.session_key]
+        chosen = [f"{name} {value}" for name in SETTINGS[1:] if (value := getattr(session, name)) is not None]
+        lines = say(
+            "status.lines",
+            language,
+            agent=call.agent_id,
+            session=call.session_key,
+            model=resolved.ref,
+            tokens=session.usage.total_tokens,
+            window=_share(session.context_tokens, resolved.info.context_window),
+            runs=len(runs),
+        )
+        return "\n".join([lines, say("status.settings", language, settings=", ".join(chosen))] if chosen else [lines])
+
+    async def _whoami(self, call: CommandCall) -> str:
+        authority = call.context.authority
+        person = self._needs.people().by_id(authority.person) if authority.person else None
+        if person is None:
+            return say("whoami.unknown", self._language(), identity=call.message.sender)
+        return say("whoami.known", self._language(), name=person.name, identity=call.message.sender)
+
+    async def _trust(self, call: CommandCall) -> str:
+        scope = LiftScope.SESSION if call.word == LiftScope.SESSION else LiftScope.TURN
+        await lift_taint(self._needs.sessions, self._needs.runner, call.session_key, scope, call.context)
+        return say(f"trust.{scope}", self._language())
+
+    async def _context(self, call: CommandCall) -> str:
+        """Answer what a model is sent before the conversation, and how large each part is."""
+        needs, language, authority = self._needs, self._language(), call.context.authority
+        parts, agent = needs.runner.parts, needs.agents.get(call.agent_id)
+        await asyncio.to_thread(parts.workspaces.ensure, agent.id)
+        files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(call.session_key, authority))
+        tools = parts.tools.available(authority, agent.tool_policies)
+        prompt = parts.prompts.of(agent.name, files, tools, None)
+        session = needs.sessions.get(call.session_key)
+        resolved = await needs.models.resolve((session and session.model) or agent.model)
+        used = session.context_tokens if session is not None else 0
+        head = say(
+            "context.lines",
+            language,
+            window=_share(used, resolved.info.context_window),
+            prompt=estimate_text(prompt.system),
+            count=len(tools),
+            tools=prompt.tokens - estimate_text(prompt.system),
+        )
+        sizes = [f"- {file.name}: {estimate_text(file.text or '')}" for file in files]
+        if call.word == "detail":
+            sizes += [f"- {tool.name}: {estimate_text(tool.description)}" for tool in tools]
+        return "\n".join([head, *sizes])
+
+    async def _export(self, call: CommandCall) -> str:
+        needs, language = self._needs, self._language()
+        session = needs.sessions.get(call.session_key)
+        if session is None:
+            return say("export.empty", language)
+        transcript = await needs.sessions.open_transcript(session)
+        form = call.word or "md"
+        text = _FORMATS[form](session, transcript.branch())
+        name = f"{datetime.now(UTC):%Y-%m-%d}-{session.session_id[:8]}.{form}"
+        await asyncio.to_thread(Root(needs.home).write_text, f"{EXPORTS}/{name}", text, parents=True)
+        return say("export.done", language, path=f"{EXPORTS}/{name}")
+
+
+def add_session_commands(commands: Commands, needs: SessionCommandNeeds) -> None:
+    """Add the commands about the conversation one is in."""
+    commands.add(*SessionCommands(needs, commands.language).commands())
+
+
+def _share(used: int, window: int) -> str:
+    return f"{used} / {window} ({100 * used // max(window, 1)} %)"
+
+
+def _as_markdown(session: Session, entries: Iterable[TranscriptEntry]) -> str:
+    blocks = [f"# {session.title or session.key}"]
+    for entry in entries:
+        if entry.message is not None and entry.message.role is not Role.TOOL and entry.message.text.strip():
+            when = datetime.fromtimestamp(entry.ts_ms / 1_000, UTC)
+            blocks.append(f"## {entry.message.role.value}, {when:%Y-%m-%d %H:%M} UTC\n\n{entry.message.text.strip()}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _as_json(session: Session, entries: Iterable[TranscriptEntry]) -> str:
+    data = {"session": session.as_dict(), "entries": [entry.as_dict() for entry in entries]}
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
+
+
+_FORMATS: dict[str, Callable[[Session, Iterable[TranscriptEntry]], str]] = {"md": _as_markdown, "json": _as_json}

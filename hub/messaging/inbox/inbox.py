@@ -1,0 +1,286 @@
+"""The inbox: every message and event enters the hub here, and is on disk before it is acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from hub.core.clock import Clock
+from hub.core.context import Context
+from hub.core.events import EventBus
+from hub.core.ids import new_id
+from hub.core.sql import SqlConnection
+from hub.messaging.access.decide import Accept, Notice, Overheard, Refuse
+from hub.messaging.access.router import Router
+from hub.messaging.commands.command_buttons import CommandButtons
+from hub.messaging.commands.registry import CommandCall, CommandReply, Commands
+from hub.messaging.contract import ClientMessage, Inbound, InboundEvent, InboundMessage, Receipt
+from hub.messaging.inbox import inbox_rows
+from hub.messaging.inbox.inbox_rows import InboxRow
+from hub.messaging.inbox.stored import load_event
+from hub.messaging.queue import group_history
+from hub.messaging.seams import AnswerQueue, ReplyOutbox
+from hub.messaging.texts import say
+from hub.storage.database import Database
+
+EVENT_MESSAGE_RECEIVED = "message_received"
+EVENT_MESSAGE_REJECTED = "message_rejected"
+Answer = Callable[[], Awaitable[str]]
+Offer = Callable[[Inbound], Awaitable[bool]]
+"""Offers a stranger to be let in; returns whether they are answered."""
+Hear = Callable[[str, Context], Awaitable[Answer | None]]
+"""Returns what answers a text instead of an agent, or None when nothing does."""
+
+CLEAR_EVERY = 500
+
+
+class Inbox:
+    """Receives messages and events, and acts on what is decided about each.
+
+    Args:
+        router: Decides.
+        queue: Sees to it that accepted messages are answered.
+        commands: Answers slash commands.
+        buttons: Makes buttons of what a command offers.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        router: Router,
+        queue: AnswerQueue,
+        commands: Commands,
+        outbox: ReplyOutbox,
+        *,
+        buttons: CommandButtons,
+        bus: EventBus,
+        clock: Clock,
+    ) -> None:
+        self._db = db
+        self._buttons = buttons
+        self._router = router
+        self._queue = queue
+        self._commands = commands
+        self._outbox = outbox
+        self._bus = bus
+        self._clock = clock
+        self._hear: Hear | None = None
+        self._offer_pairing: Offer | None = None
+        self._rejected = 0
+
+    def answer_with(self, hear: Hear) -> None:
+        """Let something else answer a message before an agent does, such as an automation that waits for a sentence."""
+        self._hear = hear
+
+    def offer_pairing_with(self, offer: Offer) -> None:
+        """Let strangers whose policy is `pairing` ask to be let in."""
+        self._offer_pairing = offer
+
+    async def submit(self, message: ClientMessage, context: Context) -> Receipt:
+        """Take a message of a caller whom the gateway authenticated; see `receive`.
+
+        Args:
+            message: What the caller says, and what it chooses.
+            context: Carries the caller's authority.
+
+        Raises:
+            InvalidRequest, NotFound: It names a session or agent that does not exist.
+            Conflict: It names the id of a run that exists.
+        """
+        return await self.receive(message, context)
+
+    async def receive(self, inbound: Inbound, context: Context) -> Receipt:
+        """Take one message or event; when this returns it is on disk and may be acknowledged to the platform.
+
+        For the registry of channels, which gives each channel its own receiver without authority.
+
+        Returns:
+            What was decided. What was seen before gets the first one's receipt, marked as a duplicate.
+        """
+        match self._router.decide(inbound, context):
+            case Refuse() as refused:
+                return await self._refuse(inbound, context, refused)
+            case Overheard() as overheard:
+                return await self._overhear(overheard)
+            case Notice(allowed):
+                return await self._note(inbound, allowed)
+            case CommandCall() as call:
+                return await self._command(call, context)
+            case Accept() as accepted:
+                return await self._accept(accepted)
+
+    async def recover(self) -> int:
+        """Take up what a stop or a crash left; return how many messages are answered again."""
+        for inbox_id, stored, context in await self._db.read(inbox_rows.unheard_events):
+            self._tell_event(load_event(stored), inbox_id, context)
+        return await self._queue.recover()
+
+    async def _accept(self, accepted: Accept) -> Receipt:
+        """Have a message answered, by each agent of a broadcast for itself; the receipt is that of the first.
+
+        What a crash keeps from being queued for the others comes again: each has a row of its own.
+        """
+        message, context = accepted.message, accepted.context
+        if self._hear is not None and (answer := await self._hear(message.text, context)) is not None:
+            return await self._at_once(accepted, answer)
+        receipt = await self._queue_for_one(accepted)
+        for agent_id, session_key in accepted.also:
+            part = replace(accepted, agent_id=agent_id, session_key=session_key, also=(), part=agent_id)
+            if self._queue.refuses(part) is None:
+                await self._queue.add(part)
+        return receipt
+
+    async def _queue_for_one(self, accepted: Accept) -> Receipt:
+        message, context = accepted.message, accepted.context
+        if (limit := self._queue.refuses(accepted)) is not None:
+            text = say("queue.full", self._router.settings.language, limit=limit)
+            return await self._reject(message, context, text, answer=text)
+        receipt = await self._queue.add(accepted)
+        if not receipt.duplicate:
+            self._tell_received(accepted, receipt.inbox_id)
+            if accepted.at_once is not None:
+                reply = await self._commands.run(accepted.at_once)
+                content = self._buttons.message(message.address, reply)
+                await self._outbox.send(message.address, content, context, session_key=accepted.session_key)
+                return replace(receipt, reply=reply.as_text())
+        return receipt
+
+    async def _command(self, call: CommandCall, context: Context) -> Receipt:
+        """Run a command; what it leaves for the agent is received as a message of its own."""
+        opened = await self._open(call)
+        if opened.duplicate:
+            return opened
+        reply = await self._commands.run(call)
+        if reply.message is None:
+            return await self._answer(call, opened, reply)
+        rest = replace(call.message, text=reply.message, message_id=f"{call.message.message_id}+")
+        receipt = await self.receive(rest, context)
+        await self._db.write(lambda connection: inbox_rows.close(connection, opened.inbox_id, "command"))
+        return receipt
+
+    async def _at_once(self, accepted: Accept, answer: Answer) -> Receipt:
+        """Answer without a run, by something that answers instead of an agent."""
+        opened = await self._open(accepted)
+        return opened if opened.duplicate else await self._answer(accepted, opened, CommandReply(await answer()))
+
+    async def _open(self, accepted: Accept | CommandCall) -> Receipt:
+        """Keep a message that is answered at once, and say that it came."""
+        inbox_id, session_key = new_id(), accepted.session_key
+        row = InboxRow(inbox_id, accepted.message, accepted.context, "received", None, session_key)
+        known = await self._insert(row)
+        self._queue.flush(session_key, accepted.message.address, accepted.message.sender)
+        if known is None:
+            self._tell_received(accepted, inbox_id)
+        return known or Receipt(inbox_id, accepted=True, session_key=session_key)
+
+    async def _answer(self, accepted: Accept | CommandCall, opened: Receipt, reply: CommandReply) -> Receipt:
+        address, context, session_key = accepted.message.address, accepted.context, accepted.session_key
+        content = self._buttons.message(address, reply)
+
+        def write(connection: SqlConnection) -> None:
+            inbox_rows.close(connection, opened.inbox_id, "command")
+            self._outbox.insert(connection, address, content, caused_by=context.id, session_key=session_key)
+
+        await self._db.write(write)
+        self._outbox.notify(address)
+        return replace(opened, reply=reply.as_text())
+
+    async def _note(self, inbound: Inbound, context: Context) -> Receipt:
+        """Publish an event at least once: after a crash, it is published at the next start."""
+        inbox_id = new_id()
+        revised = self._queue.revise(inbound) if isinstance(inbound, InboundEvent) else None
+        known = await self._insert(InboxRow(inbox_id, inbound, context, "event"), revised)
+        if known is not None:
+            return known
+        if isinstance(inbound, InboundEvent):
+            self._tell_event(inbound, inbox_id, context)
+        return Receipt(inbox_id, accepted=True)
+
+    async def _refuse(self, inbound: Inbound, context: Context, refused: Refuse) -> Receipt:
+        receipt = await self._reject(inbound, context, refused.reason, answer=refused.answer)
+        if refused.may_pair and not receipt.duplicate and self._offer_pairing is not None:
+            await self._offer_pairing(inbound)
+        return receipt
+
+    async def _overhear(self, overheard: Overheard) -> Receipt:
+        """Keep what is said in a group as context for the next answer there."""
+        message, context, limit = overheard.message, overheard.context, overheard.group.history_limit
+        limit, now_ms = group_history.HISTORY_LIMIT if limit is None else limit, int(self._clock.time() * 1000)
+
+        def keep(connection: SqlConnection) -> None:
+            for key in overheard.session_keys:
+                group_history.keep(connection, key, message, context.authority.person, limit=limit, received_ms=now_ms)
+
+        return await self._reject(message, context, overheard.reason, further=keep)
+
+    async def _reject(
+        self,
+        inbound: Inbound,
+        context: Context,
+        reason: str,
+        *,
+        answer: str | None = None,
+        further: Callable[[SqlConnection], None] | None = None,
+    ) -> Receipt:
+        inbox_id = new_id()
+        self._rejected += 1
+        if self._rejected % CLEAR_EVERY == 0:
+            self._db.post(inbox_rows.clear_rejected)
+        known = await self._insert(InboxRow(inbox_id, _without_words(inbound), context, "rejected", reason), further)
+        if known is not None:
+            return known
+        self._bus.fire(EVENT_MESSAGE_REJECTED, _facts(inbound, inbox_id, None) | {"reason": reason}, context)
+        if answer is not None:
+            await self._outbox.send(inbound.address, answer, context)
+        return Receipt(inbox_id, accepted=False, reason=reason, reply=answer)
+
+    async def _insert(self, row: InboxRow, further: Callable[[SqlConnection], None] | None = None) -> Receipt | None:
+        row = replace(row, received_ms=int(self._clock.time() * 1000))
+
+        def write(connection: SqlConnection) -> Receipt | None:
+            known = inbox_rows.insert(connection, row)
+            if known is None and further is not None:
+                further(connection)
+            return known
+
+        return await self._db.write(write)
+
+    def _tell_received(self, accepted: Accept | CommandCall, inbox_id: str) -> None:
+        message, context = accepted.message, accepted.context
+        facts = _facts(message, inbox_id, accepted.session_key)
+        facts["chat_type"] = message.address.chat_type.value
+        facts["from_owner"] = context.authority.owner
+        facts["sender_name"] = message.sender_name
+        facts["text"] = message.text  # for automations; history keeps none of it
+        self._bus.fire(EVENT_MESSAGE_RECEIVED, facts, context)
+
+    def _tell_event(self, event: InboundEvent, inbox_id: str, context: Context) -> None:
+        facts = msgspec.structs.asdict(event) | _facts(event, inbox_id, None)
+        facts["chat_type"] = event.address.chat_type.value
+        facts["from_owner"] = context.authority.owner
+        del facts["address"]
+        self._bus.fire(str(type(event).__struct_config__.tag), facts, context)
+        self._db.post(lambda connection: inbox_rows.close(connection, inbox_id, "noted"))
+
+
+def _without_words(inbound: Inbound) -> Inbound:
+    """Return what is kept of something refused: not what it said."""
+    if isinstance(inbound, InboundMessage):
+        return InboundMessage(inbound.address, inbound.message_id, inbound.sender, "")
+    return InboundEvent(inbound.address, inbound.event_id, inbound.sender)
+
+
+def _facts(inbound: Inbound, inbox_id: str, session_key: str | None) -> dict[str, Any]:
+    text = inbound.text if isinstance(inbound, InboundMessage) else ""
+    return {
+        "inbox_id": inbox_id,
+        "channel": inbound.address.channel,
+        "account": inbound.address.account,
+        "peer": inbound.address.peer,
+        "sender": inbound.sender,
+        "session_key": session_key,
+        "text_chars": len(text),
+    }

@@ -1,0 +1,189 @@
+"""The rows of the inbox in the hub database: what was received, what was decided, and which run answers it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+
+from msgspec import Struct
+
+from hub.core.context import Authority, Context
+from hub.core.sql import SqlConnection
+from hub.messaging.contract import Address, Inbound, InboundMessage, Receipt
+from hub.messaging.inbox.stored import dump_inbound, load_message
+from hub.messaging.queue import group_history
+
+REJECTED_KEPT = 5_000
+"""Refused messages that are remembered, so that each is refused once."""
+
+
+class InboxRow(Struct, frozen=True):
+    """One row.
+
+    Attributes:
+        state: queued | done (answered by a run), received | command (answered at once), event | noted (told to the
+            hub), rejected; of each pair the first is still open.
+        reason: Why it was refused or not answered; of one that is queued, `dropped` when it is only mentioned, and
+            `steered` when a running turn hears it.
+        received_ms: Milliseconds since the epoch.
+        part: Tells the rows of one message apart that several agents answer.
+    """
+
+    id: str
+    inbound: Inbound
+    context: Context
+    state: str
+    reason: str | None = None
+    session_key: str | None = None
+    run_id: str | None = None
+    received_ms: int = 0
+    part: str = ""
+
+
+class InterruptedMessage(Struct, frozen=True):
+    """A message that was being handled when the hub stopped."""
+
+    id: str
+    address: Address
+    context_id: str
+    session_key: str | None
+    run_id: str | None
+
+
+def insert(connection: SqlConnection, row: InboxRow) -> Receipt | None:
+    """Write a row, or return the receipt of the one that is there."""
+    inbound, context, address = row.inbound, row.context, row.inbound.address
+    message_id = inbound.message_id if isinstance(inbound, InboundMessage) else inbound.event_id
+    if row.part:
+        message_id = f"{message_id} for {row.part}"
+    account = address.account_id or address.account  # the same one, whatever the configuration calls it
+    cursor = connection.execute(
+        "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, reason, session_key, run_id,"
+        " principal, person, owner, context_id, parent_id, message) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+        " ON CONFLICT(channel, account, peer, message_id) DO NOTHING",
+        (
+            row.id,
+            address.channel,
+            account,
+            address.peer,
+            message_id,
+            row.received_ms,
+            row.state,
+            row.reason,
+            row.session_key,
+            row.run_id,
+            _stored_authority(context.authority),
+            context.authority.person,
+            int(context.authority.owner),
+            context.id,
+            context.parent_id,
+            dump_inbound(inbound),
+        ),
+    )
+    if cursor.rowcount:
+        return None
+    found = connection.execute(
+        "SELECT id, state, reason, session_key, run_id FROM inbox"
+        " WHERE channel = ? AND account = ? AND peer = ? AND message_id = ?",
+        (address.channel, account, address.peer, message_id),
+    ).fetchone()
+    return Receipt(found[0], found[1] != "rejected", True, found[2], found[3], found[4])
+
+
+def close(connection: SqlConnection, id: str, state: str, reason: str | None = None) -> None:
+    """Set the state of a row that is done with."""
+    connection.execute("UPDATE inbox SET state = ?, reason = coalesce(?, reason) WHERE id = ?", (state, reason, id))
+
+
+def close_run(connection: SqlConnection, run_id: str) -> None:
+    """Set the state of all messages that a run has answered."""
+    connection.execute("UPDATE inbox SET state = 'done' WHERE run_id = ? AND state = 'queued'", (run_id,))
+    group_history.forget(connection, run_id)
+
+
+def join(connection: SqlConnection, run_id: str, rows: Iterable[tuple[str, str]], reason: str | None = None) -> None:
+    """Let a run answer messages that had one of their own.
+
+    Args:
+        run_id: The run.
+        rows: Id and run of each message.
+        reason: Their new reason; None leaves it.
+    """
+    for id, own_run_id in rows:
+        if own_run_id != run_id:
+            connection.execute("DELETE FROM runs WHERE id = ? AND state = 'queued'", (own_run_id,))
+            group_history.pass_on(connection, own_run_id, run_id)
+        connection.execute(
+            "UPDATE inbox SET run_id = ?, reason = coalesce(?, reason) WHERE id = ?", (run_id, reason, id)
+        )
+
+
+def give_up(connection: SqlConnection, rows: Iterable[tuple[str, str]], reason: str, now_ms: int) -> None:
+    """Close messages that are not answered, and the runs that were to do it.
+
+    Args:
+        rows: Id and run of each message.
+        reason: Why: dropped, superseded, deleted or aborted.
+        now_ms: Milliseconds since the epoch.
+    """
+    for id, run_id in rows:
+        close(connection, id, "done", reason)
+        group_history.pass_on(connection, run_id, None)
+        connection.execute(
+            "UPDATE runs SET state = 'aborted', ended_ms = ? WHERE id = ? AND state = 'queued'", (now_ms, run_id)
+        )
+
+
+def rewrite(connection: SqlConnection, id: str, message: InboundMessage) -> None:
+    """Give a message other words."""
+    connection.execute("UPDATE inbox SET message = ? WHERE id = ?", (dump_inbound(message), id))
+
+
+def queued(connection: SqlConnection) -> list[InboxRow]:
+    """Return the messages that wait for their answer, in the order in which they came."""
+    return [
+        InboxRow(id, load_message(stored), context, "queued", reason, key, run, received_ms)
+        for id, key, run, context, stored, reason, received_ms in _open(connection, "queued")
+    ]
+
+
+def unheard_events(connection: SqlConnection) -> list[tuple[str, str, Context]]:
+    """Return id, JSON and context of the events that are not published yet."""
+    return [(id, stored, context) for id, _, _, context, stored, *_ in _open(connection, "event")]
+
+
+def interrupted(connection: SqlConnection, *, run_id: str | None = None) -> list[InterruptedMessage]:
+    """Return the messages of a run that was interrupted, or else those that were being answered at once."""
+    where, values = ("state = 'received'", ()) if run_id is None else ("run_id = ? AND state = 'queued'", (run_id,))
+    rows = connection.execute(
+        f"SELECT id, message, context_id, session_key, run_id FROM inbox WHERE {where}",  # noqa: S608  constants, above
+        values,
+    ).fetchall()
+    return [InterruptedMessage(id, load_message(stored).address, *rest) for id, stored, *rest in rows]
+
+
+def clear_rejected(connection: SqlConnection) -> None:
+    """Delete the oldest refused messages, which anyone can send in any number."""
+    connection.execute(
+        "DELETE FROM inbox WHERE state = 'rejected' AND position <="
+        " (SELECT position FROM inbox WHERE state = 'rejected' ORDER BY position DESC LIMIT 1 OFFSET ?)",
+        (REJECTED_KEPT,),
+    )
+
+
+def _open(connection: SqlConnection, state: str) -> list[tuple[str, str, str | None, Context, str, str | None, int]]:
+    rows = connection.execute(
+        "SELECT id, session_key, run_id, principal, context_id, parent_id, message, reason, received_ms FROM inbox"
+        " WHERE state = ? ORDER BY position",
+        (state,),
+    ).fetchall()
+    return [
+        (id, key, run_id, Context(Authority.from_dict(json.loads(principal)), context_id, parent_id), stored, *rest)
+        for id, key, run_id, principal, context_id, parent_id, stored, *rest in rows
+    ]
+
+
+@lru_cache(maxsize=256)
+def _stored_authority(authority: Authority) -> str:
+    return json.dumps(authority.as_dict())

@@ -1,0 +1,154 @@
+"""What is sent beside an answer, where somebody asked for it: its tool calls, its thinking, and what it used."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from hub.agent.parts import RunDependencies
+from hub.agent.run_request import RunResult
+from hub.core.events import Event
+from hub.core.sql import SqlConnection
+from hub.messaging.capabilities import CanDraft
+from hub.messaging.contract import Address
+from hub.messaging.outbox.replies import ReplyTarget
+from hub.messaging.seams import ReplyOutbox
+from hub.messaging.texts import say
+from hub.models.contract import Thinking
+
+WATCHED_LIMIT = 1_000
+"""Runs that are watched at once; of the oldest beyond that nothing is sent but the answer."""
+ARGUMENT_CHARS = 160
+THINKING_CHARS = 3_000
+
+
+class _WatchedRun:
+    """A run whose chat may want to see more than its answer."""
+
+    __slots__ = ("address", "draft_next_at", "options", "session_key", "thought")
+
+    def __init__(self, session_key: str, address: Address, options: Mapping[str, Any]) -> None:
+        self.session_key = session_key
+        self.address = address
+        self.options = options
+        self.thought = ""
+        self.draft_next_at = 0.0
+
+
+class AnswerExtras:
+    """Sends what `/verbose`, `/reasoning` and `/usage` ask for, as said in the message, else for its session.
+
+    Not to the home channel, where the conversation itself shows all of that.
+
+    Args:
+        parts: What runs work with.
+        outbox: Sends.
+        language: The language of the home.
+        may_send: Whether anything of a session is sent to a chat.
+    """
+
+    def __init__(
+        self,
+        parts: RunDependencies,
+        outbox: ReplyOutbox,
+        language: Callable[[], str],
+        may_send: Callable[[Address, str], bool],
+    ) -> None:
+        self._parts = parts
+        self._outbox = outbox
+        self._language = language
+        self._may_send = may_send
+        self._watched: OrderedDict[str, _WatchedRun] = OrderedDict()
+        parts.bus.listen("run_tool_started", self._tool_started)
+        parts.bus.listen("run_thinking", self._thinking)
+        parts.bus.listen("run_finished", self._finished)
+
+    def watch(self, run_id: str, session_key: str, address: Address, options: Mapping[str, Any]) -> None:
+        """Watch a run from now to its end.
+
+        Args:
+            options: Those of the message that it answers.
+        """
+        if self._outbox.channels.is_home(address.channel):
+            return
+        self._watched[run_id] = _WatchedRun(session_key, address, options)
+        while len(self._watched) > WATCHED_LIMIT:
+            self._watched.popitem(last=False)
+
+    def beside(self, connection: SqlConnection, result: RunResult, target: ReplyTarget) -> str:
+        """Write what goes before an answer, inside the caller's transaction; return the line below it, if any."""
+        run = self._watched.get(result.run_id)
+        if run is None or result.status != "ok":
+            return ""
+        wanted = self._chosen(run, "reasoning")
+        thoughts = _thoughts(result) if wanted == "on" or (wanted == "stream" and self._draws(run) is None) else ""
+        if thoughts:
+            text = f"{say('reasoning.title', self._language())}\n{thoughts}"
+            self._outbox.insert(
+                connection, target.address, text, caused_by=target.context.id, session_key=target.session_key
+            )
+        level = self._chosen(run, "footer")
+        return self._footer(result, level) if level in ("tokens", "full") else ""
+
+    def _footer(self, result: RunResult, level: str) -> str:
+        usage = result.usage
+        read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+        cost = "-" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+        key = f"footer.{level}"
+        return say(key, self._language(), input=read, output=usage.output_tokens, cost=cost, model=result.model or "-")
+
+    async def _tool_started(self, event: Event) -> None:
+        run = self._watched.get(event.data["run_id"])
+        if run is None or self._chosen(run, "verbose") != "on" or not self._may_send(run.address, run.session_key):
+            return
+        shown = self._parts.redactor.redact(_written(event.data.get("arguments")))
+        text = say("verbose.tool", self._language(), name=event.data["name"], arguments=_cut(shown)).rstrip()
+        await self._outbox.send(run.address, text, event.context, session_key=run.session_key)
+
+    def _thinking(self, event: Event) -> None:
+        run = self._watched.get(event.data["run_id"])
+        if run is None or self._chosen(run, "reasoning") != "stream":
+            return
+        run.thought = (run.thought + event.data["text"])[-THINKING_CHARS:]
+        channel, now = self._draws(run), self._parts.clock.monotonic()
+        if channel is None or now < run.draft_next_at or not self._may_send(run.address, run.session_key):
+            return
+        run.draft_next_at = now + channel.limits.draft_interval_s
+        thinking = channel.draft(run.address, event.data["run_id"], run.thought)
+        self._parts.tasks.spawn(thinking, name="show what a model thinks")
+
+    def _finished(self, event: Event) -> None:
+        self._watched.pop(event.data["run_id"], None)
+
+    def _draws(self, run: _WatchedRun) -> CanDraft | None:
+        attached = self._outbox.channels.get(run.address.channel, run.address.account)
+        found: object = attached and attached.channel
+        return found if isinstance(found, CanDraft) else None
+
+    def _chosen(self, run: _WatchedRun, field: str) -> str | None:
+        session = self._parts.sessions.get(run.session_key)
+        chosen: str | None = run.options.get(field) or getattr(session, field, None)
+        return chosen
+
+
+def _thoughts(result: RunResult) -> str:
+    """Return what was thought, as a quotation."""
+    found = [block.text for message in result.messages for block in message.content if isinstance(block, Thinking)]
+    lines = "\n\n".join(found).strip()[:THINKING_CHARS].splitlines()
+    return "\n".join(f"> {line}" for line in lines)
+
+
+def _written(arguments: Any) -> str:
+    if not arguments:
+        return ""
+    if isinstance(arguments, str):
+        return arguments
+    return ", ".join(f"{name}={orjson.dumps(value, default=str).decode()}" for name, value in arguments.items())
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= ARGUMENT_CHARS else f"{line[: ARGUMENT_CHARS - 1]}…"

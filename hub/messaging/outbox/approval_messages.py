@@ -1,0 +1,88 @@
+"""Asking for approvals in chat: the question goes to the owner's conversation it came from, else where they last wrote.
+
+Never into a group or to anyone else: a question may contain what only the owner should see.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+
+from hub.core.errors import HubError
+from hub.core.events import Event, EventBus
+from hub.messaging.commands.command_buttons import CommandButtons
+from hub.messaging.commands.registry import CommandReply
+from hub.messaging.outbox.owner_place import owner_place
+from hub.messaging.seams import ReplyOutbox
+from hub.messaging.texts import say
+from hub.storage.database import Database
+from hub.tools.approval import Approval, shown
+from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, Approvals
+
+_log = logging.getLogger(__name__)
+
+_NAMED_KINDS = frozenset({"tool", "service", "automation", "exec"})
+_BACKTICKS = re.compile(r"`{3,}")
+
+
+class ApprovalMessages:
+    """Tells an owner what waits for their word.
+
+    Args:
+        approvals: What waits.
+        db: The hub database, where the inbox keeps who wrote from where.
+        outbox: Sends.
+        language: The language of the home.
+        buttons: Makes the buttons to answer with.
+    """
+
+    def __init__(
+        self,
+        approvals: Approvals,
+        db: Database,
+        outbox: ReplyOutbox,
+        bus: EventBus,
+        language: Callable[[], str],
+        buttons: CommandButtons,
+    ) -> None:
+        self._approvals = approvals
+        self._db = db
+        self._outbox = outbox
+        self._language = language
+        self._buttons = buttons
+        self._unlisten = bus.listen(EVENT_APPROVAL_REQUESTED, self._requested)
+
+    def close(self) -> None:
+        """Stop sending messages."""
+        self._unlisten()
+
+    async def _requested(self, event: Event) -> None:
+        approval = await self._approvals.get(event.data["id"])
+        place = await owner_place(self._db, event.data["session_key"])
+        if approval is None or place is None:
+            return
+        language = self._language()
+        text = question(approval, language)
+        menu = tuple((say(f"approval.{word}", language), f"/{word} {approval.code}") for word in ("approve", "deny"))
+        message = self._buttons.message(place.address, CommandReply(text, menu), plain=text)
+        try:
+            await self._outbox.send(place.address, message, event.context, session_key=place.session_key)
+        except HubError as error:
+            _log.warning("the question about %s could not be sent: %s", approval.title, error.message)
+
+
+def question(approval: Approval, language: str) -> str:
+    """Return what an owner is asked in chat: what it is, why, exactly what will run, and how to answer."""
+    kind = approval.kind if approval.kind in _NAMED_KINDS else "other"
+    details = shown(approval.details)
+    fence = max([*_BACKTICKS.findall(details), "``"], key=len) + "`"
+    minutes = max(1, round((approval.expires_ms - approval.created_ms) / 60_000))
+    return "\n".join(
+        [
+            say(f"approval.asked.{kind}", language, title=approval.title),
+            *filter(None, [approval.text]),
+            f"{fence}json\n{details}\n{fence}",
+            say("approval.answer", language, code=approval.code, minutes=minutes),
+        ]
+    )

@@ -1,0 +1,156 @@
+"""How messages are written and sent: what `messages:` says, and what an account of a channel says instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from hub.core.schema import All, In, Optional, Range, Schema, integer, number, string
+from hub.messaging.outbox.chunking import SMALLEST_LIMIT, ChunkMode
+from hub.messaging.outbox.streaming_policy import (
+    BLOCK_STREAMING_SCHEMA,
+    HUMAN_DELAY_SCHEMA,
+    BlockStreaming,
+    DraftStreaming,
+    HumanDelay,
+    block_streaming,
+    human_delay,
+)
+
+ATTEMPTS = 12
+
+
+class ReplyToMode(StrEnum):
+    """Which messages of an answer are replies to the message they answer."""
+
+    OFF = "off"
+    FIRST = "first"
+    ALL = "all"
+
+
+class DeliveryRetry(Struct, frozen=True):
+    """How often and when sending is tried again."""
+
+    attempts: int = ATTEMPTS
+    min_delay_s: float = 1.0
+    max_delay_s: float = 600.0
+    jitter: float = 0.3
+
+    def delay_s(self, attempts: int, retry_after_s: float | None, chance: float) -> float:
+        """Return how long to wait before the next attempt: doubling, bounded, never before the platform asked.
+
+        Args:
+            attempts: How many have failed.
+            retry_after_s: What the platform asked for.
+            chance: 0 to 1, for the jitter.
+        """
+        wait: float = min(self.max_delay_s, self.min_delay_s * 2.0 ** min(attempts - 1, 30))
+        return max(wait * (1.0 + self.jitter * chance), retry_after_s or 0.0)
+
+
+class OutboxSettings(Struct, frozen=True):
+    """What `messages:` says about sending.
+
+    Attributes:
+        response_prefix: Stands before every answer.
+        language: Of the sentences that the hub itself adds.
+        media_roots: Directories below which attachments may lie.
+        blocks: Whether answers are sent in blocks while they are written.
+        human_delay: The pause between those.
+    """
+
+    retry: DeliveryRetry = DeliveryRetry()
+    response_prefix: str | None = None
+    blocks: BlockStreaming = BlockStreaming()
+    human_delay: HumanDelay = HumanDelay()
+    language: str = "en"
+    media_roots: tuple[Path, ...] = ()
+
+    @classmethod
+    def from_config(cls, messages: Mapping[str, Any], language: str) -> OutboxSettings:
+        """Read the settings from the section of a valid configuration."""
+        return cls(
+            retry=DeliveryRetry(**messages["retry"]),
+            response_prefix=messages.get("response_prefix"),
+            blocks=block_streaming(messages["block_streaming"]),
+            human_delay=human_delay(messages["human_delay"]),
+            language=language,
+        )
+
+
+class OutboundPolicy(Struct, frozen=True):
+    """What an account says about sending; None where `messages:` decides."""
+
+    text_limit: int | None = None
+    chunk_mode: ChunkMode = ChunkMode.LENGTH
+    response_prefix: str | None = None
+    reply_to_mode: ReplyToMode = ReplyToMode.FIRST
+    blocks: BlockStreaming | None = None
+    streaming: DraftStreaming = DraftStreaming.OFF
+
+
+RETRY_SCHEMA = Schema(
+    {
+        Optional("attempts", default=ATTEMPTS, description="Attempts before a message is given up."): All(
+            integer, Range(min=1, max=100)
+        ),
+        Optional("min_delay_s", default=1.0, description="Seconds before the second attempt; doubles each time."): All(
+            number, Range(min=0.1, max=3_600)
+        ),
+        Optional("max_delay_s", default=600.0, description="The longest wait, unless the platform asks for more."): All(
+            number, Range(min=0.1, max=86_400)
+        ),
+        Optional("jitter", default=0.3, description="Share of a wait that is added at random."): All(
+            number, Range(min=0, max=1)
+        ),
+    }
+)
+MESSAGE_SENDING_KEYS: Mapping[Any, Any] = {
+    Optional("retry", default=dict, description="Attempts to send a message that the platform did not take."): (
+        RETRY_SCHEMA
+    ),
+    Optional("response_prefix", description="Text before every answer; {model} and {agent} are filled in."): string,
+    Optional("block_streaming", default=dict, description="Answers are sent in blocks while they are written."): (
+        BLOCK_STREAMING_SCHEMA
+    ),
+    Optional(
+        "human_delay", default="off", description="The pause between blocks: off, natural (800 to 2500 ms), or from–to."
+    ): HUMAN_DELAY_SCHEMA,
+}
+"""Keys of `messages:` about sending."""
+
+OUTBOUND_KEYS: Mapping[Any, Any] = {
+    Optional("text_limit", description="The longest message, when it is to be shorter than the platform's."): All(
+        integer, Range(min=SMALLEST_LIMIT, max=1_000_000)
+    ),
+    Optional("chunk_mode", default="length", description="Cut long texts by length, or at every blank line."): In(
+        [each.value for each in ChunkMode]
+    ),
+    Optional("response_prefix", description="Text before every answer, instead of that of messages."): string,
+    Optional("reply_to_mode", default="first", description="Which messages of an answer in a group are replies."): In(
+        [each.value for each in ReplyToMode]
+    ),
+    Optional("block_streaming", description="Answers in blocks, instead of what messages says."): (
+        BLOCK_STREAMING_SCHEMA
+    ),
+    Optional(
+        "streaming", default="off", description="Show an answer while it is written: off, partial, or block by block."
+    ): In([each.value for each in DraftStreaming]),
+}
+"""Keys that every channel's account schema takes in, so that sending reads the same everywhere."""
+
+
+def outbound_policy(account: Mapping[str, Any]) -> OutboundPolicy:
+    """Return the policy that a validated account states."""
+    return OutboundPolicy(
+        text_limit=account.get("text_limit"),
+        chunk_mode=ChunkMode(account.get("chunk_mode", "length")),
+        response_prefix=account.get("response_prefix"),
+        reply_to_mode=ReplyToMode(account.get("reply_to_mode", "first")),
+        blocks=block_streaming(account["block_streaming"]) if "block_streaming" in account else None,
+        streaming=DraftStreaming(account.get("streaming", "off")),
+    )

@@ -1,0 +1,161 @@
+"""The rows of the outbox in the database: what is read and changed, each inside a transaction of the caller's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from hub.core.errors import Conflict, NotFound
+from hub.core.sql import SqlConnection
+from hub.messaging.contract import Delivery
+from hub.messaging.outbox.outgoing import OutboxRow, select_rows
+
+ChatKey = tuple[str, str, str]
+"""Channel, account and peer: what is sent in order."""
+
+_OPEN = "state IN ('queued', 'sending')"
+_TROUBLE = "state IN ('unknown', 'dead')"
+_KEPT = "source != 'preview'"
+"""What matters to people: a preview that was not shown is followed by its answer."""
+
+
+def open_rows(connection: SqlConnection, chat: ChatKey, after: int, limit: int = 100) -> list[OutboxRow]:
+    """Return what a chat waits for behind a position."""
+    where = f"channel = ? AND account = ? AND peer = ? AND position > ? AND {_OPEN}"
+    return select_rows(connection, where, (*chat, after), limit)
+
+
+def open_chats(connection: SqlConnection) -> list[ChatKey]:
+    """Return the chats that wait for something."""
+    rows = connection.execute(f"SELECT DISTINCT channel, account, peer FROM outbox WHERE {_OPEN}")  # noqa: S608  a constant
+    return [(channel, account, peer) for channel, account, peer in rows.fetchall()]
+
+
+def waiting(connection: SqlConnection) -> list[tuple[str, str, int]]:
+    """Return channel, account, and how many messages wait for it."""
+    return connection.execute(
+        f"SELECT channel, account, count(*) FROM outbox WHERE {_OPEN} GROUP BY channel, account"  # noqa: S608  a constant
+    ).fetchall()
+
+
+def last_states(connection: SqlConnection, session_keys: Sequence[str]) -> dict[str, str]:
+    """Return the state of the message that was written last in each conversation that has one."""
+    if not session_keys:
+        return {}
+    rows = connection.execute(
+        f"WITH asked(session) AS (VALUES {', '.join('(?)' for _ in session_keys)}) SELECT session, state"  # noqa: S608  marks
+        " FROM asked JOIN outbox ON position = (SELECT max(position) FROM outbox WHERE session_key = session)",
+        tuple(session_keys),
+    )
+    return dict(rows.fetchall())
+
+
+def listed(connection: SqlConnection, states: tuple[str, ...], limit: int) -> list[OutboxRow]:
+    """Return the newest rows in these states, newest first; in any state when none is named."""
+    marks = ", ".join("?" for _ in states)
+    newest = connection.execute(
+        f"SELECT position FROM outbox {f'WHERE state IN ({marks})' if states else ''} ORDER BY position DESC LIMIT ?",  # noqa: S608  marks
+        (*states, limit),
+    ).fetchall()
+    if not newest:
+        return []
+    chosen = select_rows(
+        connection, f"position IN ({', '.join('?' for _ in newest)})", tuple(each[0] for each in newest), limit
+    )
+    return chosen[::-1]
+
+
+def get(connection: SqlConnection, id: str) -> OutboxRow:
+    """Return a row.
+
+    Raises:
+        NotFound: There is none with that id.
+    """
+    rows = select_rows(connection, "id = ?", (id,), 1)
+    if not rows:
+        raise NotFound(f"there is no message {id[:80]!r} in the outbox")
+    return rows[0]
+
+
+def trouble(connection: SqlConnection) -> list[tuple[str, str, str, int, str | None, str | None]]:
+    """Return state, channel, account, count, and the latest peer and error of what was not surely sent."""
+    grouped = connection.execute(
+        "SELECT state, channel, account, count(*), max(position) FROM outbox"  # noqa: S608  a constant
+        f" WHERE {_TROUBLE} AND {_KEPT} GROUP BY state, channel, account"
+    ).fetchall()
+    found = []
+    for state, channel, account, count, latest in grouped:
+        peer, error = connection.execute("SELECT peer, error FROM outbox WHERE position = ?", (latest,)).fetchone()
+        found.append((state, channel, account, count, peer, error))
+    return found
+
+
+def settle_interrupted(connection: SqlConnection) -> None:
+    """Mark what was being sent when the hub stopped; without an error, it is looked into when its channel comes."""
+    connection.execute("UPDATE outbox SET state = 'unknown', error = NULL WHERE state = 'sending'")
+
+
+def look_into(connection: SqlConnection, channel: str, account: str) -> None:
+    """Take up what was being sent through a channel when the hub stopped."""
+    connection.execute(
+        f"UPDATE outbox SET state = 'sending' WHERE {_TROUBLE} AND state = 'unknown' AND error IS NULL"  # noqa: S608  a constant
+        " AND channel = ? AND account = ?",
+        (channel, account),
+    )
+
+
+def expire(connection: SqlConnection, before_ms: int, now_ms: int, error: str) -> int:
+    """Give up what has waited since before a time, and return how many that are."""
+    return connection.execute(
+        f"UPDATE outbox SET state = 'dead', error = ?, updated_ms = ? WHERE {_OPEN} AND state = 'queued'"  # noqa: S608  a constant
+        " AND created_ms < ?",
+        (error, now_ms, before_ms),
+    ).rowcount
+
+
+def set_state(connection: SqlConnection, row: OutboxRow, now_ms: int) -> None:
+    """Write state, attempts, time of the next one, and error."""
+    connection.execute(
+        "UPDATE outbox SET state = ?, attempts = ?, next_ms = ?, updated_ms = ?, error = ? WHERE id = ?",
+        (row.state, row.attempts, row.next_ms, now_ms, row.error, row.id),
+    )
+
+
+def mark_sent(connection: SqlConnection, row: OutboxRow, delivery: Delivery, now_ms: int) -> None:
+    """Write that a row was sent, and the platform's ids."""
+    connection.execute(
+        "UPDATE outbox SET state = 'sent', attempts = ?, platform_ids = ?, updated_ms = ?, error = NULL WHERE id = ?",
+        (row.attempts, json.dumps(delivery.platform_ids), now_ms, row.id),
+    )
+
+
+def retry(connection: SqlConnection, id: str, now_ms: int) -> OutboxRow:
+    """Queue a message again that was not surely sent.
+
+    Raises:
+        NotFound: There is none with that id.
+        Conflict: It is sent, or waits already.
+    """
+    row = get(connection, id)
+    if row.state not in ("unknown", "dead"):
+        raise Conflict(f"only unknown and dead messages are tried again; {id} is {row.state}")
+    connection.execute(
+        "UPDATE outbox SET state = 'queued', attempts = 0, next_ms = ?, created_ms = ?, updated_ms = ?, error = NULL"
+        " WHERE id = ?",
+        (now_ms, now_ms, now_ms, id),
+    )
+    return row
+
+
+def drop(connection: SqlConnection, id: str) -> OutboxRow:
+    """Delete a message that was not sent.
+
+    Raises:
+        NotFound: There is none with that id.
+        Conflict: It is sent, or is being sent now.
+    """
+    row = get(connection, id)
+    if row.state in ("sending", "sent"):
+        raise Conflict(f"only queued, unknown and dead messages can be dropped; {id} is {row.state}")
+    connection.execute("DELETE FROM outbox WHERE id = ?", (id,))
+    return row

@@ -1,0 +1,259 @@
+"""Answers of runs on their way into the outbox: shaped, and without what was sent while they were written."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Callable, Collection, Iterable
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+from hub.agent.run_request import RunResult, RunStatus
+from hub.agent.workspace import Workspaces
+from hub.core.context import Context
+from hub.core.errors import HubError
+from hub.core.sql import SqlConnection
+from hub.messaging.capabilities import Capability
+from hub.messaging.contract import Address, ChatType, MediaKind, OutboundMedia
+from hub.messaging.outbox.chunking import closed
+from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow, RowSource, Withdrawal, select_rows
+from hub.messaging.outbox.reply import ParsedReply, digest, failed_tool, parse_reply, prefixed, rest_of, was_said
+from hub.messaging.seams import ReplyOutbox
+from hub.messaging.texts import say
+
+ROWS_LIMIT = 500
+"""Rows of one run that are looked at for what was sent already."""
+
+_KINDS = {"image": MediaKind.IMAGE, "audio": MediaKind.AUDIO, "video": MediaKind.VIDEO}
+
+
+def message_of(answer: str) -> NewMessage | None:
+    """Return an answer that is sent elsewhere as a message, or None when nothing of it is for people."""
+    parsed = parse_reply(answer)
+    return NewMessage(parsed.text, silent=parsed.silent, reply_to=parsed.reply_to) if parsed.text else None
+
+
+def kind_of(mime_type: str) -> MediaKind:
+    """Return the kind of an attachment."""
+    return _KINDS.get(mime_type.partition("/")[0], MediaKind.FILE)
+
+
+class ReplyTarget(Struct, frozen=True):
+    """Where an answer goes, and what it answers.
+
+    Attributes:
+        address: The conversation.
+        agent_id: The agent that answers.
+        session_key: Its session.
+        context: Of the run.
+        message_id: The platform's id of the message that is answered.
+        footer: A line below it.
+    """
+
+    address: Address
+    agent_id: str
+    session_key: str
+    context: Context
+    message_id: str | None = None
+    footer: str = ""
+
+    @property
+    def reply_to(self) -> str | None:
+        """The message that an answer replies to unless it says otherwise: none in a direct conversation."""
+        return self.message_id if self.address.chat_type is not ChatType.DIRECT else None
+
+
+class Replies:
+    """Shapes answers and writes them into the outbox.
+
+    Args:
+        outbox: Sends them.
+        workspaces: Where the files are that an answer may attach.
+        language: Of what the hub says itself.
+    """
+
+    def __init__(self, outbox: ReplyOutbox, workspaces: Workspaces, language: Callable[[], str]) -> None:
+        self._outbox = outbox
+        self._workspaces = workspaces
+        self._language = language
+
+    def insert(self, connection: SqlConnection, result: RunResult, target: ReplyTarget) -> list[str]:
+        """Write the rows of an answer inside the caller's transaction; none for an answer that is not for people."""
+        if result.status == RunStatus.ABORTED:
+            return []
+        rows = self._rows(connection, result.run_id, target)
+        parsed = parse_reply(result.reply)
+        text = self._text(result, parsed, rows)
+        media: tuple[OutboundMedia, ...] = ()
+        blocks = any(row.source is RowSource.BLOCK for row in rows)
+        if text is not None:
+            media, lines = self._media(parsed, target)
+            text = "\n".join(filter(None, [text, *lines]))
+            if text and not blocks:
+                text = self.prefixed(text, result.model, target)
+            text = "\n\n".join(filter(None, [text, target.footer]))
+        content: list[NewMessage | NewText | Withdrawal] = []
+        shown = _preview(rows)
+        if shown is not None and text:
+            content.append(NewText(text, row_id=shown.id))
+            text = ""
+        elif shown is not None and self._can_delete(target.address):
+            content.append(Withdrawal(row_id=shown.id))
+        if text or media:
+            replying = None if blocks else _reply_to(parsed, target)
+            content.append(NewMessage(text or "", media=media, silent=parsed.silent, reply_to=replying))
+        return [
+            id
+            for each in content
+            for id in self._outbox.insert(
+                connection,
+                target.address,
+                each,
+                caused_by=target.context.id,
+                session_key=target.session_key,
+                run_id=result.run_id,
+            )
+        ]
+
+    def insert_block(
+        self,
+        connection: SqlConnection,
+        so_far: ParsedReply,
+        target: ReplyTarget,
+        *,
+        run_id: str,
+        model: str | None,
+        own: Collection[str],
+        not_before_ms: int,
+    ) -> list[str]:
+        """Write what of the beginning of an answer was not sent yet, inside the caller's transaction.
+
+        Args:
+            so_far: That beginning, see `shown_so_far`.
+            model: Of the run.
+            own: Rows of the run since it began; when there are others, it was begun before a crash.
+            not_before_ms: When it is sent at the earliest.
+        """
+        said = so_far.text or ""
+        rows = self._rows(connection, run_id, target)
+        blocks = [row for row in rows if row.source is RowSource.BLOCK]
+        text = closed(rest_of(said, _covered(blocks))).strip()
+        earlier = _covered(row for row in blocks if row.id not in own)
+        if not text or any(length > len(said) for length, _ in earlier):
+            return []
+        message = NewMessage(
+            text if blocks else self.prefixed(text, model, target),
+            silent=so_far.silent,
+            reply_to=None if blocks else _reply_to(so_far, target),
+            covers=len(said),
+            digest=digest(said),
+        )
+        return self._outbox.insert(
+            connection,
+            target.address,
+            message,
+            caused_by=target.context.id,
+            session_key=target.session_key,
+            run_id=run_id,
+            source=RowSource.BLOCK,
+            not_before_ms=not_before_ms,
+        )
+
+    def insert_preview(
+        self, connection: SqlConnection, so_far: ParsedReply, target: ReplyTarget, run_id: str
+    ) -> list[str]:
+        """Write the message that shows an answer while it is written, once for each run; return its row's id."""
+        known = _preview(self._rows(connection, run_id, target))
+        if known is not None:
+            return [known.id]
+        return self._outbox.insert(
+            connection,
+            target.address,
+            NewMessage(so_far.text or "", silent=so_far.silent, reply_to=_reply_to(so_far, target)),
+            caused_by=target.context.id,
+            session_key=target.session_key,
+            run_id=run_id,
+            source=RowSource.PREVIEW,
+        )[:1]
+
+    def _rows(self, connection: SqlConnection, run_id: str, target: ReplyTarget) -> list[OutboxRow]:
+        """Return what a run sent to the chat that it answers."""
+        chat = (target.address.channel, target.address.account, target.address.peer)
+        return [row for row in select_rows(connection, "run_id = ?", (run_id,), ROWS_LIMIT) if row.chat == chat]
+
+    def _text(self, result: RunResult, parsed: ParsedReply, rows: list[OutboxRow]) -> str | None:
+        """Return what is left to say: an empty text for attachments alone, None for nothing at all."""
+        language = self._language()
+        sent = [row for row in rows if row.source is not RowSource.PREVIEW]
+        left = rest_of(parsed.text or "", _covered(rows)).strip()
+        if result.status != RunStatus.OK:
+            error = (result.error or {}).get("message") or result.status
+            return "\n\n".join(filter(None, [left, say("run.failed", language, error=error)]))
+        if parsed.text is None:
+            return None
+        tools = [row.outgoing for row in rows if row.source is RowSource.TOOL]
+        if left and was_said(left, [each.text for each in tools if isinstance(each, NewMessage)]):
+            left = ""
+        if not parsed.text and not parsed.media and not sent and (tool := failed_tool(result.messages)):
+            return say("reply.tool_failed", language, tool=tool)
+        return left
+
+    def _media(self, parsed: ParsedReply, target: ReplyTarget) -> tuple[tuple[OutboundMedia, ...], list[str]]:
+        """Return the attachments of an answer, and a line for each that there is not."""
+        media: list[OutboundMedia] = []
+        lines: list[str] = []
+        for path in parsed.media:
+            found = self.attachment(path, target, voice=parsed.voice)
+            if found is None:
+                lines.append(say("media.gone", self._language(), name=PurePosixPath(path).name))
+            else:
+                media.append(found)
+        return tuple(media), lines
+
+    def attachment(self, path: str, target: ReplyTarget, *, voice: bool = False) -> OutboundMedia | None:
+        """Return a file that the session may read as an attachment, or None when there is no such file.
+
+        Args:
+            path: Relative to the agent's workspace, or absolute and in it.
+            target: Names agent and session.
+            voice: Whether audio is a voice message.
+        """
+        try:
+            root = self._workspaces.view(target.agent_id, target.session_key, target.context.authority)
+            relative = PurePosixPath(path)
+            if relative.is_absolute() and relative.is_relative_to(root.path.as_posix()):
+                relative = relative.relative_to(root.path.as_posix())
+            if not root.is_file(relative.as_posix()):
+                return None
+        except (OSError, HubError):
+            return None
+        mime_type = mimetypes.guess_type(relative.name)[0] or "application/octet-stream"
+        kind = kind_of(mime_type)
+        return OutboundMedia(
+            kind, str(root.path / relative), mime_type, relative.name, voice=voice and kind is MediaKind.AUDIO
+        )
+
+    def prefixed(self, text: str, model: str | None, target: ReplyTarget) -> str:
+        """Return an answer with the configured prefix."""
+        attached = self._outbox.channels.get(target.address.channel, target.address.account)
+        own = attached.outbound.response_prefix if attached is not None else None
+        prefix = self._outbox.settings.response_prefix if own is None else own
+        return prefixed(text, prefix, model=model, agent=target.agent_id)
+
+    def _can_delete(self, address: Address) -> bool:
+        attached = self._outbox.channels.get(address.channel, address.account)
+        return attached is not None and Capability.DELETE in attached.capabilities
+
+
+def _reply_to(parsed: ParsedReply, target: ReplyTarget) -> str | None:
+    return parsed.reply_to or (target.message_id if parsed.reply_to_current else target.reply_to)
+
+
+def _covered(rows: Iterable[OutboxRow]) -> list[tuple[int, str]]:
+    """Return which beginnings of answers were sent as blocks."""
+    messages = (row.outgoing for row in rows if isinstance(row.outgoing, NewMessage))
+    return [(each.covers, each.digest) for each in messages if each.digest]
+
+
+def _preview(rows: Iterable[OutboxRow]) -> OutboxRow | None:
+    return next((row for row in rows if row.source is RowSource.PREVIEW), None)

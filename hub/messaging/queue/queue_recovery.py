@@ -1,0 +1,53 @@
+"""What a stop or a crash left in the queue: turns that had begun, and messages that still wait. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from hub.core.errors import InvalidRequest
+from hub.messaging.contract import InboundMessage
+from hub.messaging.inbox.inbox_rows import InboxRow
+from hub.messaging.queue.group_history import OverheardLine
+from hub.messaging.queue.turn_requests import Turn
+from hub.messaging.queue.waiting import WaitingMessage
+from hub.sessions.keys import SessionKey
+
+
+def agent_of(session_key: str) -> str:
+    """Return the agent that answers in a session."""
+    return SessionKey.parse(session_key).agent
+
+
+def taken_up(
+    rows: Sequence[InboxRow], begun: Collection[str], overheard: Mapping[str, tuple[OverheardLine, ...]]
+) -> tuple[list[Turn], list[tuple[str, WaitingMessage]]]:
+    """Return the turns that go on with the messages they had, and what waits, with its session.
+
+    Args:
+        rows: The queued messages, in the order in which they came.
+        begun: The runs whose words are in a transcript.
+        overheard: What runs were given of their groups' history.
+    """
+    by_run: dict[str, list[InboxRow]] = {}
+    for row in rows:
+        by_run.setdefault(row.run_id or row.id, []).append(row)
+    turns: list[Turn] = []
+    waiting: list[tuple[str, WaitingMessage]] = []
+    for run_id, group in by_run.items():
+        found = [_waiting(row) for row in group]
+        found[0].overheard = overheard.get(run_id, ())
+        session_key = group[0].session_key or ""
+        if len(group) == 1 and run_id not in begun:
+            waiting.append((session_key, found[0]))
+            continue
+        messages = tuple(each for each, row in zip(found, group, strict=True) if row.reason != "steered")
+        heard = tuple(each for each, row in zip(found, group, strict=True) if row.reason == "steered")
+        turns.append(Turn(session_key, agent_of(session_key), messages, heard=heard, begun=True))
+    return turns, waiting
+
+
+def _waiting(row: InboxRow) -> WaitingMessage:
+    message = row.inbound
+    if not isinstance(message, InboundMessage) or row.run_id is None:
+        raise InvalidRequest(f"the inbox row {row.id} is queued and is no message")
+    return WaitingMessage(row.id, row.run_id, message, row.context, row.received_ms, dropped=row.reason == "dropped")

@@ -1,0 +1,83 @@
+"""One turn over one or several messages: what the model is shown of them, and with whose rights. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from msgspec import Struct
+
+from hub.agent.envelope import harmless_name
+from hub.core.context import Authority, Context
+from hub.messaging.contract import InboundMessage
+from hub.messaging.inbox.content import content_of
+from hub.messaging.queue.group_history import is_outside, shown
+from hub.messaging.queue.waiting import WaitingMessage, bursts
+from hub.models.contract import Block, Message, Role, TextBlock
+
+QUEUED_TITLE = "[Queued messages while agent was busy]"
+DROPPED_TITLE = "[Dropped {count} earlier messages because too many were waiting]"
+BULLET_CHARS = 160
+
+
+class TurnContent(Struct, frozen=True):
+    """The message of a turn, and the context with the least rights of its senders.
+
+    Attributes:
+        sender_name: Of its one sender.
+        quoted: Whether words of others are quoted in it, so that the rest is its senders' own.
+    """
+
+    message: Message
+    context: Context
+    sender_name: str | None
+    quoted: bool = False
+
+
+def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent:
+    """Return what a turn is about.
+
+    Args:
+        messages: At least one that was not dropped, all of one conversation.
+        gap_ms: See `bursts`.
+    """
+    dropped = [each for each in messages if each.dropped]
+    kept = [each for each in messages if not each.dropped]
+    least = reduce(Authority.meet, (each.context.authority for each in messages))
+    overheard = [line for each in messages for line in each.overheard]
+    outside = is_outside(overheard, least.person)
+    newest = kept[-1]
+    lines = shown(overheard, newest.message.address.channel, outside=outside) if overheard else []
+    blocks: list[Block] = []
+    if dropped:
+        lines += [DROPPED_TITLE.format(count=len(dropped)), *(_bullet(each.message) for each in dropped), ""]
+    parts = bursts(kept, gap_ms)
+    if len(parts) > 1:
+        lines.append(QUEUED_TITLE)
+    for number, part in enumerate(parts, 1):
+        if len(parts) > 1:
+            lines += ["---", f"Queued #{number} ({_who(part[0].message)})"]
+        for each in part:
+            content = content_of(each.message)
+            blocks += content[1:]
+            lines += [block.text for block in content[:1] if isinstance(block, TextBlock)]
+    one_sender = len({each.message.sender for each in kept}) == 1
+    context = newest.context
+    return TurnContent(
+        Message(Role.USER, (TextBlock("\n".join(lines)), *blocks)),
+        Context(least.narrow(tainted=outside), context.id, context.parent_id, context.chain),
+        newest.message.sender_name if one_sender else None,
+        quoted=outside and not least.tainted,
+    )
+
+
+def _who(message: InboundMessage) -> str:
+    name = harmless_name(message.sender_name)
+    return f"from {name}, message_id: {message.message_id}" if name else f"message_id: {message.message_id}"
+
+
+def _bullet(message: InboundMessage) -> str:
+    text = " ".join(message.text.split())
+    shown = text if len(text) <= BULLET_CHARS else f"{text[: BULLET_CHARS - 1]}…"
+    name = harmless_name(message.sender_name)
+    return f"- {f'{name}: ' if name else ''}{shown or '[attachment]'}"

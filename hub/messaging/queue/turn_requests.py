@@ -1,0 +1,162 @@
+"""A turn over messages that were queued: the run that answers it, and what its end writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hub.agent.parts import RunDependencies
+from hub.agent.run_request import RunRequest, RunResult, SteeredMessage, Steering
+from hub.core.sql import SqlConnection
+from hub.messaging.access.router import Router
+from hub.messaging.contract import Address, ClientMessage
+from hub.messaging.inbox import inbox_rows
+from hub.messaging.inbox.media_store import MediaStore
+from hub.messaging.outbox.answer_extras import AnswerExtras
+from hub.messaging.outbox.replies import Replies, ReplyTarget
+from hub.messaging.outbox.streaming import AnswerStreams
+from hub.messaging.queue.turn import turn_content
+from hub.messaging.queue.waiting import Conversation, WaitingMessage, conversation_of
+from hub.messaging.seams import ReplyOutbox
+from hub.messaging.texts import say
+from hub.models.contract import Message
+
+
+class Turn(Struct, eq=False):
+    """A turn that is about to run, or runs.
+
+    Attributes:
+        session_key: The session.
+        agent_id: The agent that answers.
+        messages: What it is about; at least one that was not dropped.
+        superseded: Messages that are closed without an answer when it begins.
+        heard: Messages that it heard while it ran, or in an earlier attempt.
+        stopped: Whether it was stopped before it was a run.
+        begun: Whether the database knows what it answers.
+        request: The run, where it is made already.
+    """
+
+    session_key: str
+    agent_id: str
+    messages: tuple[WaitingMessage, ...]
+    superseded: tuple[WaitingMessage, ...] = ()
+    heard: tuple[WaitingMessage, ...] = ()
+    stopped: bool = False
+    begun: bool = False
+    request: RunRequest | None = None
+
+    @property
+    def first(self) -> WaitingMessage:
+        """The first message that it answers, whose run it is."""
+        return next(each for each in self.messages if not each.dropped)
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return self.first.run_id
+
+    @property
+    def address(self) -> Address:
+        """Where the answer goes."""
+        return self.messages[-1].message.address
+
+
+class TurnRequests:
+    """Makes the runs of turns.
+
+    Args:
+        router: Has the current settings.
+        outbox: Has the replies.
+        media: Fetches attachments.
+        parts: What runs work with.
+    """
+
+    def __init__(self, router: Router, outbox: ReplyOutbox, media: MediaStore, parts: RunDependencies) -> None:
+        self._router = router
+        self._outbox = outbox
+        self._media = media
+        self._replies = Replies(outbox, media.workspaces, lambda: router.settings.language)
+        self._streams = AnswerStreams(parts, outbox, self._replies, router.may_reply)
+        self._extras = AnswerExtras(parts, outbox, lambda: router.settings.language, router.may_reply)
+
+    def of(self, turn: Turn, steering: Steering | None = None) -> RunRequest:
+        """Return the run that answers a turn.
+
+        Args:
+            turn: The turn.
+            steering: What it hears while it goes on.
+        """
+        newest = turn.messages[-1].message
+        gap_ms = self._router.settings.queue.debounce_ms(newest.address.channel)
+        content = turn_content(turn.messages, gap_ms)
+        group = self._router.group_settings(newest.address)
+        options = newest.options if isinstance(newest, ClientMessage) else {}
+        self._extras.watch(turn.run_id, turn.session_key, turn.address, options)
+        target = ReplyTarget(turn.address, turn.agent_id, turn.session_key, content.context, newest.message_id)
+        self._streams.watch(turn.run_id, target)
+
+        async def load() -> Message:
+            return turn_content([await self._fetched(each, turn) for each in turn.messages], gap_ms).message
+
+        return RunRequest(
+            run_id=turn.run_id,
+            agent_id=turn.agent_id,
+            session_key=turn.session_key,
+            message=content.message,
+            context=content.context,
+            model=options.get("model"),
+            thinking=options.get("thinking"),
+            configured_prompt=group.system_prompt if group is not None else None,
+            extra_system_prompt=options.get("extra_system_prompt"),
+            timeout_s=options.get("timeout_s"),
+            inbox_id=turn.first.row_id,
+            kind="message",
+            sender_name=content.sender_name,
+            channel=newest.address.channel,
+            on_final=self._end_of(turn, target),
+            load=load if any(each.message.media for each in turn.messages) else None,
+            quoted=content.quoted,
+            steering=steering,
+        )
+
+    def interrupted(self, connection: SqlConnection, run_id: str | None) -> list[Address]:
+        """Close interrupted messages and tell each sender that it was not done again; return where."""
+        text = say("run.interrupted", self._router.settings.language)
+        told: dict[tuple[str, Conversation], Address] = {}
+        for each in inbox_rows.interrupted(connection, run_id=run_id):
+            inbox_rows.close(connection, each.id, "done", "interrupted")
+            place = (each.run_id or each.id, conversation_of(each.address))
+            if place in told:  # it was answered together with others
+                continue
+            told[place] = each.address
+            self._outbox.insert(
+                connection,
+                each.address,
+                text,
+                caused_by=each.context_id,
+                session_key=each.session_key,
+                run_id=each.run_id,
+            )
+        return list(told.values())
+
+    async def steered(self, each: WaitingMessage, turn: Turn) -> SteeredMessage:
+        """Return a message as a running turn hears it."""
+        fetched = await self._fetched(each, turn)
+        return SteeredMessage(each.row_id, turn_content([fetched], 0).message, each.message.sender_name)
+
+    async def _fetched(self, each: WaitingMessage, turn: Turn) -> WaitingMessage:
+        if each.dropped or not each.message.media:
+            return each
+        return replace(each, message=await self._media.fetched(each.message, turn.agent_id, turn.session_key))
+
+    def _end_of(self, turn: Turn, target: ReplyTarget) -> Callable[[SqlConnection, RunResult], None]:
+        def end(connection: SqlConnection, result: RunResult) -> None:
+            self._streams.end(turn.run_id)
+            inbox_rows.close_run(connection, turn.run_id)
+            if self._router.may_reply(turn.address, turn.session_key):
+                footer = self._extras.beside(connection, result, target)
+                self._replies.insert(connection, result, replace(target, footer=footer))
+
+        return end

@@ -1,0 +1,193 @@
+"""Which of the messages that wait are answered next: rules over plain data, without a clock of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hub.core.context import Context
+from hub.messaging.contract import Address, ClientMessage, InboundEvent, InboundMessage, MessageDeleted, MessageEdited
+from hub.messaging.queue.group_history import OverheardLine
+from hub.messaging.queue.queue_policy import QueueMode
+
+PATIENCE = 5
+"""A message waits at most so many times its own time for others to follow it."""
+ALBUM_S = 0.5
+"""How long the messages of one album wait for each other."""
+
+Conversation = tuple[str, str, str, str | None]
+
+
+class WaitingMessage(Struct, eq=False):
+    """A message that waits for its turn.
+
+    Attributes:
+        row_id: Its row of the inbox.
+        run_id: The run that answers it unless it is answered together with others.
+        message: The message.
+        context: Carries its sender's authority.
+        received_ms: Milliseconds since the epoch.
+        due: When it may be answered, on the monotonic clock.
+        latest: When it may be at last, whatever follows it.
+        dropped: Whether it gave way and is only mentioned.
+        steered: Whether the running turn heard it already.
+        overheard: What was said in its group before it.
+    """
+
+    row_id: str
+    run_id: str
+    message: InboundMessage
+    context: Context
+    received_ms: int
+    due: float = 0.0
+    latest: float = 0.0
+    dropped: bool = False
+    steered: bool = False
+    overheard: tuple[OverheardLine, ...] = ()
+
+
+class Timing(NamedTuple):
+    """How long a message waits for others: text for more of its sender, and any while the agent is busy."""
+
+    inbound_ms: int
+    busy_ms: int
+
+
+class TurnRules(NamedTuple):
+    """How messages of a conversation wait; one sender's within `gap_ms` of each other belong together."""
+
+    mode: QueueMode
+    gap_ms: int
+
+
+class NextTurn(Struct, frozen=True):
+    """What is answered next: at least one message; `superseded` are not answered."""
+
+    messages: tuple[WaitingMessage, ...]
+    superseded: tuple[WaitingMessage, ...] = ()
+
+
+def conversation_of(address: Address) -> Conversation:
+    """Return what messages have in common that one turn may answer together."""
+    return (address.channel, address.account, address.peer, address.thread)
+
+
+def own_run(message: InboundMessage) -> str | None:
+    """Return the run that a client chose for its message, which is answered in no other."""
+    return message.run_id if isinstance(message, ClientMessage) else None
+
+
+def ids_of(waiting: Iterable[WaitingMessage]) -> list[tuple[str, str]]:
+    """Return the row and the run of each message."""
+    return [(each.row_id, each.run_id) for each in waiting]
+
+
+def is_text(message: InboundMessage) -> bool:
+    """Whether a message is nothing but text."""
+    return not (message.images or message.media or message.location or message.contacts)
+
+
+def set_due(waiting: Iterable[WaitingMessage], fresh: WaitingMessage, timing: Timing, now: float) -> None:
+    """Set when a new message may be answered, and let those before it wait for it, or no longer.
+
+    Args:
+        waiting: What waits in the session.
+        fresh: The new message.
+        timing: How long messages wait.
+        now: On the monotonic clock.
+    """
+    inbound_s = timing.inbound_ms / 1_000 if is_text(fresh.message) else ALBUM_S if fresh.message.album else 0.0
+    wait_s = max(inbound_s, timing.busy_ms / 1_000)
+    fresh.due, fresh.latest = now + wait_s, now + PATIENCE * wait_s
+    conversation = conversation_of(fresh.message.address)
+    for each in waiting:
+        if conversation_of(each.message.address) != conversation:
+            continue
+        same = each.message.sender == fresh.message.sender
+        if timing.busy_ms or (same and inbound_s):
+            each.due = min(max(each.due, fresh.due), each.latest)
+        elif same:
+            each.due = min(each.due, now)
+
+
+def flush(waiting: Iterable[WaitingMessage], conversation: Conversation, sender: str, now: float) -> None:
+    """Let a sender's messages wait no longer."""
+    for each in waiting:
+        if each.message.sender == sender and conversation_of(each.message.address) == conversation:
+            each.due = min(each.due, now)
+
+
+def revise(each: WaitingMessage, event: InboundEvent) -> InboundMessage | None:
+    """Return what a message is after its sender changed it, without text when it was deleted; None when it was not."""
+    message, address = each.message, event.address
+    if not isinstance(event, (MessageEdited, MessageDeleted)) or event.message_id != message.message_id:
+        return None
+    if event.sender != message.sender or conversation_of(address)[:3] != conversation_of(message.address)[:3]:
+        return None
+    return replace(message, text=event.text if isinstance(event, MessageEdited) else "")
+
+
+def steerable(waiting: Iterable[WaitingMessage], heard: WaitingMessage) -> list[WaitingMessage]:
+    """Return what a turn over `heard` may hear while it runs: of its conversation, and with the rights that it has."""
+    conversation = conversation_of(heard.message.address)
+    return [
+        each
+        for each in waiting
+        if conversation_of(each.message.address) == conversation
+        and each.context.authority == heard.context.authority
+        and not (each.dropped or each.steered)
+    ]
+
+
+def next_turn(waiting: Sequence[WaitingMessage], rules: Callable[[Address], TurnRules], now: float) -> NextTurn | None:
+    """Return what is answered next, of the conversation that has waited longest; None while all of it is to wait.
+
+    Args:
+        waiting: All messages of a session that wait, in the order in which they came.
+        rules: Of a conversation.
+        now: On the monotonic clock.
+    """
+    seen: set[Conversation] = set()
+    for first in waiting:
+        conversation = conversation_of(first.message.address)
+        if first.dropped or conversation in seen:
+            continue
+        seen.add(conversation)
+        here = [each for each in waiting if conversation_of(each.message.address) == conversation]
+        due = [each for each in here if each.dropped or each.due <= now]
+        mode, gap_ms = rules(first.message.address)
+        parts = bursts([each for each in due if not each.dropped], gap_ms)
+        if not parts:
+            continue
+        if mode is QueueMode.COLLECT:
+            return NextTurn(tuple(due))
+        dropped = [each for each in due if each.dropped]
+        if mode is QueueMode.INTERRUPT:
+            newest = parts[-1]
+            older = tuple(each for each in due if each not in newest)
+            return NextTurn(tuple(newest), older)
+        return NextTurn((*dropped, *parts[0]))
+    return None
+
+
+def bursts(waiting: Iterable[WaitingMessage], gap_ms: int) -> list[list[WaitingMessage]]:
+    """Return messages in groups: what one sender wrote in one go, and albums, belong together."""
+    found: list[list[WaitingMessage]] = []
+    for each in waiting:
+        last = found[-1][-1] if found else None
+        if last is not None and _belongs_with(each, last, gap_ms):
+            found[-1].append(each)
+        else:
+            found.append([each])
+    return found
+
+
+def _belongs_with(fresh: WaitingMessage, last: WaitingMessage, gap_ms: int) -> bool:
+    if fresh.message.sender != last.message.sender:
+        return False
+    if fresh.message.album is not None and fresh.message.album == last.message.album:
+        return True
+    return 0 <= fresh.received_ms - last.received_ms < gap_ms
