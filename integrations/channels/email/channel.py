@@ -18,7 +18,7 @@ from typing import Any
 import aiosmtplib
 
 from hub.core.clock import Clock
-from hub.core.errors import Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.executors import Executor
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import (
@@ -164,7 +164,7 @@ class Email:
                 return
             except (TimeoutError, *BROKEN) as error:
                 receive.disconnected(f"{self._config.imap_host}: {error}")
-            except Unavailable as error:  # it could not be stored; it is offered again
+            except HubError as error:  # it could not be stored; it is offered again
                 receive.disconnected(error.message)
             finally:
                 mailbox.close()

@@ -10,7 +10,8 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
-from typing import Any
+from io import BufferedReader
+from typing import Any, cast
 
 from imap_tools import BaseMailBox, MailBox, MailBoxStartTls, MailBoxUnencrypted
 from imap_tools.errors import ImapToolsError, MailboxLoginError
@@ -106,7 +107,9 @@ class Mailbox:
         if "EXISTS" in box.client.untagged_responses:
             return  # it was said while mail was read, and is not said again
         if "IDLE" in box.client.capabilities:
-            box.idle.wait(timeout=seconds)
+            with box.idle:
+                if not _has_read_ahead(box):
+                    box.idle.poll(timeout=seconds)
             return
         self._closing.wait(min(seconds, POLL_S))
         box.client.noop()
@@ -137,3 +140,16 @@ def _connected(account: MailboxAccount) -> BaseMailBox:
     context = ssl.create_default_context()
     kind = MailBox if account.imap_security == "tls" else MailBoxStartTls
     return kind(host, port, timeout=CONNECT_LIMIT_S, ssl_context=context)
+
+
+def _has_read_ahead(box: BaseMailBox) -> bool:
+    """Whether something came with the answer to IDLE: it lies in a buffer, where a wait for the socket misses it."""
+    client = box.client
+    before = client.sock.gettimeout()
+    client.sock.settimeout(0)
+    try:
+        return bool(cast(BufferedReader, client.file).peek(1))
+    except OSError:
+        return False
+    finally:
+        client.sock.settimeout(before)
