@@ -134,12 +134,12 @@ class Dovecot:
         """Let nobody log in to a mailbox any more, and cut off who is."""
         with self._revoked.open("a") as file:
             file.write(f"{mailbox}:\n")
-        program = shutil.which("doveadm")
-        assert program is not None
-        for command in (("reload",), ("kick", mailbox)):
-            subprocess.run(
-                (program, "-c", str(self.folder / "dovecot.conf"), *command), capture_output=True, check=False
-            )
+        self._doveadm("reload")
+        self._doveadm("kick", mailbox)
+
+    def _doveadm(self, *command: str) -> None:
+        configuration = str(self.folder / "dovecot.conf")
+        subprocess.run(("doveadm", "-c", configuration, *command), capture_output=True, check=False)
 
     def deliver(self, mailbox: str, mail: bytes) -> None:
         """Put a mail into a mailbox, as a mail server does."""
@@ -156,6 +156,7 @@ class Dovecot:
             parts = client.uid("FETCH", uid, "(BODY.PEEK[])")[1]
             kept += [part[1] for part in parts if isinstance(part, tuple)]
         client.logout()
+        self._doveadm("kick", mailbox)  # a session that is just ending would write what it knows
         shutil.rmtree(self.folder / "mail" / mailbox)
         time.sleep(1.1)  # Dovecot takes the second of its making for the UIDVALIDITY of a mailbox
         for mail in kept:
