@@ -50,6 +50,7 @@ people:
   - {{id: me, owner: true, identities: ["platform:user:1"]}}
   - {{id: anna, identities: ["platform:user:2"]}}
 tools: {{strangers: full}}
+messages: {{inbound: {{debounce_ms: 0}}}}
 models:
   default: test/scripted
   providers:
