@@ -105,15 +105,20 @@ def test_the_tool_is_called_and_again_after_an_edit(hub: HubProcess) -> None:
     assert (before, ring(hub)) == ("The doorbell rang 3 times.", "Ding, dong, 3 times.")
 
 
+def answer(line: socket.socket) -> str:
+    """The first answer of the agent; the owner may be told before that somebody asks to be let in."""
+    return next(each for each in line.makefile() if "You said:" in each)
+
+
 def test_the_channel_answers_the_owner_and_gives_a_stranger_a_code_before_and_after_an_edit(
     hub: HubProcess, port: int
 ) -> None:
     offered = say(port, "1 eve /status").makefile()
     code = offered.readline()
-    answered = say(port, "1 ada good evening").makefile().readline()
+    answered = answer(say(port, "1 ada good evening"))
 
     edit(hub, "lines", "channel.py", "writer.write(", 'writer.write(b"> " + ')
-    again = say(port, "2 ada hello").makefile().readline()
+    again = answer(say(port, "2 ada hello"))
 
     assert answered.startswith("You said:")
     assert "good evening" in answered

@@ -211,21 +211,21 @@ async def test_a_day_is_begun_and_taken_away_and_brought_back(signed_in: Browser
 
 
 async def test_an_entry_is_forgotten_after_it_was_shown(signed_in: BrowserContext, hub: HubProcess) -> None:
-    hub.rpc("memory.add", {"text": "The old code of the gate is 4711"})
+    hub.rpc("memory.add", {"text": "The old code of the gate is hedgehog"})
     page = await opened(signed_in, "/memory/forget")
-    await page.get_by_label("Words of the entry").fill("gate 4711")
+    await page.get_by_label("Words of the entry").fill("gate hedgehog")
     await page.get_by_role("button", name="Show matching entries").click()
     await expect(page.get_by_role("heading", name="1 entry would go:")).to_be_visible()
-    assert hub.rpc("memory.search", {"query": "gate 4711"})["hits"]
+    assert hub.rpc("memory.search", {"query": "gate hedgehog"})["hits"]
     assert await violations(page) == []
 
     await page.get_by_role("button", name="Forget permanently").click()
 
     await expect(page.get_by_role("heading", name="1 entry was forgotten.")).to_be_visible()
-    assert "4711" not in "".join(path.read_text() for path in (hub.home / "workspace").rglob("*.md"))
+    assert "hedgehog" not in "".join(path.read_text() for path in (hub.home / "workspace").rglob("*.md"))
     await page.goto("/memory/history")
     await is_ready(page)
-    assert "4711" not in await page.content()
+    assert "hedgehog" not in await page.content()
 
 
 async def test_an_entry_is_forgotten_from_the_file_it_stands_in(signed_in: BrowserContext, hub: HubProcess) -> None:
