@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from hub.core.context import system_context
 from hub.core.errors import Conflict, HubError, NotFound, Unavailable
+from hub.core.events import Event
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import (
@@ -19,8 +21,11 @@ from hub.messaging.contract import (
     OutboundMessage,
     Receiver,
 )
+from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.outbound_policy import ATTEMPTS, DeliveryRetry
 from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.outbox.outbox_sending import EVENT_MESSAGE_DEAD
+from hub.storage.readers import THREADS
 from tests.messaging.outbox_bench import DELIVERED, Bench, Platform
 
 
@@ -270,6 +275,28 @@ async def test_a_dead_message_is_tried_again_by_hand_and_the_repair_goes(bench: 
     assert bench.repairs.all() == []
     with pytest.raises(Conflict, match="sent"):
         await bench.outbox.retry(id)
+
+
+async def test_a_message_that_is_queued_again_while_its_chat_is_being_closed_is_sent(bench: Bench) -> None:
+    reading_again = threading.Event()
+
+    def hold_the_readers(_: Event) -> None:
+        blocked.extend(asyncio.ensure_future(bench.db.read(lambda _: reading_again.wait())) for _ in range(THREADS))
+
+    blocked: list[asyncio.Future[bool]] = []
+    bench.bus.listen(EVENT_MESSAGE_DEAD, hold_the_readers)
+    address = Address("test", "1")
+    await bench.channels.add(Platform(answers=[Delivery(DeliveryState.PERMANENT, error="blocked")]))
+    [id] = await bench.outbox.send(address, "hello", system_context())
+    await bench.outbox.outcome([id], timeout_s=5)
+
+    now_ms = int(bench.clock.time() * 1000)
+    await bench.db.write(lambda connection: outbox_rows.retry(connection, id, now_ms))
+    bench.outbox.notify(address)
+    reading_again.set()
+
+    assert await bench.until(lambda states: "sent" in states) == {"sent": 1}
+    await asyncio.gather(*blocked)
 
 
 async def test_a_dropped_message_is_not_sent_and_gone(bench: Bench) -> None:

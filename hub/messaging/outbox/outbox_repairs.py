@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.messaging.outbox import outbox_rows
@@ -17,10 +19,15 @@ class OutboxRepairs:
         self._db = db
         self._repairs = repairs
         self._raised: set[str] = set()
+        self._lock = asyncio.Lock()
 
     async def refresh(self) -> None:
         """Raise what is to be raised, and clear the rest."""
-        found = await self._db.read(outbox_rows.trouble)
+        # One after the other: the reads of two could end in the other order, and the older result would be kept.
+        async with self._lock:
+            self._show(await self._db.read(outbox_rows.trouble))
+
+    def _show(self, found: list[outbox_rows.Trouble]) -> None:
         raised: set[str] = set()
         unknown = sum(count for state, _, _, count, _, _ in found if state == "unknown")
         if unknown:

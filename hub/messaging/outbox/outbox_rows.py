@@ -12,6 +12,8 @@ from hub.messaging.outbox.outgoing import OutboxRow, select_rows
 
 ChatKey = tuple[str, str, str]
 """Channel, account and peer: what is sent in order."""
+Trouble = tuple[str, str, str, int, str | None, str | None]
+"""State, channel, account, count, and the latest peer and error of what was not surely sent."""
 
 _OPEN = "state IN ('queued', 'sending')"
 _TROUBLE = "state IN ('unknown', 'dead')"
@@ -77,8 +79,8 @@ def get(connection: SqlConnection, id: str) -> OutboxRow:
     return rows[0]
 
 
-def trouble(connection: SqlConnection) -> list[tuple[str, str, str, int, str | None, str | None]]:
-    """Return state, channel, account, count, and the latest peer and error of what was not surely sent."""
+def trouble(connection: SqlConnection) -> list[Trouble]:
+    """Return what was not surely sent, by state and account."""
     grouped = connection.execute(
         "SELECT state, channel, account, count(*), max(position) FROM outbox"  # noqa: S608  a constant
         f" WHERE {_TROUBLE} AND {_KEPT} GROUP BY state, channel, account"

@@ -122,7 +122,8 @@ class OutboxSender:
         after = 0
         try:
             while True:
-                self._again.discard(chat)
+                if not after:
+                    self._again.discard(chat)
                 rows = await self._stored(self._db.read, partial(outbox_rows.open_rows, chat=chat, after=after))
                 for row in rows:
                     after = row.position
