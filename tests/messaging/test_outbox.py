@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 
 from hub.core.context import system_context
 from hub.core.errors import Conflict, HubError, NotFound, Unavailable
-from hub.core.events import Event
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import (
@@ -277,26 +276,30 @@ async def test_a_dead_message_is_tried_again_by_hand_and_the_repair_goes(bench: 
         await bench.outbox.retry(id)
 
 
-async def test_a_message_that_is_queued_again_while_its_chat_is_being_closed_is_sent(bench: Bench) -> None:
-    reading_again = threading.Event()
+async def test_a_message_that_is_queued_again_while_its_worker_ends_is_sent(bench: Bench) -> None:
+    read_again, dead = threading.Event(), asyncio.Event()
 
-    def hold_the_readers(_: Event) -> None:
-        blocked.extend(asyncio.ensure_future(bench.db.read(lambda _: reading_again.wait())) for _ in range(THREADS))
+    class HoldsReaders(Platform):
+        async def send(self, message: OutboundMessage) -> Delivery:
+            if not held:
+                held.extend(asyncio.ensure_future(bench.db.read(lambda _: read_again.wait())) for _ in range(THREADS))
+                await asyncio.sleep(0)
+            return await super().send(message)
 
-    blocked: list[asyncio.Future[bool]] = []
-    bench.bus.listen(EVENT_MESSAGE_DEAD, hold_the_readers)
+    held: list[asyncio.Future[bool]] = []
+    bench.bus.listen(EVENT_MESSAGE_DEAD, lambda _: dead.set())
     address = Address("test", "1")
-    await bench.channels.add(Platform(answers=[Delivery(DeliveryState.PERMANENT, error="blocked")]))
+    await bench.channels.add(HoldsReaders(answers=[Delivery(DeliveryState.PERMANENT, error="blocked")]))
     [id] = await bench.outbox.send(address, "hello", system_context())
-    await bench.outbox.outcome([id], timeout_s=5)
+    await dead.wait()
 
     now_ms = int(bench.clock.time() * 1000)
     await bench.db.write(lambda connection: outbox_rows.retry(connection, id, now_ms))
     bench.outbox.notify(address)
-    reading_again.set()
+    read_again.set()
 
     assert await bench.until(lambda states: "sent" in states) == {"sent": 1}
-    await asyncio.gather(*blocked)
+    await asyncio.gather(*held)
 
 
 async def test_a_dropped_message_is_not_sent_and_gone(bench: Bench) -> None:
