@@ -28,6 +28,7 @@ ALLOWED = {
     "integrations/channels/slack/channel.py": "asks the Slack of the configuration",
     "integrations/channels/slack/web.py": "is handed the session of that channel",
     "integrations/channels/telegram/channel.py": "asks the Bot API of the configuration",
+    "integrations/channels/telegram/transport.py": "asks the Bot API of the configuration",
     "integrations/channels/webhook_chat/channel.py": "posts to the address of the configuration",
     "integrations/channels/whatsapp/channel.py": "asks the Graph API of the configuration",
     "integrations/channels/whatsapp/graph.py": "is handed the session of that channel",

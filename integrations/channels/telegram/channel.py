@@ -345,18 +345,18 @@ class Telegram:
         async with self._opening:
             if self._connections is None:
                 # It takes most of a second, in which nobody should wait.
-                await asyncio.to_thread(importlib.import_module, "telegram.request")
+                await asyncio.to_thread(importlib.import_module, "integrations.channels.telegram.transport")
                 self._connections = self._connect()
             return self._connections
 
     def _connect(self) -> tuple[Bot, BaseRequest, BaseRequest]:
         from telegram import Bot
-        from telegram.request import HTTPXRequest
 
-        for name in ("httpx", "httpcore", "telegram"):  # they log addresses, which have the token, and whole answers
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        polling = HTTPXRequest(1, self._timing.answer_s, connect_timeout=CONNECT_S, pool_timeout=POOL_S)
-        calling = HTTPXRequest(32, self._timing.answer_s, connect_timeout=CONNECT_S, pool_timeout=POOL_S)
+        from integrations.channels.telegram.transport import AiohttpRequest
+
+        logging.getLogger("telegram").setLevel(logging.CRITICAL)  # it logs whole answers
+        polling = AiohttpRequest(1, self._timing.answer_s, connect_s=CONNECT_S, pool_s=POOL_S)
+        calling = AiohttpRequest(32, self._timing.answer_s, connect_s=CONNECT_S, pool_s=POOL_S)
         root = self._config.api_root.rstrip("/")
         bot = Bot(
             self._config.token.reveal(),

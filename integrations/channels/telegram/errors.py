@@ -5,13 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import aiohttp
+
 from hub.messaging.contract import Delivery, DeliveryState
 
 if TYPE_CHECKING:
     from telegram.error import RetryAfter
 
 ERROR_LENGTH = 300
-_NOT_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
+_NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 """Errors of the HTTP client that come before the request is written."""
 
 
@@ -32,7 +34,7 @@ def delivery_of(error: Exception) -> Delivery:
 
 def was_not_sent(error: Exception) -> bool:
     """Whether a request surely never reached the server."""
-    return type(error.__cause__).__name__ in _NOT_SENT
+    return isinstance(error.__cause__, _NOT_SENT)
 
 
 def retry_after_s(error: RetryAfter) -> float:
