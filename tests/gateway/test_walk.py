@@ -18,7 +18,6 @@ import pytest
 from hub.core.context import SCOPES, Authority, expand_scopes
 from hub.core.errors import Forbidden
 from hub.core.json_schema import to_json_schema
-from hub.gateway.access.guarded_socket import RAW_LIMIT_BYTES
 from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller, Open, Route, TooLarge
 from hub.gateway.calls.json_data import PARTS_LIMIT
 from tests.gateway.house import FullRig
@@ -212,7 +211,7 @@ async def test_forwarded_headers_take_the_hub_token_its_worth_everywhere(house: 
 
 async def test_a_declared_oversize_body_is_413_everywhere(house: FullRig, walker: Walker) -> None:
     for route in house.gateway.routes:
-        size = route.body_limit if route.scope not in tuple(Open) else min(route.body_limit, RAW_LIMIT_BYTES)
+        size = route.body_limit if route.scope not in tuple(Open) else min(route.body_limit, route.open_limit)
         headers = house.bearer | {"Content-Length": str(max(size, route.body_limit) + 1)}
 
         answer = await walker.go(route, headers)

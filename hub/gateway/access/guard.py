@@ -30,7 +30,7 @@ GRACE_S = 0.25
 """How long an unproved socket keeps its place while others wait."""
 OWNER_PLACES = 50
 """Connections that only credentials of the owner may use, as opposed to tokens and devices."""
-MADE_FOR_OTHERS = ("token:", "device:")
+MADE_FOR_OTHERS = ("token:", "device:", "visitor:")
 KEEPALIVE_S = 75.0
 SWEEP_S = 0.25
 

@@ -14,12 +14,9 @@ from aiohttp.web_request import BaseRequest
 
 from hub.gateway.access.hosts import plain_address
 from hub.gateway.access.unix_socket import is_own_user, is_unix
+from hub.gateway.calls.contract import RAW_LIMIT_BYTES
 
 _log = logging.getLogger(__name__)
-
-RAW_LIMIT_BYTES = 65_536
-"""Raw bytes a socket may send before it is authenticated, counted in front of the parser."""
-
 
 AUTH_LIMIT_S = 10.0
 
@@ -88,6 +85,7 @@ class Socket(RequestHandler):
         super().__init__(manager, loop=loop, **options)
         self._guard = guard
         self.seen_bytes = 0
+        self._raw_limit = RAW_LIMIT_BYTES
         self._held = bytearray()
         self._waiting_in_line = False
         self.trusted = False
@@ -141,7 +139,7 @@ class Socket(RequestHandler):
             self._hold(data)
             return
         self.idle = False
-        room = RAW_LIMIT_BYTES - self.seen_bytes
+        room = self._raw_limit - self.seen_bytes
         self.seen_bytes += min(len(data), room)
         if len(data) <= room:
             super().data_received(data)
@@ -186,12 +184,13 @@ class Socket(RequestHandler):
             return
         self.trusted = True
         self._guard.admit(self)
-        if self._held and not self.closing:
-            held = bytes(self._held)
-            self._held.clear()
-            super().data_received(held)
-            if not self._reading_paused and not self._buffer_paused:
-                super()._resume_transport_reading()
+        self._release()
+
+    def widen(self, body_bytes: int) -> None:
+        """Take a body of this size from an unproved socket, in the request under way; its route says so."""
+        if not self.trusted and body_bytes > RAW_LIMIT_BYTES:
+            self._raw_limit = RAW_LIMIT_BYTES + body_bytes
+            self._release()
 
     def begin_request(self) -> None:
         """A complete header has arrived."""
@@ -208,6 +207,7 @@ class Socket(RequestHandler):
         """It was answered: the count and the time start again."""
         if not self.trusted:
             self.idle = True
+            self._raw_limit = RAW_LIMIT_BYTES
             self.seen_bytes = len(self._held)
             self.deadline = self._loop.time() + AUTH_LIMIT_S
 
@@ -244,6 +244,29 @@ class Socket(RequestHandler):
             return
         self._pause_transport_reading()
 
+    def _release(self) -> None:
+        """Read what was held back, as far as there is room now."""
+        if not self._held or self.closing:
+            return
+        held = bytes(self._held)
+        self._held.clear()
+        self.data_received(held)
+        if not self._held and not self._reading_paused and not self._buffer_paused:
+            super()._resume_transport_reading()
+
     def _resume_transport_reading(self) -> None:
         if not self._held and not self._waiting_in_line:
             super()._resume_transport_reading()
+
+
+def keep_guest(request: web.Request, credential: str) -> None:
+    """Lift the bounds of a socket whose caller proved itself to the handler of a route with `Open.SELF`.
+
+    Args:
+        request: The one that it came by.
+        credential: `visitor:<of what>`: under which its connections are counted.
+
+    Raises:
+        LimitExceeded: There are too many of these already.
+    """
+    cast(Socket, request.protocol).trust(frozenset({credential}))

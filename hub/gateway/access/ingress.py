@@ -12,7 +12,7 @@ from msgspec import Struct
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
 from hub.core.schema import Schema, SchemaError, describe_error
 from hub.gateway.access.auth import Authenticator, CallClient, Presented, is_ambient
-from hub.gateway.access.guarded_socket import PROXY_GROUP, RAW_LIMIT_BYTES, Socket
+from hub.gateway.access.guarded_socket import PROXY_GROUP, Socket
 from hub.gateway.access.hosts import (
     client_address,
     forwarded_scheme,
@@ -115,8 +115,10 @@ class Ingress:
         caller = await self._authenticate(request, route, client, presented)
         if caller is not None:
             _judge_scope(route, caller)
+        if caller is None:
+            cast(Socket, request.protocol).widen(min(route.body_limit, route.open_limit))
         body = await self._body(request, route, caller)
-        return Admitted(route, HttpCall(request, caller, match.params, body))
+        return Admitted(route, HttpCall(request, caller, match.params, body, client.address))
 
     def client_of(self, request: web.Request) -> CallClient:
         """Return where a request comes from."""
@@ -152,7 +154,9 @@ class Ingress:
         length = request.content_length
         if length is None or route is None:
             return
-        limit = min(route.body_limit, RAW_LIMIT_BYTES) if route.scope in (Open.PUBLIC, Open.SELF) else route.body_limit
+        limit = route.body_limit
+        if route.scope in (Open.PUBLIC, Open.SELF):
+            limit = min(limit, route.open_limit)
         if length > limit:
             raise TooLarge(f"the body has {length} bytes; {route.path} takes at most {limit}")
 
@@ -246,7 +250,7 @@ def _judge_scope(route: Route, caller: Caller) -> None:
 
 def _body_limit(route: Route, caller: Caller | None) -> int:
     if caller is None:
-        return min(route.body_limit, RAW_LIMIT_BYTES)
+        return min(route.body_limit, route.open_limit)
     return route.body_limit if route.body_limit_of is None else min(route.body_limit, route.body_limit_of(caller))
 
 

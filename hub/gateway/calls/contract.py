@@ -18,6 +18,9 @@ FRAME_LIMIT_BYTES = 262_144
 LARGE_FRAME_BYTES = 26_214_400
 """The limit of methods that take attachments or whole files, and the largest frame there is."""
 
+RAW_LIMIT_BYTES = 65_536
+"""Raw bytes that may come from whoever has not shown a credential, unless the route takes more."""
+
 ADMIN = "operator.admin"
 READ = "operator.read"
 WRITE = "operator.write"
@@ -78,12 +81,14 @@ class HttpCall(Struct, frozen=True):
         caller: Who; None on public routes without a credential.
         params: Path parameters.
         body: Parsed and validated JSON when the route has a schema, else the raw bytes.
+        address: Of the client, after trusted proxies were taken into account.
     """
 
     request: web.Request
     caller: Caller | None
     params: Mapping[str, str]
     body: Any = b""
+    address: str = ""
 
     @property
     def known_caller(self) -> Caller:
@@ -111,6 +116,7 @@ class Route(Struct, frozen=True):
         scope: An operator scope, or one of `Open`; admin when not stated.
         body: Schema of a JSON body; None passes raw bytes.
         body_limit: Bytes.
+        open_limit: Bytes from whoever shows no credential; the handler of such a route judges what they sent.
         body_limit_of: Returns the limit for an authenticated caller, where not all may send as much.
         cookie: Whether a dashboard cookie authenticates (with Origin check on anything but GET), beside bearer tokens.
         websocket: Whether it upgrades: the Origin is judged before.
@@ -125,6 +131,7 @@ class Route(Struct, frozen=True):
     scope: str = ADMIN
     body: Schema | None = None
     body_limit: int = 1_048_576
+    open_limit: int = RAW_LIMIT_BYTES
     body_limit_of: Callable[[Caller], int] | None = None
     cookie: bool = False
     websocket: bool = False

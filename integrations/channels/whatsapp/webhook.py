@@ -18,8 +18,8 @@ from integrations.channels.whatsapp.channel import WhatsAppChannel
 _log = logging.getLogger(__name__)
 
 PATH = "/whatsapp"
-BODY_LIMIT_BYTES = 65_536
-"""What the gateway takes from a stranger; Meta delivers messages one by one, and only a large backlog in batches."""
+BODY_BYTES = 3_145_728
+"""What Meta says that a delivery may have: a backlog comes in batches."""
 
 
 class WhatsAppWebhook:
@@ -37,7 +37,7 @@ class WhatsAppWebhook:
         """Return the routes, for Meta's question and for its deliveries."""
         return [
             Route("GET", PATH, self.verify, "whatsapp", scope=Open.SELF),
-            Route("POST", PATH, self.deliver, "whatsapp", scope=Open.SELF, body_limit=BODY_LIMIT_BYTES),
+            Route("POST", PATH, self.deliver, "whatsapp", Open.SELF, body_limit=BODY_BYTES, open_limit=BODY_BYTES),
         ]
 
     async def verify(self, call: HttpCall) -> web.StreamResponse:

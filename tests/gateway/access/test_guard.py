@@ -6,9 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from hub.core.schema import Schema
-from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, Method, MethodCall, Push
+from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, HttpCall, Method, MethodCall, Open, Push, Route
 from hub.gateway.calls.settings import GatewayLimits, HttpSettings
 from tests.gateway.rig import Rig, client_of, connected, running
 
@@ -168,6 +169,29 @@ async def test_a_large_body_of_anybody_else_is_not_read(rig: Rig) -> None:
 
     assert b"401" in answer
     assert all(socket.seen_bytes <= 65_536 for socket in rig.gateway.guard.unproved_sockets())
+
+
+async def test_a_route_may_take_a_large_body_of_anybody_and_only_in_that_request(rig: Rig) -> None:
+    async def size(call: HttpCall) -> web.Response:
+        return web.Response(text=f"{len(call.body)} bytes")
+
+    limit = 2_000_000
+    rig.gateway.routes.add(Route("POST", "/large", size, "test", Open.SELF, body_limit=limit, open_limit=limit))
+    rig.gateway.routes.add(Route("POST", "/small", size, "test", Open.SELF))
+    head = "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n"
+
+    reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+    writer.write(head.format("/large", limit).encode() + b"x" * limit)
+    taken = await asyncio.wait_for(reader.readuntil(b" bytes"), 10)
+    writer.write(head.format("/small", 100_000).encode() + b"x" * 100_000)
+    refused = await asyncio.wait_for(reader.readuntil(b"}"), 10)
+    another, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+    writer.write(head.format("/large", limit + 1).encode())
+    too_large = await asyncio.wait_for(another.readuntil(b"\r\n"), 10)
+
+    assert taken.endswith(b"2000000 bytes")
+    assert b"413" in refused
+    assert b"413" in too_large
 
 
 async def test_a_slow_consumer_loses_what_may_be_missed_first_and_is_closed_at_last(tmp_path: Path) -> None:
