@@ -74,7 +74,7 @@ def violations(root: Path) -> list[str]:
         f"{module.file}:{item.line}: {complaint}"
         for module in modules.values()
         for item in module.imports
-        for complaint in (_direction(module, item), _weight(module, item))
+        for complaint in (_direction(module, item, modules), _weight(module, item))
         if complaint
     ]
     return [*found, *_strangers(modules), *_heavy_schemas(modules), *_cycles(modules)]
@@ -146,7 +146,7 @@ def _part(name: str) -> str:
     return rest.partition(".")[0] if top == "hub" else top
 
 
-def _direction(module: Module, item: Import) -> str | None:
+def _direction(module: Module, item: Import, modules: Mapping[str, Module]) -> str | None:
     here, there = _part(module.name), _part(item.target)
     top = item.target.partition(".")[0]
     if top == "tests":
@@ -154,7 +154,7 @@ def _direction(module: Module, item: Import) -> str | None:
     if top not in FOLDERS or not there:
         return None
     if here == "integrations":
-        return _from_integration(module, item)
+        return _from_integration(module, item, modules)
     if there == "integrations":
         return f"{here} imports {item.target}: integrations are found through their manifests, never imported"
     if ORDER.get(here, -1) < ORDER.get(there, -1):
@@ -162,11 +162,16 @@ def _direction(module: Module, item: Import) -> str | None:
     return None
 
 
-def _from_integration(module: Module, item: Import) -> str | None:
+def _from_integration(module: Module, item: Import, modules: Mapping[str, Module]) -> str | None:
     there = _part(item.target)
     if there == "integrations":
         own, other = (name.split(".")[1:3] for name in (module.name, item.target))
-        return None if own == other else f"{'/'.join(own)} imports {item.target}, a part of another integration"
+        # A module beside the folders of its kind is shared by them.
+        target = modules.get(item.target)
+        beside = own[:1] == other[:1] and item.target.count(".") == 2
+        is_shared = beside and target is not None and not target.is_package
+        allowed = own == other or is_shared
+        return None if allowed else f"{'/'.join(own)} imports {item.target}, a part of another integration"
     if there in ROOF and there != "host":
         return f"an integration imports {item.target}: of the roof it may know hub.host alone"
     return None

@@ -11,6 +11,7 @@ from tests.import_law import PARTS, violations
 
 CHECKOUT = Path(__file__).parents[1]
 FOR_TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "
+IMPORTS_SHARED = "from integrations.channels.http_api import HttpApi\n"
 
 Check = Callable[[dict[str, str]], list[str]]
 
@@ -102,6 +103,14 @@ def test_a_breach_is_named_with_its_file(check: Check, file: str, source: str, c
     assert len(found) == 1
     assert found[0].startswith(f"{file}:")
     assert complaint in found[0]
+
+
+def test_a_module_beside_integrations_is_shared_by_those_of_its_kind(check: Check) -> None:
+    files = {"integrations/channels/http_api.py": "", "integrations/channels/irc/channel.py": IMPORTS_SHARED}
+    other_kind = {"integrations/tools/web/tool.py": IMPORTS_SHARED}
+
+    assert check(files) == []
+    assert len(check(files | other_kind)) == 1
 
 
 def test_modules_that_import_each_other_are_a_circle(check: Check) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-
-import aiohttp
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError
@@ -31,18 +29,17 @@ from hub.messaging.contract import (
     TextUnit,
 )
 from hub.messaging.outbox.markup import Flavour, render
-from integrations.channels.discord.gateway import DiscordGateway, GatewayRefused
+from integrations.channels.discord.gateway import DiscordGateway
 from integrations.channels.discord.intake import PAGE, PAGES_LIMIT, DiscordIntake
-from integrations.channels.discord.rest import REQUEST_LIMIT_S, DiscordError, DiscordRest
+from integrations.channels.discord.rest import DiscordRest
 from integrations.channels.discord.rooms import DiscordRoom
+from integrations.channels.http_api import PlatformError, delivery_of
 
 CONTENT_UNITS = 2_000
 NONCE_CHARS = 25
 NONCE_WINDOW_S = 120.0
 """For so long a message sent again under its nonce is surely shown once; Discord says "the past few minutes"."""
 CLOCK_SKEW_S = 5.0
-CUSTOM_ID_CHARS = 100
-LONG_VALUES_LIMIT = 200
 LABEL_CHARS = 80
 POLL_HOURS = 24
 SILENT = 1 << 12
@@ -81,84 +78,50 @@ class DiscordChannel:
     async def start(self, receive: Receiver) -> None:
         """Start the gateway."""
         self._receive = receive
-        self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=REQUEST_LIMIT_S), cookie_jar=aiohttp.DummyCookieJar()
-        )
-        self._rest = DiscordRest(self._session, self._root, self._token, self._clock)
+        self._rest = DiscordRest(self._root, self._token)
         self._intake = DiscordIntake(self._rest, receive, self._clock, self.account)
-        gateway = DiscordGateway(
-            self._session,
-            self._token,
-            self._clock,
-            url=self._find_gateway,
-            fixed=self._gateway_url is not None,
-            handle=self._intake.handle,
-            beat=self._intake.beat,
-            lost=receive.disconnected,
-        )
-        self._tasks.spawn(self._run(gateway), name="gateway")
+        gateway = DiscordGateway(self._rest, self._token, self._gateway_url, self._intake, receive, self._clock)
+        self._tasks.spawn(gateway.keep(), name="gateway")
 
     async def stop(self) -> None:
         """Close the connection."""
         await self._tasks.cancel_all()
         try:
-            await self._intake.keep()
+            await self._intake.rooms.save()
         finally:
-            await self._session.close()
+            await self._rest.close()
 
     async def probe(self) -> dict[str, Any]:
         """Ask who the bot is."""
         try:
             me = await self._rest.call("GET", "/users/@me")
-        except DiscordError as error:
+        except PlatformError as error:
             return {"ok": False, "error": error.message}
         return {"ok": True, "id": me["id"], "name": me["username"]}
-
-    # --- in ---
-
-    async def _run(self, gateway: DiscordGateway) -> None:
-        try:
-            await gateway.run()
-        except GatewayRefused as refused:
-            self._receive.disconnected(str(refused), permanent=True)
-
-    async def _find_gateway(self) -> str:
-        if self._gateway_url is not None:
-            return self._gateway_url
-        try:
-            return str((await self._rest.call("GET", "/gateway/bot"))["url"])
-        except DiscordError as error:
-            if error.status == 401:
-                raise GatewayRefused(
-                    f"{error.message}. Make a new token: Developer Portal, Bot, Reset Token."
-                ) from error
-            raise
 
     async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
         """Yield an attachment."""
         async for piece in self._rest.fetch(media.reference):
             yield piece
 
-    # --- out ---
-
     async def send(self, message: OutboundMessage) -> Delivery:
         """Post a message, as the answer to a command where one waits for it."""
-        return await _delivery(self._post(message))
+        return await delivery_of(self._post(message))
 
-    async def _post(self, message: OutboundMessage) -> Any:
+    async def _post(self, message: OutboundMessage) -> str | None:
         room = await self._target(message.address)
         files = await asyncio.to_thread(_read, message.media)
         body: dict[str, Any] = {"content": _content(message.text), "allowed_mentions": NO_MENTIONS}
         if message.buttons:
             body["components"] = await self._components(message)
         if place := await self._intake.place_of_answer(room, message.reply_to):
-            return await self._rest.call("PATCH", place, body, files)
+            return await self._call("PATCH", place, body, files)
         body |= {"nonce": message.id[-NONCE_CHARS:], "enforce_nonce": True}
         if message.reply_to:
             body["message_reference"] = {"message_id": message.reply_to, "fail_if_not_exists": False}
         if message.silent:
             body["flags"] = SILENT
-        return await self._rest.call("POST", f"/channels/{room}/messages", body, files)
+        return await self._call("POST", f"/channels/{room}/messages", body, files)
 
     async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
         """Look a message up in the conversation; while its nonce is valid it can be sent again without that."""
@@ -180,15 +143,15 @@ class DiscordChannel:
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text."""
         body = {"content": _content(text), "allowed_mentions": NO_MENTIONS}
-        return await self._on_message("PATCH", address, platform_id, body)
+        return await delivery_of(self._on_message("PATCH", address, platform_id, body))
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Delete a message; one that is gone is as good as deleted."""
-        return await self._on_message("DELETE", address, platform_id)
+        return await delivery_of(self._on_message("DELETE", address, platform_id), done_already=UNKNOWN_MESSAGE)
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
         """Add a reaction, or take back all of the bot's."""
-        return await _delivery(self._react(address, platform_id, emoji))
+        return await delivery_of(self._react(address, platform_id, emoji))
 
     async def _react(self, address: Address, platform_id: str, emoji: str | None) -> None:
         path = f"/channels/{await self._target(address)}/messages/{platform_id}"
@@ -203,9 +166,9 @@ class DiscordChannel:
 
     async def poll(self, poll: OutboundPoll) -> Delivery:
         """Open a poll for a day."""
-        return await _delivery(self._open_poll(poll))
+        return await delivery_of(self._open_poll(poll))
 
-    async def _open_poll(self, poll: OutboundPoll) -> Any:
+    async def _open_poll(self, poll: OutboundPoll) -> str | None:
         body = {
             "poll": {
                 "question": {"text": poll.question},
@@ -216,7 +179,7 @@ class DiscordChannel:
             "nonce": poll.id[-NONCE_CHARS:],
             "enforce_nonce": True,
         }
-        return await self._rest.call("POST", f"/channels/{await self._target(poll.address)}/messages", body)
+        return await self._call("POST", f"/channels/{await self._target(poll.address)}/messages", body)
 
     async def typing(self, address: Address) -> None:
         """Show for ten seconds that an answer is being written."""
@@ -240,61 +203,40 @@ class DiscordChannel:
             await self._rest.call("PUT", f"/applications/{me.application}/commands", body)
             await self._receive.keep_cursor(digest, "commands")
 
-    async def _on_message(self, method: str, address: Address, platform_id: str, body: Any = None) -> Delivery:
-        async def request() -> Any:
-            try:
-                return await self._rest.call(
-                    method, f"/channels/{await self._target(address)}/messages/{platform_id}", body
-                )
-            except DiscordError as error:
-                if method == "DELETE" and error.platform_code == UNKNOWN_MESSAGE:
-                    return None
-                raise
+    async def _on_message(self, method: str, address: Address, platform_id: str, body: Any = None) -> str | None:
+        return await self._call(method, f"/channels/{await self._target(address)}/messages/{platform_id}", body)
 
-        return await _delivery(request())
+    async def _call(self, *request: Any) -> str | None:
+        """Return the id of what was sent."""
+        data = await self._rest.call(*request)
+        return data["id"] if data else None
 
     async def _target(self, address: Address) -> str:
         """Return the room of an address; the direct messages with a person are opened where needed."""
         if address.chat_type is not ChatType.DIRECT:
             return address.peer
         if room := self._intake.rooms.dm_of(address.peer):
-            return room
+            return room.id
         try:
             opened = await self._rest.call("POST", "/users/@me/channels", {"recipient_id": address.peer})
-        except DiscordError as error:
+        except PlatformError as error:
             if error.status not in (400, 404):
                 raise
             return address.peer  # it is nobody's id: a room's, where only an id was given
-        return self._intake.rooms.keep(DiscordRoom(opened["id"], person=address.peer)).id
+        return self._intake.rooms.keep(DiscordRoom(id=opened["id"], person=address.peer)).id
 
     async def _components(self, message: OutboundMessage) -> list[dict[str, Any]]:
-        long = {_short(each.value): each.value for row in message.buttons for each in row}
-        long = {short: value for short, value in long.items() if short != value and short not in self._intake.values}
-        if long:
-            self._intake.values = dict([*self._intake.values.items(), *long.items()][-LONG_VALUES_LIMIT:])
-            await self._receive.keep_cursor(json.dumps(self._intake.values), "values")
+        carried = self._intake.buttons.carried
         return [
             {
                 "type": 1,
                 "components": [
-                    {"type": 2, "style": 2, "label": each.label[:LABEL_CHARS], "custom_id": _short(each.value)}
+                    {"type": 2, "style": 2, "label": each.label[:LABEL_CHARS], "custom_id": await carried(each.value)}
                     for each in row
                 ],
             }
             for row in message.buttons
         ]
-
-
-async def _delivery(request: Awaitable[Any]) -> Delivery:
-    try:
-        data = await request
-    except DiscordError as error:
-        return Delivery(error.state, error=error.message, retry_after_s=error.retry_after_s)
-    except OSError as error:
-        return Delivery(DeliveryState.PERMANENT, error=f"a file cannot be read: {error}")
-    except HubError as error:
-        return Delivery(DeliveryState.TRANSIENT, error=error.message)
-    return Delivery(DeliveryState.DELIVERED, (data["id"],) if isinstance(data, dict) and "id" in data else ())
 
 
 def _made_at(id: str) -> float | None:
@@ -315,11 +257,6 @@ def _content(text: str) -> str:
 
 def _read(media: Sequence[OutboundMedia]) -> list[tuple[str, str, bytes]]:
     return [(each.name or Path(each.path).name, each.mime_type, Path(each.path).read_bytes()) for each in media]
-
-
-def _short(value: str) -> str:
-    """A button's value within Discord's limit; a longer one is looked up by its digest."""
-    return value if len(value) <= CUSTOM_ID_CHARS else f"#{hashlib.sha256(value.encode()).hexdigest()}"
 
 
 def _emoji_path(emoji: str) -> str:

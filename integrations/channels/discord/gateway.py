@@ -6,28 +6,26 @@ Source: https://discord.com/developers/docs/events/gateway
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-import random
 import sys
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError
 from hub.core.secret import Secret
+from hub.messaging.contract import Receiver
+from integrations.channels.discord.intake import DiscordIntake
+from integrations.channels.discord.rest import DiscordRest
+from integrations.channels.http_api import PlatformError
+from integrations.channels.kept_connection import AccountRefused, KeptConnection, SocketWatch
 
 _log = logging.getLogger(__name__)
 
 HELLO_LIMIT_S = 20.0
 FRAME_LIMIT_BYTES = 64 * 1024 * 1024
 """Of one frame: a big server announces all of its channels in one."""
-BACKOFF_FIRST_S = 1.0
-BACKOFF_LIMIT_S = 120.0
-"""At most 1 000 sessions may be opened in a day."""
 CLOSE_TO_RESUME = 4000
 """1000 and 1001 would end the session."""
 SESSION_OVER = frozenset({1000, 1001, 4007, 4009})
@@ -42,93 +40,59 @@ REFUSALS = {
     4014: "Switch on Message Content Intent: Developer Portal, your application, Bot, Privileged Gateway Intents.",
 }
 
-Handle = Callable[[str, Any, str], Awaitable[None]]
 
-
-class GatewayRefused(Exception):
-    """Discord will not take the connection until a person changes something; the message says what."""
-
-
-class DiscordGateway:
-    """Keeps one connection.
+class DiscordGateway(KeptConnection):
+    """Keeps up one bot's connection.
 
     Args:
-        url: Returns where to connect for a new session.
-        fixed: Whether sessions are resumed there too, and not where Discord says.
-        handle: Takes the type, data and id of an event; what it raises ends the connection, and the event comes again.
-        beat: Called when Discord answers a heartbeat.
-        lost: Called with the reason when a connection is lost.
+        intake: Takes the events; what it raises ends the connection, and the event comes again.
+        url: Where to connect; None asks the API, and resumes sessions where Discord says.
     """
 
     def __init__(
-        self,
-        session: aiohttp.ClientSession,
-        token: Secret,
-        clock: Clock,
-        *,
-        url: Callable[[], Awaitable[str]],
-        fixed: bool,
-        handle: Handle,
-        beat: Callable[[], Awaitable[None]],
-        lost: Callable[[str], None],
+        self, rest: DiscordRest, token: Secret, url: str | None, intake: DiscordIntake, receive: Receiver, clock: Clock
     ) -> None:
-        self._http = session
+        super().__init__(receive, clock)
+        self._rest = rest
         self._token = token
-        self._clock = clock
         self._url = url
-        self._fixed = fixed
-        self._handle = handle
-        self._beat = beat
-        self._lost = lost
+        self._intake = intake
         self._session: tuple[str, str] | None = None  # its id, and where to resume it
         self._seq: int | None = None
-        self._answered = True
-        self._handling = False
-        self._greeted = False
 
-    async def run(self) -> None:
-        """Connect again and again.
-
-        Raises:
-            GatewayRefused: It is no use.
-        """
-        wait = 0.0
-        while True:
-            self._greeted = False
-            try:
-                reason = await self._connect_once()
-            except (aiohttp.ClientError, OSError, TimeoutError, HubError, ValueError, LookupError, TypeError) as error:
-                reason = str(error) or type(error).__name__
-            wait = BACKOFF_FIRST_S if self._greeted else min(max(wait * 2, BACKOFF_FIRST_S), BACKOFF_LIMIT_S)
-            self._lost(reason)
-            # Jitter spreads reconnects; it guards nothing.
-            await self._clock.sleep(wait * (1 + 0.25 * random.random()))  # noqa: S311
-
-    async def _connect_once(self) -> str:
-        """Return why the connection ended."""
-        url = self._session[1] if self._session and not self._fixed else await self._url()
+    async def connect(self) -> str:
+        """Open a session or resume the last one; see `KeptConnection`."""
+        url = f"{await self._address()}?v=10&encoding=json"
         limit = aiohttp.ClientWSTimeout(ws_close=1.0)
-        async with self._http.ws_connect(
-            f"{url}?v=10&encoding=json", max_msg_size=FRAME_LIMIT_BYTES, timeout=limit
-        ) as socket:
+        async with self._rest.session.ws_connect(url, max_msg_size=FRAME_LIMIT_BYTES, timeout=limit) as socket:
             hello = await socket.receive_json(timeout=HELLO_LIMIT_S)
-            self._answered = True
-            beating = asyncio.create_task(self._keep_beating(socket, hello["d"]["heartbeat_interval"] / 1000))
+            interval_s = hello["d"]["heartbeat_interval"] / 1000
             try:
-                await socket.send_json(self._introduction())
-                async for frame in socket:
-                    if frame.type is aiohttp.WSMsgType.TEXT and not await self._take(socket, frame.data):
-                        return "Discord asked to connect anew"
-                code = socket.close_code
+                async with SocketWatch(socket, lambda: self._beat(socket), interval_s, CLOSE_TO_RESUME) as watch:
+                    await socket.send_json(self._introduction())
+                    async for frame in socket:
+                        if frame.type is aiohttp.WSMsgType.TEXT and not await self._take(socket, watch, frame.data):
+                            return "Discord asked for another connection"
+                    code = socket.close_code
             finally:
-                beating.cancel()
-                await asyncio.gather(beating, return_exceptions=True)
                 await socket.close(code=CLOSE_TO_RESUME)
         if code in REFUSALS:
-            raise GatewayRefused(REFUSALS[code])
+            raise AccountRefused(REFUSALS[code])
         if code in SESSION_OVER:
             self._session = None
         return f"the gateway closed the connection ({code})"
+
+    async def _address(self) -> str:
+        if self._url is not None:
+            return self._url
+        if self._session is not None:
+            return self._session[1]
+        try:
+            return str((await self._rest.call("GET", "/gateway/bot"))["url"])
+        except PlatformError as error:
+            if error.status == 401:
+                raise AccountRefused(REFUSALS[4004]) from error
+            raise
 
     def _introduction(self) -> dict[str, Any]:
         token = self._token.reveal()
@@ -137,8 +101,11 @@ class DiscordGateway:
         properties = {"os": sys.platform, "browser": "homarus", "device": "homarus"}
         return {"op": 2, "d": {"token": token, "intents": INTENTS, "properties": properties}}
 
-    async def _take(self, socket: aiohttp.ClientWebSocketResponse, text: str) -> bool:
-        """Handle one frame; False when the connection is to be made anew."""
+    async def _beat(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        await socket.send_json({"op": 1, "d": self._seq})
+
+    async def _take(self, socket: aiohttp.ClientWebSocketResponse, watch: SocketWatch, text: str) -> bool:
+        """Handle one frame; False when Discord asks for another connection."""
         try:
             frame = json.loads(text)
             op, data = frame["op"], frame.get("d")
@@ -147,9 +114,10 @@ class DiscordGateway:
             return True
         match op:
             case 0:
-                await self._dispatch(frame["t"], data, frame["s"])
+                with watch.busy():
+                    await self._dispatch(frame["t"], data, frame["s"])
             case 1:
-                await socket.send_json({"op": 1, "d": self._seq})
+                await self._beat(socket)
             case 7:
                 return False
             case 9:
@@ -157,29 +125,14 @@ class DiscordGateway:
                     self._session = self._seq = None
                 return False
             case 11:
-                self._answered = True
-                await self._beat()
+                watch.heard()
+                await self._intake.beat()
         return True
 
     async def _dispatch(self, event: str, data: Any, seq: int) -> None:
         session = self._session
         if event == "READY":
             session = (data["session_id"], data["resume_gateway_url"])
-        self._handling = True
-        try:
-            await self._handle(event, data, f"{session[0] if session else ''}:{seq}")
-        finally:
-            self._handling = False
-            self._answered = True  # answers were not read meanwhile
+        await self._intake.handle(event, data, f"{session[0] if session else ''}:{seq}")
         self._session, self._seq = session, seq
-        self._greeted = True
-
-    async def _keep_beating(self, socket: aiohttp.ClientWebSocketResponse, interval_s: float) -> None:
-        await asyncio.sleep(interval_s * random.random())  # noqa: S311  as Discord asks
-        while True:
-            if not self._answered and not self._handling:
-                await socket.close(code=CLOSE_TO_RESUME)
-                return
-            self._answered = False
-            await socket.send_json({"op": 1, "d": self._seq})
-            await asyncio.sleep(interval_s)
+        self.is_up = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +14,12 @@ from msgspec.structs import replace
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest
 from hub.messaging.contract import ButtonPressed, CommandUsed, Inbound, InboundMessage, Receiver
+from integrations.channels.button_values import ButtonValues
 from integrations.channels.discord.events import DiscordSelf, inbound_of, user_of
-from integrations.channels.discord.rest import DiscordError, DiscordRest
-from integrations.channels.discord.rooms import DiscordRoom, DiscordRooms
+from integrations.channels.discord.rest import DiscordRest
+from integrations.channels.discord.rooms import DiscordRoom, room_of
+from integrations.channels.followed_rooms import FollowedRooms
+from integrations.channels.http_api import PlatformError, patiently
 
 _log = logging.getLogger(__name__)
 
@@ -26,6 +28,7 @@ PAGES_LIMIT = 20
 """Pages of one conversation that are read after a pause."""
 INTERACTION_S = 14 * 60.0
 """A command can be answered in its place for fifteen minutes."""
+CUSTOM_ID_CHARS = 100
 DEFER_ANSWER, DEFER_UPDATE = 5, 6
 GONE = frozenset({403, 404})
 ROOM_EVENTS = frozenset({"CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE"})
@@ -45,7 +48,7 @@ class DiscordIntake:
 
     Attributes:
         me: The bot, once the gateway greeted it.
-        values: Values of buttons that are too long for Discord, by what stands for them.
+        buttons: Values of buttons that are too long for Discord.
     """
 
     def __init__(self, rest: DiscordRest, receive: Receiver, clock: Clock, account: str) -> None:
@@ -54,24 +57,14 @@ class DiscordIntake:
         self._clock = clock
         self._account = account
         self._interactions: dict[str, _Interaction] = {}
-        self.rooms = DiscordRooms()
+        self.rooms = FollowedRooms(receive, DiscordRoom)
+        self.buttons = ButtonValues(receive, CUSTOM_ID_CHARS)
         self.me: DiscordSelf | None = None
-        self.values: dict[str, str] = {}
 
     async def beat(self) -> None:
         """Note that the gateway lives, and keep how far it was read."""
         self._receive.progress()
-        await self.keep()
-
-    async def keep(self) -> None:
-        """Keep how far the conversations were read."""
-        if not self.rooms.changed:
-            return
-        try:
-            await self._receive.keep_cursor(self.rooms.stored(), "rooms")
-        except BaseException:
-            self.rooms.changed = True
-            raise
+        await self.rooms.save()
 
     async def handle(self, event: str, data: Any, event_id: str) -> None:
         """Take an event; when this returns it is stored, or of no interest."""
@@ -96,8 +89,8 @@ class DiscordIntake:
         user = data["user"]
         self.me = DiscordSelf(user["id"], user["username"], data["application"]["id"], {})
         self._receive.connected(user["id"], user["username"])
-        self.rooms.load(await self._receive.cursor("rooms") or "[]")
-        self.values = json.loads(await self._receive.cursor("values") or "{}")
+        await self.rooms.load()
+        await self.buttons.load()
         for room in self.rooms.followed():
             await self._catch_up(room, self.me)
 
@@ -107,9 +100,9 @@ class DiscordIntake:
             if event == "GUILD_CREATE":
                 me.roles[data["id"]] = frozenset(_own_roles(data, me.id))
                 for each in (*data.get("channels", ()), *data.get("threads", ())):
-                    self.rooms.learn(each, data["id"])
+                    self.rooms.keep(room_of(each, data["id"]))
             elif event in ROOM_EVENTS:
-                self.rooms.learn(data)
+                self.rooms.keep(room_of(data))
             elif "channel_id" in data:
                 room = await self._room(data, me)
         if room is not None:
@@ -130,10 +123,10 @@ class DiscordIntake:
         if room := self.rooms.get(id):
             return room
         if guild is None and user not in (None, me.id):
-            return self.rooms.keep(DiscordRoom(id, person=user))
+            return self.rooms.keep(DiscordRoom(id=id, person=user))
         try:
-            return self.rooms.learn(await self._rest.call("GET", f"/channels/{id}"), guild, me.id)
-        except DiscordError as error:
+            return self.rooms.keep(room_of(await self._read(f"/channels/{id}"), guild, me.id))
+        except PlatformError as error:
             if error.status in GONE:
                 return None
             raise
@@ -143,8 +136,8 @@ class DiscordIntake:
         if isinstance(inbound, CommandUsed):
             waiting = _Interaction(data["id"], data["token"], self._clock.monotonic() + INTERACTION_S)
             self._interactions[room.id] = waiting
-        if isinstance(inbound, ButtonPressed) and inbound.value in self.values:
-            inbound = replace(inbound, value=self.values[inbound.value])
+        if isinstance(inbound, ButtonPressed):
+            inbound = replace(inbound, value=self.buttons.value_of(inbound.value))
         accepted = deferred = False
         try:
             receipt = await self._receive(inbound)
@@ -158,13 +151,13 @@ class DiscordIntake:
                 waiting.deferred.set_result(deferred)
                 if not deferred and self._interactions.get(room.id) is waiting:
                     del self._interactions[room.id]
-        if isinstance(inbound, InboundMessage) and self.rooms.read(room.id, inbound.message_id, follow=accepted):
-            await self.keep()
+        if isinstance(inbound, InboundMessage) and self.rooms.read(room, inbound.message_id, follow=accepted):
+            await self.rooms.save()
 
     async def _defer(self, data: Mapping[str, Any], kind: int) -> bool:
         try:
             await self._rest.call("POST", f"/interactions/{data['id']}/{data['token']}/callback", {"type": kind})
-        except DiscordError as error:
+        except PlatformError as error:
             _log.info("discord: an interaction was not acknowledged: %s", error)
             return False
         return True
@@ -173,10 +166,9 @@ class DiscordIntake:
         """Read what was written in a conversation while nobody listened, oldest first."""
         members: dict[str, Mapping[str, Any]] = {}
         for _ in range(PAGES_LIMIT):
-            after = (self.rooms.get(room.id) or room).after
             try:
-                page = await self._rest.call("GET", f"/channels/{room.id}/messages?after={after}&limit={PAGE}")
-            except DiscordError as error:
+                page = await self._read(f"/channels/{room.id}/messages?after={room.after}&limit={PAGE}")
+            except PlatformError as error:
                 if error.status not in GONE:
                     raise
                 self.rooms.forget(room.id)
@@ -186,19 +178,22 @@ class DiscordIntake:
                 if room.guild and not data["author"].get("bot"):
                     data["member"] = await self._member(room.guild, data["author"]["id"], members)
                 await self._offer_all("MESSAGE_CREATE", data, data["id"], room, me)
-                self.rooms.read(room.id, data["id"], follow=True)
+                self.rooms.read(room, data["id"], follow=True)
             if len(page) < PAGE:
                 return
 
     async def _member(self, guild: str, user: str, known: dict[str, Mapping[str, Any]]) -> Mapping[str, Any]:
         if user not in known:
             try:
-                known[user] = await self._rest.call("GET", f"/guilds/{guild}/members/{user}")
-            except DiscordError as error:
+                known[user] = await self._read(f"/guilds/{guild}/members/{user}")
+            except PlatformError as error:
                 if error.status not in GONE:
                     raise
                 known[user] = {}  # who has left has no roles
         return known[user]
+
+    async def _read(self, path: str) -> Any:
+        return await patiently(self._clock, self._rest.call, "GET", path)
 
 
 @contextmanager

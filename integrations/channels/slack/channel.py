@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import aiohttp
-
 from hub.core.clock import Clock
-from hub.core.errors import HubError
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import (
@@ -25,11 +22,12 @@ from hub.messaging.contract import (
     Receiver,
 )
 from hub.messaging.outbox.markup import Flavour, render
+from integrations.channels.http_api import PlatformError, delivery_of
 from integrations.channels.slack.emoji import name_of
 from integrations.channels.slack.intake import SlackIntake
 from integrations.channels.slack.rooms import SlackRoom
-from integrations.channels.slack.socket import PING_S, SlackRefused, SlackSocket
-from integrations.channels.slack.web import REQUEST_LIMIT_S, SlackError, SlackWeb
+from integrations.channels.slack.socket import PING_S, SlackSocket
+from integrations.channels.slack.web import SlackWeb
 
 TEXT_CHARS = 3_800
 SECTION_CHARS = 3_000
@@ -77,45 +75,26 @@ class SlackChannel:
 
     async def start(self, receive: Receiver) -> None:
         """Start Socket Mode."""
-        self._receive = receive
-        session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=REQUEST_LIMIT_S), cookie_jar=aiohttp.DummyCookieJar()
-        )
-        self._web = SlackWeb(session, self._root, self._bot_token)
+        self._web = SlackWeb(self._root, self._bot_token)
         self._intake = SlackIntake(self._web, receive, self._clock, self.account)
-        socket = SlackSocket(
-            self._web,
-            self._app_token,
-            self._clock,
-            ping_s=self._ping_s,
-            greeted=self._intake.greeted,
-            handle=self._intake.handle,
-            beat=self._intake.beat,
-            lost=receive.disconnected,
-        )
-        self._tasks.spawn(self._run(socket), name="socket")
+        socket = SlackSocket(self._web, self._app_token, self._ping_s, self._intake, receive, self._clock)
+        self._tasks.spawn(socket.keep(), name="socket")
 
     async def stop(self) -> None:
         """Close the connection."""
         await self._tasks.cancel_all()
         try:
-            await self._intake.keep()
+            await self._intake.rooms.save()
         finally:
-            await self._web.session.close()
+            await self._web.close()
 
     async def probe(self) -> dict[str, Any]:
         """Ask who the app is."""
         try:
             me = await self._web.call("auth.test")
-        except SlackError as error:
+        except PlatformError as error:
             return {"ok": False, "error": error.message}
         return {"ok": True, "id": f"{me['team_id']}/{me['user_id']}", "name": me["user"]}
-
-    async def _run(self, socket: SlackSocket) -> None:
-        try:
-            await socket.run()
-        except SlackRefused as refused:
-            self._receive.disconnected(str(refused), permanent=True)
 
     async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
         """Yield a file."""
@@ -124,7 +103,7 @@ class SlackChannel:
 
     async def send(self, message: OutboundMessage) -> Delivery:
         """Post a message; files go before it, with the text as their comment unless there are buttons."""
-        return await _delivery(self._send(message))
+        return await delivery_of(self._send(message))
 
     async def _send(self, message: OutboundMessage) -> str:
         room, thread = await self._target(message.address), message.address.thread
@@ -143,7 +122,7 @@ class SlackChannel:
             metadata={"event_type": MARK, "event_payload": {"id": message.id}},
         )
         if thread is not None:
-            self._intake.rooms.join(room, thread, posted["ts"])
+            self._intake.join(room, thread, posted["ts"])
         return str(posted["ts"])
 
     async def _share(self, message: OutboundMessage, room: str, comment: str) -> str:
@@ -184,20 +163,22 @@ class SlackChannel:
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text; its buttons go."""
         rendered = render(text, Flavour.MRKDWN)
-        return await _delivery(self._on_message("chat.update", address, ts=platform_id, text=rendered, blocks=[]))
+        return await delivery_of(self._on_message("chat.update", address, ts=platform_id, text=rendered, blocks=[]))
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Delete a message; one that is gone is as good as deleted."""
         if platform_id.startswith("F"):
-            return await _delivery(self._web.call("files.delete", file=platform_id), "file_not_found")
-        return await _delivery(self._on_message("chat.delete", address, ts=platform_id), "message_not_found")
+            return await delivery_of(self._web.call("files.delete", file=platform_id), done_already="file_not_found")
+        return await delivery_of(
+            self._on_message("chat.delete", address, ts=platform_id), done_already="message_not_found"
+        )
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
         """Add a reaction, or take back all of the app's."""
         if emoji is None:
-            return await _delivery(self._unreact(address, platform_id))
+            return await delivery_of(self._unreact(address, platform_id))
         adding = self._on_message("reactions.add", address, timestamp=platform_id, name=name_of(emoji))
-        return await _delivery(adding, "already_reacted")
+        return await delivery_of(adding, done_already="already_reacted")
 
     async def _unreact(self, address: Address, platform_id: str) -> None:
         found = await self._on_message("reactions.get", address, timestamp=platform_id)
@@ -214,24 +195,9 @@ class SlackChannel:
         if address.chat_type is not ChatType.DIRECT or not address.peer.startswith(("U", "W")):
             return address.peer
         if room := self._intake.rooms.dm_of(address.peer):
-            return room
+            return room.id
         opened = (await self._web.call("conversations.open", users=address.peer))["channel"]["id"]
-        return self._intake.rooms.keep(SlackRoom(opened, "im", address.peer)).id
-
-
-async def _delivery(request: Awaitable[str | dict[str, Any] | None], fine: str = "") -> Delivery:
-    """Return what became of a request; the error `fine` says that it had been done before."""
-    try:
-        answer = await request
-    except SlackError as error:
-        if fine and error.error == fine:
-            return Delivery(DeliveryState.DELIVERED)
-        return Delivery(error.state, error=error.message, retry_after_s=error.retry_after_s)
-    except OSError as error:
-        return Delivery(DeliveryState.PERMANENT, error=f"a file cannot be read: {error}")
-    except HubError as error:
-        return Delivery(DeliveryState.TRANSIENT, error=error.message)
-    return Delivery(DeliveryState.DELIVERED, (answer,) if answer and isinstance(answer, str) else ())
+        return self._intake.rooms.keep(SlackRoom(id=opened, kind="im", person=address.peer)).id
 
 
 def _blocks(text: str, message: OutboundMessage) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -50,12 +50,16 @@ class SlackSelf(Struct, frozen=True):
 
 
 class SlackScene(Struct, frozen=True):
-    """Where something happened, and to whom: what an event does not say itself."""
+    """Where something happened, and to whom: what an event does not say itself.
+
+    Attributes:
+        joined: Whether the app takes part in a thread of the room.
+    """
 
     room: SlackRoom
     me: SlackSelf
     account: str
-    threads: Mapping[str, Any]
+    joined: Callable[[SlackRoom, str], bool]
 
     def address(self, thread: str | None = None) -> Address:
         """Return the address of the conversation."""
@@ -130,7 +134,7 @@ def of_command(payload: Mapping[str, Any], scene: SlackScene) -> Iterator[Inboun
 
 def _message(event: Mapping[str, Any], scene: SlackScene) -> InboundMessage:
     raw, thread = event.get("text") or "", _thread(event)
-    joined = event.get("parent_user_id") == scene.me.user or thread in scene.threads
+    joined = event.get("parent_user_id") == scene.me.user or (thread is not None and scene.joined(scene.room, thread))
     profile = event.get("user_profile") or {}
     return InboundMessage(
         scene.address(thread),

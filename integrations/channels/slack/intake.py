@@ -9,9 +9,11 @@ from typing import Any
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest
 from hub.messaging.contract import Inbound, InboundMessage, Receiver
+from integrations.channels.followed_rooms import FollowedRooms
+from integrations.channels.http_api import PlatformError, patiently
 from integrations.channels.slack.events import SlackScene, SlackSelf, of_command, of_event, of_interaction
-from integrations.channels.slack.rooms import SlackRoom, SlackRooms
-from integrations.channels.slack.web import SlackError, SlackWeb
+from integrations.channels.slack.rooms import SlackRoom
+from integrations.channels.slack.web import SlackWeb
 
 _log = logging.getLogger(__name__)
 
@@ -33,23 +35,13 @@ class SlackIntake:
         self._receive = receive
         self._clock = clock
         self._account = account
-        self.rooms = SlackRooms()
+        self.rooms = FollowedRooms(receive, SlackRoom)
         self.me: SlackSelf | None = None
 
     async def beat(self) -> None:
         """Note that the connection lives, and keep how far it was read."""
         self._receive.progress()
-        await self.keep()
-
-    async def keep(self) -> None:
-        """Keep how far the conversations were read."""
-        if not self.rooms.changed:
-            return
-        try:
-            await self._receive.keep_cursor(self.rooms.stored(), "rooms")
-        except BaseException:
-            self.rooms.changed = True
-            raise
+        await self.rooms.save()
 
     async def greeted(self, missed: bool) -> None:
         """Take up a new connection; read what was missed."""
@@ -58,13 +50,15 @@ class SlackIntake:
         self._receive.connected(self.me.account_id, f"{said['user']} ({said.get('team', said['team_id'])})")
         if not missed:
             return
-        self.rooms.load(await self._receive.cursor("rooms") or "{}")
-        for room in self.rooms.followed():
-            await self._catch_up(room, None, room.after)
-        for thread, (id, after) in list(self.rooms.threads.items()):
-            if (among := self.rooms.get(id)) is not None:
-                await self._catch_up(among, thread, after)
-        await self.keep()
+        await self.rooms.load()
+        for room in sorted(self.rooms.followed(), key=lambda room: ":" in room.id):
+            await self._catch_up(room)
+        await self.rooms.save()
+
+    def join(self, channel: str, thread: str, ts: str) -> bool:
+        """Take part in a thread in which something was said; return whether only from now on."""
+        id = f"{channel}:{thread}"
+        return self.rooms.read(self.rooms.get(id) or SlackRoom(id=id), ts, follow=True)
 
     async def handle(self, kind: str, payload: Any) -> None:
         """Take an envelope; when this returns it is stored, or of no interest."""
@@ -74,7 +68,7 @@ class SlackIntake:
         try:
             room = self._room(kind, payload)
             if room is not None and self.me is not None:
-                said += _said(kind, payload, SlackScene(room, self.me, self._account, self.rooms.threads))
+                said += _said(kind, payload, SlackScene(room, self.me, self._account, self._is_joined))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             _log.warning("slack: %s is not as expected and is left out: %r", kind, error)
         for inbound in said:
@@ -96,7 +90,7 @@ class SlackIntake:
             return known
         if form == "im" and person in (None, self.me and self.me.user):
             return None  # about a conversation in which nobody has spoken yet
-        return self.rooms.keep(SlackRoom(id, form, person if form == "im" else None, known.after if known else ""))
+        return self.rooms.keep(SlackRoom(id=id, kind=form, person=person if form == "im" else None))
 
     async def _offer(self, inbound: Inbound, room: SlackRoom | None) -> None:
         try:
@@ -105,22 +99,28 @@ class SlackIntake:
             _log.warning("slack: a message cannot be taken: %s", error)
             return
         if isinstance(inbound, InboundMessage) and room is not None:
-            thread = inbound.address.thread
-            if self.rooms.read(room, inbound.message_id, thread, follow=receipt.accepted):
-                await self.keep()
+            thread, follow, is_new = inbound.address.thread, receipt.accepted, False
+            if thread and (follow or self._is_joined(room, thread)):
+                is_new = self.join(room.id, thread, inbound.message_id)
+            if thread is None or not room.after:
+                is_new = self.rooms.read(room, inbound.message_id, follow=follow) or is_new
+            if is_new:
+                await self.rooms.save()
 
-    async def _catch_up(self, room: SlackRoom, thread: str | None, after: str) -> None:
+    def _is_joined(self, room: SlackRoom, thread: str) -> bool:
+        return self.rooms.get(f"{room.id}:{thread}") is not None
+
+    async def _catch_up(self, room: SlackRoom) -> None:
         """Read what was written in a conversation or thread while nobody listened, oldest first."""
-        method = "conversations.history" if thread is None else "conversations.replies"
-        found: list[dict[str, Any]] = []
-        cursor: str | None = None
+        channel, _, thread = room.id.partition(":")
+        method = "conversations.replies" if thread else "conversations.history"
+        after, found, cursor = room.after, list[dict[str, Any]](), None
         for _ in range(PAGES_LIMIT):
             try:
-                page = await self._patiently(
-                    method, channel=room.id, ts=thread, oldest=after, limit=PAGE, cursor=cursor
-                )
-            except SlackError as error:
-                if error.error not in GONE:
+                where = {"channel": channel, "ts": thread or None, "oldest": after, "cursor": cursor}
+                page = await patiently(self._clock, self._web.call, method, limit=PAGE, **where)
+            except PlatformError as error:
+                if error.reason not in GONE:
                     raise
                 self.rooms.forget(room.id)
                 return
@@ -130,17 +130,7 @@ class SlackIntake:
                 break
         for message in sorted(found, key=lambda each: str(each["ts"])):
             if message["ts"] > after:
-                await self.handle("events_api", {"event": {"channel": room.id, **message}, "event_id": message["ts"]})
-
-    async def _patiently(self, method: str, **arguments: Any) -> dict[str, Any]:
-        """Ask for a page, waiting as long as Slack asks."""
-        while True:
-            try:
-                return await self._web.call(method, **arguments)
-            except SlackError as error:
-                if error.retry_after_s is None:
-                    raise
-                await self._clock.sleep(error.retry_after_s)
+                await self.handle("events_api", {"event": {"channel": channel, **message}, "event_id": message["ts"]})
 
 
 def _said(kind: str, payload: Mapping[str, Any], scene: SlackScene) -> Iterator[Inbound]:

@@ -5,27 +5,24 @@ Source: https://docs.slack.dev/apis/events-api/using-socket-mode
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-import random
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import aiohttp
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError
 from hub.core.secret import Secret
-from integrations.channels.slack.web import SlackError, SlackWeb
+from hub.messaging.contract import Receiver
+from integrations.channels.http_api import PlatformError
+from integrations.channels.kept_connection import AccountRefused, KeptConnection, SocketWatch
+from integrations.channels.slack.intake import SlackIntake
+from integrations.channels.slack.web import SlackWeb
 
 _log = logging.getLogger(__name__)
 
 HELLO_LIMIT_S = 20.0
 PING_S = 10.0
-BACKOFF_FIRST_S = 1.0
-BACKOFF_LIMIT_S = 60.0
-REFUSALS = {
+REFUSALS: dict[int | str | None, str] = {
     "invalid_auth": (
         "Slack refused a token. Copy both again: bot_token from OAuth & Permissions, app_token from Basic Information."
     ),
@@ -39,97 +36,55 @@ REFUSALS = {
 }
 
 
-class SlackRefused(Exception):
-    """Slack will not take the connection until a person changes something; the message says what."""
-
-
-class SlackSocket:
-    """Keeps one connection.
+class SlackSocket(KeptConnection):
+    """Keeps up one app's connection.
 
     Args:
-        greeted: Called when a connection is up; `missed` is whether events may have been lost before.
-        handle: Takes the type and payload of an envelope; one that it raises for is not acknowledged.
-        beat: Called when Slack answers a ping.
-        lost: Called with the reason when a connection is lost.
+        intake: Takes the envelopes; one that it raises for is not acknowledged.
+        ping_s: Between two pings.
     """
 
     def __init__(
-        self,
-        web: SlackWeb,
-        app_token: Secret,
-        clock: Clock,
-        *,
-        ping_s: float,
-        greeted: Callable[[bool], Awaitable[None]],
-        handle: Callable[[str, Any], Awaitable[None]],
-        beat: Callable[[], Awaitable[None]],
-        lost: Callable[[str], None],
+        self, web: SlackWeb, app_token: Secret, ping_s: float, intake: SlackIntake, receive: Receiver, clock: Clock
     ) -> None:
+        super().__init__(receive, clock)
         self._web = web
         self._token = app_token
-        self._clock = clock
         self._ping_s = ping_s
-        self._greeted = greeted
-        self._handle = handle
-        self._beat = beat
-        self._lost = lost
-        self._up = False
+        self._intake = intake
         self._missed = True
-        self._answered = True
-        self._handling = False
+        """Whether events may have been lost before."""
 
-    async def run(self) -> None:
-        """Connect again and again.
+    async def connect(self) -> str | None:
+        """Open a socket, of which Slack asks for another every few hours; see `KeptConnection`."""
+        try:
+            missed, self._missed = self._missed, True
+            url = (await self._web.call("apps.connections.open", token=self._token))["url"]
+            limit = aiohttp.ClientWSTimeout(ws_close=1.0)
+            async with self._web.session.ws_connect(url, autoping=False, timeout=limit) as socket:
+                hello = await socket.receive_json(timeout=HELLO_LIMIT_S)
+                if hello["type"] != "hello":
+                    return f"Slack said {hello['type']} in place of hello"
+                await self._intake.greeted(missed)
+                self.is_up = True
+                async with SocketWatch(socket, socket.ping, self._ping_s) as watch:
+                    async for frame in socket:
+                        if frame.type is aiohttp.WSMsgType.PING:
+                            await socket.pong(frame.data)
+                        elif frame.type is aiohttp.WSMsgType.PONG:
+                            watch.heard()
+                            await self._intake.beat()
+                        elif frame.type is aiohttp.WSMsgType.TEXT and not await self._take(socket, watch, frame.data):
+                            self._missed = False
+                            return None
+            return f"Slack closed the connection ({socket.close_code})"
+        except PlatformError as error:
+            if error.reason in REFUSALS:
+                raise AccountRefused(REFUSALS[error.reason]) from error
+            raise
 
-        Raises:
-            SlackRefused: It is no use.
-        """
-        wait = 0.0
-        while True:
-            self._up = False
-            try:
-                reason = await self._connect_once()
-            except SlackError as error:
-                if error.error in REFUSALS:
-                    raise SlackRefused(REFUSALS[error.error]) from error
-                reason = error.message
-            except (aiohttp.ClientError, OSError, TimeoutError, HubError, ValueError, LookupError, TypeError) as error:
-                reason = str(error) or type(error).__name__
-            if reason is None:
-                continue
-            self._missed = True
-            wait = BACKOFF_FIRST_S if self._up else min(max(wait * 2, BACKOFF_FIRST_S), BACKOFF_LIMIT_S)
-            self._lost(reason)
-            # Jitter spreads reconnects; it guards nothing.
-            await self._clock.sleep(wait * (1 + 0.25 * random.random()))  # noqa: S311
-
-    async def _connect_once(self) -> str | None:
-        """Return why the connection ended; None when Slack asked for another, as it does every few hours."""
-        url = (await self._web.call("apps.connections.open", token=self._token))["url"]
-        limit = aiohttp.ClientWSTimeout(ws_close=1.0)
-        async with self._web.session.ws_connect(url, autoping=False, timeout=limit) as socket:
-            hello = await socket.receive_json(timeout=HELLO_LIMIT_S)
-            if hello["type"] != "hello":
-                return f"Slack said {hello['type']} in place of hello"
-            await self._greeted(self._missed)
-            self._up, self._missed, self._answered = True, False, True
-            pinging = asyncio.create_task(self._keep_pinging(socket))
-            try:
-                async for frame in socket:
-                    if frame.type is aiohttp.WSMsgType.PING:
-                        await socket.pong(frame.data)
-                    elif frame.type is aiohttp.WSMsgType.PONG:
-                        self._answered = True
-                        await self._beat()
-                    elif frame.type is aiohttp.WSMsgType.TEXT and not await self._take(socket, frame.data):
-                        return None
-            finally:
-                pinging.cancel()
-                await asyncio.gather(pinging, return_exceptions=True)
-        return f"Slack closed the connection ({socket.close_code})"
-
-    async def _take(self, socket: aiohttp.ClientWebSocketResponse, text: str) -> bool:
-        """Handle one frame; False when the connection is to be made anew."""
+    async def _take(self, socket: aiohttp.ClientWebSocketResponse, watch: SocketWatch, text: str) -> bool:
+        """Handle one frame; False when Slack asks for another connection."""
         try:
             frame = json.loads(text)
             kind, envelope = frame["type"], frame.get("envelope_id")
@@ -138,24 +93,10 @@ class SlackSocket:
             return True
         if kind == "disconnect":
             if frame.get("reason") in REFUSALS:
-                raise SlackRefused(REFUSALS[frame["reason"]])
+                raise AccountRefused(REFUSALS[frame["reason"]])
             return False
-        if envelope is None:
-            return True
-        self._handling = True
-        try:
-            await self._handle(kind, frame.get("payload"))
-        finally:
-            self._handling = False
-            self._answered = True  # answers were not read meanwhile
-        await socket.send_json({"envelope_id": envelope})
+        if envelope is not None:
+            with watch.busy():
+                await self._intake.handle(kind, frame.get("payload"))
+            await socket.send_json({"envelope_id": envelope})
         return True
-
-    async def _keep_pinging(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        while True:
-            await asyncio.sleep(self._ping_s)
-            if not self._answered and not self._handling:
-                await socket.close()
-                return
-            self._answered = False
-            await socket.ping()

@@ -148,24 +148,6 @@ async def test_without_a_server_nothing_was_sent(rig: Rig, discord: DiscordServe
     await rig.until(lambda: rig.state(channel) is ChannelState.DISCONNECTED)
 
 
-async def test_a_route_that_is_used_up_is_left_alone_for_as_long_as_it_says(
-    rig: Rig, discord: DiscordServer, channel: DiscordChannel
-) -> None:
-    limit = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "3.5"}
-    discord.fail(POST, 200, body={"id": "1"}, headers=limit)
-    began = rig.clock.monotonic()
-    await channel.send(out("1"))
-    done: list[Delivery] = []
-
-    async def send() -> None:
-        done.append(await channel.send(out("2")))
-
-    channel._tasks.spawn(send(), name="second")
-    await rig.until(lambda: bool(done))
-
-    assert rig.clock.monotonic() - began >= 3.5
-
-
 async def test_a_message_is_looked_up_once_its_nonce_is_too_old(
     rig: Rig, discord: DiscordServer, channel: DiscordChannel
 ) -> None:

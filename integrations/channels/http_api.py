@@ -1,0 +1,187 @@
+"""Requests to a platform's HTTP API, and what their failures mean for a message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+from msgspec import Struct
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError
+from hub.messaging.contract import Delivery, DeliveryState
+
+REQUEST_LIMIT_S = 30.0
+PIECE_BYTES = 65_536
+
+T = TypeVar("T")
+
+
+class PlatformError(HubError):
+    """A request failed.
+
+    Attributes:
+        state: What that means for a message that it was to send.
+        status: The HTTP status; 0 when there was no answer.
+        reason: The platform's own code for it.
+    """
+
+    def __init__(
+        self,
+        state: DeliveryState,
+        message: str,
+        *,
+        status: int = 0,
+        reason: int | str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+        self.state = state
+        self.status = status
+        self.reason = reason
+
+
+class HttpAnswer(Struct, frozen=True):
+    """An answer, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The decoded body; None when it is empty or not JSON."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return None
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """How long the platform asks to wait."""
+        return seconds(self.headers.get("Retry-After"))
+
+
+class HttpApi:
+    """Sends requests to one platform as one account; it repeats none.
+
+    Args:
+        platform: Its name, for errors.
+        root: Where its API is.
+        headers: Sent with each request to the API.
+    """
+
+    def __init__(
+        self, platform: str, root: str, headers: Mapping[str, str] | None = None, *, limit_s: float = REQUEST_LIMIT_S
+    ) -> None:
+        timeout = aiohttp.ClientTimeout(total=limit_s)
+        self.session = aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
+        self.platform = platform
+        self._root = root.rstrip("/") + "/"
+        self._headers = headers
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.session.close()
+
+    async def request(self, method: str, path: str, **request: Any) -> HttpAnswer:
+        """Return the answer to a request, also a refusal.
+
+        Args:
+            path: Below the root; an address of its own is asked without the account's headers.
+            request: As aiohttp takes it.
+
+        Raises:
+            PlatformError: The platform cannot be reached, or its answer was lost.
+        """
+        if "://" not in path:
+            request.setdefault("headers", self._headers)
+        url = urljoin(self._root, path.lstrip("/")) if "://" not in path else path
+        try:
+            async with self.session.request(method, url, allow_redirects=False, **request) as response:
+                return HttpAnswer(response.status, response.headers, await response.read())
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise self.error(DeliveryState.TRANSIENT, f"cannot be reached: {error}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self.error(DeliveryState.UNKNOWN, f"did not answer: {error!r}") from error
+
+    async def download(
+        self, url: str, hosts: tuple[str, ...], *, signed: bool = True, refused_type: str | None = None
+    ) -> AsyncIterator[bytes]:
+        """Yield a file in pieces.
+
+        Args:
+            hosts: Names of the platform's own servers; those with a dot before them are endings.
+            signed: Whether the account's headers are sent along.
+            refused_type: A content type that is not the file, such as that of a page to sign in.
+
+        Raises:
+            PlatformError: It is on other servers, or cannot be had.
+        """
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        own = host in hosts or host.endswith(tuple(each for each in hosts if each.startswith(".")))
+        if not (own and parts.scheme == "https") and parts[:2] != urlsplit(self._root)[:2]:
+            raise self.error(DeliveryState.PERMANENT, f"a file is not on its servers but on {host}")
+        headers = self._headers if signed else None
+        try:
+            async with self.session.get(url, headers=headers, allow_redirects=False) as response:
+                if response.status != 200 or response.content_type == refused_type:
+                    text = f"a file cannot be had (HTTP {response.status}, {response.content_type})"
+                    raise self.error(DeliveryState.PERMANENT, text)
+                async for piece in response.content.iter_chunked(PIECE_BYTES):
+                    yield piece
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self.error(DeliveryState.TRANSIENT, f"a file broke off: {error!r}") from error
+
+    def error(self, state: DeliveryState, message: str, **more: Any) -> PlatformError:
+        """Return an error that names the platform."""
+        return PlatformError(state, f"{self.platform}: {message}", **more)
+
+
+async def delivery_of(request: Awaitable[Any], *, done_already: int | str | None = None) -> Delivery:
+    """Return the delivery of what a request sends.
+
+    Args:
+        request: Returns the platform's id of it as text; anything else is none.
+        done_already: The platform's code for what had been done before.
+    """
+    try:
+        id = await request
+    except PlatformError as error:
+        if error.reason is not None and error.reason == done_already:
+            return Delivery(DeliveryState.DELIVERED)
+        return Delivery(error.state, error=error.message, retry_after_s=error.retry_after_s)
+    except HubError as error:
+        return Delivery(DeliveryState.TRANSIENT, error=error.message)
+    except OSError as error:
+        return Delivery(DeliveryState.PERMANENT, error=f"a file cannot be read: {error}")
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        return Delivery(DeliveryState.UNKNOWN, error=f"the platform answered something else: {error!r}")
+    return Delivery(DeliveryState.DELIVERED, (id,) if id and isinstance(id, str) else ())
+
+
+async def patiently(clock: Clock, call: Callable[..., Awaitable[T]], *given: Any, **more: Any) -> T:
+    """Return the answer to a request of the channel's own, waiting for as long as the platform asks.
+
+    Raises:
+        PlatformError: It failed otherwise.
+    """
+    while True:
+        try:
+            return await call(*given, **more)
+        except PlatformError as error:
+            if error.retry_after_s is None:
+                raise
+            await clock.sleep(error.retry_after_s)
+
+
+def seconds(value: Any) -> float | None:
+    """Return a number of seconds as a platform writes it; None when it is none."""
+    try:
+        return max(0.0, float(value))
+    except (TypeError, ValueError):
+        return None

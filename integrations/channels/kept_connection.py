@@ -1,0 +1,122 @@
+"""A connection to a platform that is made again whenever it breaks, and a watch over its WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Self
+
+import aiohttp
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError
+from hub.messaging.contract import Receiver
+
+BACKOFF_FIRST_S = 1.0
+BACKOFF_LIMIT_S = 120.0
+"""Discord lets 1 000 sessions be opened in a day."""
+BROKEN = (aiohttp.ClientError, OSError, HubError, ValueError, LookupError, TypeError, AttributeError)
+"""What is raised for a connection that broke, or a platform that says something else than expected."""
+
+
+class AccountRefused(Exception):
+    """The platform takes no connection of the account until a person changes something; the message says what."""
+
+
+class KeptConnection(ABC):
+    """Connects again and again, and says so to the hub.
+
+    Attributes:
+        is_up: To be set by `connect` once the platform took the connection: the next pause is then a short one.
+    """
+
+    def __init__(self, receive: Receiver, clock: Clock) -> None:
+        self._receive = receive
+        self._clock = clock
+        self.is_up = False
+
+    @abstractmethod
+    async def connect(self) -> str | None:
+        """Connect, and return why the connection ended; None when the platform asked for another one.
+
+        Raises:
+            AccountRefused: It is no use to try again.
+        """
+
+    async def keep(self) -> None:
+        """Keep up a connection until the account is refused."""
+        wait = BACKOFF_FIRST_S
+        while True:
+            self.is_up = False
+            try:
+                reason = await self.connect()
+            except AccountRefused as error:
+                self._receive.disconnected(str(error), permanent=True)
+                return
+            except BROKEN as error:
+                reason = str(error) or type(error).__name__
+            if reason is None:
+                continue
+            self._receive.disconnected(reason)
+            wait = BACKOFF_FIRST_S if self.is_up else wait
+            # Jitter spreads reconnects; it guards nothing.
+            await self._clock.sleep(wait * (1 + 0.25 * random.random()))  # noqa: S311
+            wait = min(wait * 2, BACKOFF_LIMIT_S)
+
+
+class SocketWatch:
+    """Asks a platform over its WebSocket whether it is there; one that has not answered by the next time is closed.
+
+    Args:
+        ask: Sends the question.
+        interval_s: Between two questions.
+        close_code: Closes the socket.
+    """
+
+    def __init__(
+        self,
+        socket: aiohttp.ClientWebSocketResponse,
+        ask: Callable[[], Awaitable[None]],
+        interval_s: float,
+        close_code: int = aiohttp.WSCloseCode.OK,
+    ) -> None:
+        self._socket = socket
+        self._ask = ask
+        self._interval_s = interval_s
+        self._close_code = close_code
+        self._answered = True
+        self._busy = False
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def heard(self) -> None:
+        """Note that the platform answered."""
+        self._answered = True
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Expect no answer for now: while an event is handled, nothing is read."""
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+            self._answered = True
+
+    async def _run(self) -> None:
+        # Jitter spreads questions, as Discord asks; it guards nothing.
+        await asyncio.sleep(self._interval_s * random.random())  # noqa: S311
+        while self._answered or self._busy:
+            self._answered = False
+            await self._ask()
+            await asyncio.sleep(self._interval_s)
+        await self._socket.close(code=self._close_code)
