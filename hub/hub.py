@@ -93,7 +93,7 @@ class Hub:
         self.db, self.history = storage.db, storage.history
         tools = ToolsComponent(base, db=self.db, broadcast=self.gateway.broadcast)
         self.approvals, self.services, self.tools = tools.approvals, tools.services, tools.tools
-        models = ModelsComponent(base)
+        models = ModelsComponent(base, db=self.db)
         self.models = models.models
         sessions = SessionsComponent(base, db=self.db)
         self.sessions = sessions.sessions

@@ -35,6 +35,7 @@ class Agent(Struct, frozen=True):
         limits: Bounds on one run.
         tool_policies: All must permit a tool.
         params: Further parameters of its model calls.
+        credentials: Credentials that it may use, in order, by provider.
         mention_patterns: Regular expressions that count as a mention of it in a group.
     """
 
@@ -48,6 +49,7 @@ class Agent(Struct, frozen=True):
     tool_policies: tuple[ToolPolicy, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
     mention_patterns: tuple[str, ...] = ()
+    credentials: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The agent as plain data."""
@@ -119,4 +121,5 @@ class Agents:
             tool_policies=policies_from_config(item["tools"]),
             params=item["params"],
             mention_patterns=tuple(item["mention_patterns"]),
+            credentials=item["credentials"],
         )

@@ -75,7 +75,11 @@ class Execution:
         if not parts.workspaces.is_ready(agent.id):
             await asyncio.to_thread(parts.workspaces.ensure, agent.id)
         session, authority = run.session, request.context.authority
-        candidates = await parts.models.candidates(request.model or (session and session.model) or agent.model)
+        candidates = await parts.models.candidates(
+            request.model or (session and session.model) or agent.model,
+            session_key=request.session_key,
+            credentials=agent.credentials,
+        )
         tools = parts.tools.available(authority, agent.tool_policies)
         files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(request.session_key, authority))
         extra = "\n\n".join(filter(None, [request.configured_prompt, request.extra_system_prompt]))

@@ -53,7 +53,8 @@ class RunPorts:
         self._speaker = speaker(run.context.authority)
         in_room = not run.request.ephemeral and is_room(run.request.session_key)
         self._turns = ROOM_TURNS if in_room else None
-        run.model = config.candidates[0].ref
+        self._asked = config.candidates[0]
+        run.model = self._asked.ref
         run.fixed_tokens = config.prompt.tokens
 
     def stream(self, *, halvings: int) -> AsyncIterator[ModelEvent]:
@@ -130,12 +131,19 @@ class RunPorts:
             extra={**resolved.params, **config.agent.params} if config.agent.params else resolved.params,
         )
 
+    def _named(self, candidate: Resolved) -> str:
+        """Return a model's name, with its credential when there are several for it."""
+        several = sum(each.ref == candidate.ref for each in self._config.candidates) > 1
+        return f"{candidate.ref}@{candidate.credential}" if several else candidate.ref
+
     def _attempted(self, attempt: Attempt) -> None:
-        failed, self._run.model = self._run.model, attempt.candidate.ref
+        failed, self._asked = self._asked, attempt.candidate
+        self._run.model = attempt.candidate.ref
         if attempt.error is not None:
-            if failed is not None and failed != self._run.model:
+            if failed is not attempt.candidate:
                 reason = str(attempt.error.details.get("status") or attempt.error.code)
-                self._run.failed_models.append({"model": failed, "reason": reason})
+                named = {"model": self._named(failed), "reason": reason, "instead": self._named(attempt.candidate)}
+                self._run.failed_models.append(named)
             _log.warning(
                 "run %s: call %d goes to %s after %.1f s, since the one before failed: %s",
                 self._run.request.run_id,

@@ -24,7 +24,7 @@ from hub.core.schema import (
     slug,
     string,
 )
-from hub.models.schema import model_ref
+from hub.models.schema import CREDENTIALS_LIMIT, model_ref
 from hub.template.searching import caseless_pattern
 from hub.tools.schema import POLICY_KEYS
 
@@ -93,6 +93,11 @@ AGENT_SCHEMA = {
     Optional("params", default=dict, description="Further parameters of its model calls, sent unchanged"): All(
         _mapping, {string: object}
     ),
+    Optional(
+        "credentials",
+        default=dict,
+        description="The credentials of a provider that it may use, in order; without an entry all of the provider",
+    ): All(_mapping, {slug: All(ensure_list(slug), Length(min=1, max=CREDENTIALS_LIMIT))}),
     Optional(
         "mention_patterns", default=list, description="Regular expressions that count as a mention of it in groups"
     ): All(ensure_list(caseless_pattern), Length(max=MENTION_PATTERNS_LIMIT)),

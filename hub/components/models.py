@@ -8,7 +8,9 @@ from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.stages import Stage
 from hub.integration.catalog import model_apis
+from hub.models.cooldowns import Cooldowns
 from hub.models.registry import ModelRegistry
+from hub.storage.database import Database
 
 
 class ModelsComponent(Component):
@@ -17,15 +19,25 @@ class ModelsComponent(Component):
     name = "models"
     sections = frozenset({"models"})
 
-    def __init__(self, base: Foundation) -> None:
+    def __init__(self, base: Foundation, *, db: Database) -> None:
         self._base = base
+        self._cooldowns = Cooldowns(base.clock, db)
         self.models = ModelRegistry(
-            base.section("models"), base.bus, base.clock, base.repairs, speakers=model_apis(base.catalog)
+            base.section("models"),
+            base.bus,
+            base.clock,
+            base.repairs,
+            speakers=model_apis(base.catalog),
+            cooldowns=self._cooldowns,
         )
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage of the registry."""
-        return [Stage("models", self.models.start, self.models.close)]
+        return [Stage("models", self._start, self.models.close)]
+
+    async def _start(self) -> None:
+        await self._cooldowns.load()
+        await self.models.start()
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the providers."""

@@ -13,12 +13,23 @@ from typing import Any
 from msgspec import Struct
 
 from hub.core.errors import Unavailable
-from hub.models.contract import ModelError, ModelEvent, ModelRequest, ModelTimeout, Overloaded, RateLimited
+from hub.models.contract import (
+    AuthError,
+    BillingError,
+    ModelError,
+    ModelEvent,
+    ModelRequest,
+    ModelTimeout,
+    Overloaded,
+    RateLimited,
+)
 from hub.models.resolved import Resolved
 from hub.models.schema import DEFAULT_ATTEMPTS, DEFAULT_MAX_WAIT_S
 
 FIRST_BACKOFF_S = 0.5
 TRANSIENT = (RateLimited, Overloaded, ModelTimeout)
+OF_CREDENTIAL = (RateLimited, AuthError, BillingError)
+"""Errors that another credential of the same provider may not meet."""
 
 
 class RetryPolicy(Struct, frozen=True):
@@ -66,17 +77,26 @@ class Attempt(Struct, frozen=True):
     delay_s: float = 0.0
 
 
-def next_step(error: ModelError, *, attempt: int, others_left: bool, policy: RetryPolicy, jitter: float) -> Step:
+def next_step(
+    error: ModelError,
+    *,
+    attempt: int,
+    others_left: bool,
+    policy: RetryPolicy,
+    jitter: float,
+    other_credential: bool = False,
+) -> Step:
     """Decide what follows a call that failed before its first event.
 
     Args:
         error: How it failed.
         attempt: Which call of this model it was, from 1.
-        others_left: Whether there is another model to try.
+        others_left: Whether there is another model or credential to try.
+        other_credential: Whether the next one is the same model with another credential, which need not wait.
         policy: The bounds.
         jitter: 0 to 1; spreads the waits of many.
     """
-    if isinstance(error, TRANSIENT) and attempt < policy.attempts:
+    if isinstance(error, TRANSIENT) and attempt < policy.attempts and not other_credential:
         delay_s = max(error.retry_after_s or 0.0, FIRST_BACKOFF_S * 2 ** (attempt - 1) * (0.5 + jitter / 2))
         if delay_s <= policy.max_wait_s:
             return Again(delay_s)
@@ -116,9 +136,10 @@ async def stream_with_failover(
     policy = policy or RetryPolicy()
     failed: list[tuple[Resolved, ModelError]] = []
     error: ModelError | None = None
-    delay_s, number, index, attempt = 0.0, 0, 0, 0
+    waiting = list(candidates)
+    delay_s, number, attempt = 0.0, 0, 0
     while True:
-        candidate = candidates[index]
+        candidate = waiting[0]
         attempt += 1
         number += 1
         if on_attempt is not None:
@@ -137,8 +158,14 @@ async def stream_with_failover(
         finally:
             if isinstance(events, AsyncGenerator):
                 await events.aclose()
+        others = [each for each in waiting[1:] if isinstance(error, OF_CREDENTIAL) or each.ref != candidate.ref]
         step = next_step(
-            error, attempt=attempt, others_left=index + 1 < len(candidates), policy=policy, jitter=jitter()
+            error,
+            attempt=attempt,
+            others_left=bool(others),
+            policy=policy,
+            jitter=jitter(),
+            other_credential=bool(others) and others[0].ref == candidate.ref,
         )
         delay_s = 0.0
         match step:
@@ -146,7 +173,7 @@ async def stream_with_failover(
                 await sleep(delay_s)
             case Next():
                 failed.append((candidate, error))
-                index, attempt = index + 1, 0
+                waiting, attempt = others, 0
             case GiveUp():
                 raise _all_failed([*failed, (candidate, error)])
 
@@ -156,13 +183,13 @@ def _all_failed(failed: list[tuple[Resolved, ModelError]]) -> ModelError:
     error = failed[0][1]
     if len(failed) == 1:
         return error
-    others = "; ".join(f"{other.ref}: {why.message}" for other, why in failed[1:])
+    others = "; ".join(f"{other.label}: {why.message}" for other, why in failed[1:])
     told = type(error)(
         f"{error.message} The fallbacks failed too: {others}",
         details={
             **error.details,
             "attempts": [
-                {"model": candidate.ref, "code": why.code, "message": why.message} for candidate, why in failed
+                {"model": candidate.label, "code": why.code, "message": why.message} for candidate, why in failed
             ],
         },
         retry_after_s=error.retry_after_s,

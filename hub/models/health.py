@@ -1,7 +1,8 @@
-"""The health of a provider: its last error, whether it is set aside for a while, and its repair."""
+"""The health of a credential at its provider: its last error, whether it is set aside for a while, and its repair."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from msgspec import Struct
@@ -17,34 +18,36 @@ from hub.models.contract import (
     Overloaded,
     RateLimited,
 )
-from hub.models.provider_config import ProviderConfig
+from hub.models.cooldowns import CooldownPlace, Cooldowns, fingerprint
+from hub.models.provider_config import DEFAULT_CREDENTIAL, ProviderConfig
 
 REPAIR_SOURCE = "models"
-REFUSED_ASIDE_S = 60.0
 FAILING_ASIDE_S = 30.0
 ASIDE_LIMIT_S = 300.0
 FAILURES_UNTIL_ASIDE = 3
 
 
 class Health(Struct):
-    """The outcome of one provider's latest calls; a provider that is set aside is tried after the others."""
+    """The outcome of one credential's latest calls; what is set aside is tried after the others."""
 
     clock: Clock
     repairs: Repairs
+    cooldowns: Cooldowns
     config: ProviderConfig
     failures: int = 0
     aside_until: float = 0.0
     error: ModelError | None = None
     last_ok: float | None = None
 
-    @property
-    def aside(self) -> bool:
-        """Whether others should be tried first now."""
-        return self.clock.monotonic() < self.aside_until
+    def aside_s(self, model: str) -> float:
+        """Return for how many seconds others should be tried first; infinite until the key is changed."""
+        cooldown_s = self.cooldowns.remaining_s(self._place(model), fingerprint(self.config.api_key))
+        return max(self.aside_until - self.clock.monotonic(), cooldown_s, 0.0)
 
-    def succeeded(self) -> None:
+    def succeeded(self, model: str) -> None:
         """Note a call that came to its end."""
         self.last_ok = self.clock.time()
+        self.cooldowns.succeeded(self._place(model))
         if self.error is None:
             return
         self.failures = 0
@@ -52,23 +55,18 @@ class Health(Struct):
         self.error = None
         self.forget()
 
-    def failed(self, error: ModelError) -> None:
+    def failed(self, model: str, error: ModelError) -> None:
         """Note a call that failed; what the request itself is to blame for says nothing of the provider."""
-        now = self.clock.monotonic()
+        self.cooldowns.failed(self._place(model), error, fingerprint(self.config.api_key))
         match error:
             case AuthError():
-                self.aside_until = now + REFUSED_ASIDE_S
                 self._tell(
-                    "auth",
-                    phrase("{provider} refuses its key", provider=self.config.name),
-                    _fix_of_key(self.config),
-                    error,
+                    "auth", phrase("{provider} refuses its key", provider=self._name), _fix_of_key(self.config), error
                 )
             case BillingError():
-                self.aside_until = now + REFUSED_ASIDE_S
                 self._tell(
                     "billing",
-                    phrase("{provider} needs payment", provider=self.config.name),
+                    phrase("{provider} needs payment", provider=self._name),
                     phrase("Check the balance of the account."),
                     error,
                 )
@@ -76,10 +74,10 @@ class Health(Struct):
                 self.failures += 1
                 if self.failures >= FAILURES_UNTIL_ASIDE:
                     wait_s = max(error.retry_after_s or 0.0, FAILING_ASIDE_S)
-                    self.aside_until = now + min(wait_s, ASIDE_LIMIT_S)
+                    self.aside_until = self.clock.monotonic() + min(wait_s, ASIDE_LIMIT_S)
                     self._tell(
                         "failing",
-                        phrase("{provider} does not answer", provider=self.config.name),
+                        phrase("{provider} does not answer", provider=self._name),
                         phrase("Other models answer meanwhile."),
                         error,
                     )
@@ -88,23 +86,36 @@ class Health(Struct):
         self.error = error
 
     def forget(self) -> None:
-        """Clear the repairs of this provider, because it works again or is gone."""
+        """Clear the repairs of this credential, because it works again or is gone."""
         for kind in ("auth", "billing", "failing"):
-            self.repairs.clear(REPAIR_SOURCE, f"{self.config.name}-{kind}")
+            self.repairs.clear(REPAIR_SOURCE, f"{self._name}-{kind}")
 
     def as_dict(self) -> dict[str, Any]:
         """The health as plain data."""
+        left_s = self.aside_until - self.clock.monotonic()
+        cooldowns = self.cooldowns.of(self.config.name, self.config.credential, fingerprint(self.config.api_key))
         return {
-            "aside": self.aside,
+            "aside": left_s > 0 or bool(cooldowns),
+            "aside_s": math.ceil(max(0.0, left_s)),
+            "cooldowns": cooldowns,
             "failures": self.failures,
             "error": self.error.as_dict() if self.error is not None else None,
             "last_ok": self.last_ok,
         }
 
+    @property
+    def _name(self) -> str:
+        """The provider, and the credential where there are several."""
+        name, credential = self.config.name, self.config.credential
+        return name if credential == DEFAULT_CREDENTIAL else f"{name}@{credential}"
+
+    def _place(self, model: str) -> CooldownPlace:
+        return CooldownPlace(self.config.name, self.config.credential, model)
+
     def _tell(self, kind: str, title: str, fix: str, error: ModelError) -> None:
         self.repairs.raise_(
             REPAIR_SOURCE,
-            f"{self.config.name}-{kind}",
+            f"{self._name}-{kind}",
             title,
             phrase("{first} {second}", first=error.message, second=fix),
             severity=Severity.ERROR,
@@ -112,7 +123,7 @@ class Health(Struct):
 
 
 def _fix_of_key(config: ProviderConfig) -> str:
-    key = f"models.providers.{config.name}.api_key"
+    key = f"models.providers.{config.name}.{config.key_setting}"
     if config.key_source is None:
         return phrase("Set {setting}.", setting=key)
     if config.key_source == "configuration":

@@ -26,10 +26,12 @@ from hub.models.contract import (
     UsageEvent,
 )
 from hub.models.health import Health
+from hub.models.thinking import lower_level, refuses_thinking
 from hub.models.transcription import CanTranscribe
 
 _log = logging.getLogger(__name__)
 
+LEVELS_LIMIT = 1_000
 ARGUMENTS_DEPTH_LIMIT = 64
 """Tool arguments nested deeper are refused, since encoders and later walks are recursive."""
 
@@ -58,6 +60,7 @@ class ManagedProvider:
         self._idle = idle
         self._active = 0
         self._retired = False
+        self._levels: dict[tuple[str, str], str | None] = {}
 
     @property
     def active(self) -> int:
@@ -65,23 +68,39 @@ class ManagedProvider:
         return self._active
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """See `ModelProvider.stream`; usage carries its cost when the price is known."""
+        """See `ModelProvider.stream`; usage carries its cost when the price is known.
+
+        A level of thinking that the model refuses is lowered until it takes one, and remembered.
+        """
         info = self._info_of(request.model)
         self._active += 1
-        events = self.inner.stream(fit_request(request, info))
+        asked = fit_request(request, info)
+        fitted = replace(asked, thinking=self._level(asked)) if self._levels else asked
         try:
-            async for event in events:
-                if type(event) is UsageEvent:
-                    yield UsageEvent(priced(event.usage, info))
-                    continue
-                if type(event) is ToolCallEvent:
-                    yield ToolCallEvent(bounded_call(event.call))
-                    continue
-                if type(event) is StopEvent:
-                    self.health.succeeded()
-                yield event
+            while True:
+                events, begun = self.inner.stream(fitted), False
+                try:
+                    async for event in events:
+                        begun = True
+                        if type(event) is UsageEvent:
+                            yield UsageEvent(priced(event.usage, info))
+                            continue
+                        if type(event) is ToolCallEvent:
+                            yield ToolCallEvent(bounded_call(event.call))
+                            continue
+                        if type(event) is StopEvent:
+                            self.health.succeeded(request.model)
+                        yield event
+                    return
+                except FormatError as error:
+                    if begun or fitted.thinking is None or not refuses_thinking(error.message):
+                        raise
+                    fitted = self._lowered(fitted, fitted.thinking, error)
+                finally:
+                    if isinstance(events, AsyncGenerator):
+                        await events.aclose()
         except ModelError as error:
-            self.health.failed(error)
+            self.health.failed(request.model, error)
             raise
         except HubError:
             raise
@@ -91,11 +110,28 @@ class ManagedProvider:
                 f"The provider {self.name} failed in an unexpected way ({type(error).__name__}); see the log."
             ) from error
         finally:
-            if isinstance(events, AsyncGenerator):
-                await events.aclose()
             self._active -= 1
             if self._retired and not self._active:
                 self._idle(self)
+
+    def _lowered(self, request: ModelRequest, level: str, error: FormatError) -> ModelRequest:
+        lower = lower_level(level, error.message)
+        if len(self._levels) >= LEVELS_LIMIT:
+            self._levels.clear()
+        self._levels[request.model, level] = lower
+        lowered = replace(request, thinking=self._level(request))
+        _log.info("%s/%s refuses the thinking %s; asking for %s", self.name, request.model, level, lowered.thinking)
+        return lowered
+
+    def _level(self, request: ModelRequest) -> str | None:
+        """Return the level of thinking to ask for: the one wanted, or what came in place of it after a refusal."""
+        level, refused = request.thinking, set()
+        while level is not None and (request.model, level) in self._levels:
+            refused.add(level)
+            level = self._levels[request.model, level]
+            if level in refused:
+                return None
+        return level
 
     def info(self, model_id: str) -> ModelInfo:
         """Return what is known of one of its models."""

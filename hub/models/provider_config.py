@@ -7,10 +7,14 @@ from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.core.secret import Secret
 from hub.models.contract import DEFAULT_TIMEOUT_S
 from hub.models.vendors import OFFLINE, OFFLINE_API, OLLAMA, OPENAI_API, VENDORS, Vendor, api_of
+
+DEFAULT_CREDENTIAL = "default"
+"""The name of the key that is given as `api_key`."""
 
 
 class KeyOrigin(StrEnum):
@@ -30,6 +34,13 @@ class ModelSettings(Struct, frozen=True):
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
+class ProviderKey(Struct, frozen=True):
+    """One of several keys of a provider."""
+
+    id: str
+    api_key: Secret
+
+
 class ProviderConfig(Struct, frozen=True):
     """One provider.
 
@@ -45,6 +56,9 @@ class ProviderConfig(Struct, frozen=True):
         proxy: HTTP proxy.
         params: Sent with every call.
         origin: Where it comes from.
+        credentials: Further keys, in order.
+        rotate: Whether sessions are spread over the keys, instead of using the first that works.
+        credential: Which of its keys `api_key` is.
     """
 
     name: str
@@ -58,6 +72,9 @@ class ProviderConfig(Struct, frozen=True):
     proxy: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     origin: KeyOrigin = KeyOrigin.CONFIGURATION
+    credentials: tuple[ProviderKey, ...] = ()
+    rotate: bool = False
+    credential: str = DEFAULT_CREDENTIAL
 
     @property
     def vendor(self) -> Vendor | None:
@@ -70,7 +87,25 @@ class ProviderConfig(Struct, frozen=True):
     @property
     def lacks_key(self) -> bool:
         """Whether it cannot be used for want of a key."""
-        return self.vendor is not None and self.vendor.needs_key and self.api_key is None
+        return self.vendor is not None and self.vendor.needs_key and not (self.api_key or self.credentials)
+
+    @property
+    def credential_ids(self) -> tuple[str, ...]:
+        """The names of its keys, in order; `default` is `api_key`, or that it needs none."""
+        first = (DEFAULT_CREDENTIAL,) if self.api_key is not None or not self.credentials else ()
+        return (*first, *(each.id for each in self.credentials))
+
+    def using(self, credential: str) -> ProviderConfig:
+        """Return the same provider with one of its credentials as its key."""
+        found = next((each for each in self.credentials if each.id == credential), None)
+        if found is None:
+            return self
+        return replace(self, api_key=found.api_key, key_source="configuration", credential=credential)
+
+    @property
+    def key_setting(self) -> str:
+        """The configuration key of its API key, below the provider."""
+        return "api_key" if self.credential == DEFAULT_CREDENTIAL else f"credentials ({self.credential})"
 
     def settings(self, model_id: str) -> ModelSettings | None:
         """Return what the configuration says of a model."""
@@ -123,7 +158,13 @@ def _configured(name: str, given: Mapping[str, Any], environment: Mapping[str, s
     key, source = given.get("api_key"), "configuration" if given.get("api_key") else None
     base_url = given.get("base_url")
     # A key of the environment goes to the vendor it is for, never to another address.
-    if vendor is not None and own and key is None and base_url in {None, vendor.base_url}:
+    if (
+        vendor is not None
+        and own
+        and key is None
+        and not given.get("credentials")
+        and base_url in {None, vendor.base_url}
+    ):
         key, source = _environment_key(vendor, environment)
     if base_url is None and vendor is not None and own:
         base_url = ollama_url(environment) if name == OLLAMA else vendor.base_url
@@ -139,6 +180,8 @@ def _configured(name: str, given: Mapping[str, Any], environment: Mapping[str, s
         proxy=given.get("proxy"),
         params=dict(given.get("params", {})),
         origin=KeyOrigin.CONFIGURATION,
+        credentials=tuple(ProviderKey(each["id"], each["api_key"]) for each in given.get("credentials", ())),
+        rotate=bool(given.get("rotate_credentials")),
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
@@ -14,28 +16,27 @@ from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
-from hub.models.contract import AUTO, AuthError, ModelInfo, ModelProvider
+from hub.models.contract import AUTO, AuthError, ModelInfo
+from hub.models.cooldowns import Cooldowns
 from hub.models.failover import RetryPolicy
-from hub.models.health import Health
 from hub.models.infos import ModelInfos
 from hub.models.managed import ManagedProvider
 from hub.models.ollama import OllamaProbe
 from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers
+from hub.models.provider_pool import Factory, ProviderPool, credential_order
 from hub.models.resolved import Resolved
 from hub.models.schema import MODELS_SCHEMA
 from hub.models.selection import Choice, Option, choose_auto, choose_named
-from hub.models.vendors import BUILT_IN_APIS, LITELLM_API, OLLAMA
+from hub.models.vendors import OLLAMA
 
 EVENT_MODELS_CHANGED = "models_changed"
 """Fired with `{"reason": configuration | api | ollama | provider}` when other models may be meant than before."""
 
 WARM_UP = "warm_up"
-KNOWN = "known"
 
 _log = logging.getLogger(__name__)
 
 Infos = list[ModelInfo]
-Factory = Callable[[str, ProviderConfig], ModelProvider]
 
 
 class ModelRegistry:
@@ -48,6 +49,7 @@ class ModelRegistry:
         repairs: A refused key opens a repair.
         environment: Where keys are looked for; the process's own without it.
         speakers: The integration that speaks each API, to name it when it is not set up.
+        cooldowns: Which credentials are not to be used now; without it they are known to this process only.
     """
 
     def __init__(
@@ -59,20 +61,25 @@ class ModelRegistry:
         *,
         environment: Mapping[str, str] | None = None,
         speakers: Mapping[str, str] | None = None,
+        cooldowns: Cooldowns | None = None,
     ) -> None:
         self._bus = bus
         self._clock = clock
-        self._repairs = repairs
         self._environment = os.environ if environment is None else environment
-        self._speakers = dict(speakers or {})
         self._tasks = TaskOwner("models")
-        self._factories: dict[str, Factory] = {}
-        self._managed: dict[str, ManagedProvider] = {}
         self._resolved: dict[str, Resolved] = {}
         self._probe: OllamaProbe | None = None
         self._section: Mapping[str, Any] = MODELS_SCHEMA(dict(config or {}))
         self._providers = read_providers(self._section, self._environment)
         self._infos = ModelInfos(clock)
+        self._pool = ProviderPool(
+            clock,
+            repairs,
+            cooldowns=cooldowns or Cooldowns(clock),
+            infos=self._infos,
+            speakers=dict(speakers or {}),
+            tasks=self._tasks,
+        )
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -84,9 +91,7 @@ class ModelRegistry:
     async def close(self) -> None:
         """Stop looking, and give up all connections."""
         await self._tasks.cancel_all()
-        managed, self._managed = list(self._managed.values()), {}
-        for provider in managed:
-            await provider.close()
+        await self._pool.close()
 
     def configure(self, config: Mapping[str, Any] | None) -> None:
         """Take another `models:` section: providers that changed are replaced, calls that go on end undisturbed."""
@@ -94,7 +99,7 @@ class ModelRegistry:
         old, self._providers = self._providers, read_providers(self._section, self._environment)
         for name, before in old.items():
             if self._providers.get(name) != before:
-                self._drop(name)
+                self._pool.drop(name)
         self._start_probe()
         self._changed("configuration")
 
@@ -108,20 +113,20 @@ class ModelRegistry:
         Returns:
             A function that takes it away again, and lets its providers go when they are idle.
         """
-        self._factories[api] = factory
-        self._drop_api(api)
+        self._pool.factories[api] = factory
+        self._pool.drop_api(api, self._providers.values())
         self._changed("api")
 
         def remove() -> None:
-            if self._factories.get(api) is factory:
+            if self._pool.factories.get(api) is factory:
                 self.unregister_api(api)
 
         return remove
 
     def unregister_api(self, api: str) -> None:
         """Take a way to speak to providers away, whoever added it; its providers go when they are idle."""
-        if self._factories.pop(api, None) is not None:
-            self._drop_api(api)
+        if self._pool.factories.pop(api, None) is not None:
+            self._pool.drop_api(api, self._providers.values())
             self._changed("api")
 
     def refresh(self) -> None:
@@ -147,7 +152,7 @@ class ModelRegistry:
         return tuple(
             secret
             for config in self._providers.values()
-            for secret in (config.api_key, *config.headers.values())
+            for secret in (config.api_key, *(each.api_key for each in config.credentials), *config.headers.values())
             if secret is not None
         )
 
@@ -168,23 +173,39 @@ class ModelRegistry:
                 await self._probe.first_answer()
             choice = self._auto()
         config = self._providers[choice.provider]
-        provider = self._provider(config)
+        config = config.using(choice.credential or config.credential_ids[0])
+        provider = self._pool.provider(config)
         model_id = choice.model_id or await self._default_model(config, provider)
-        resolved = self._made(config, provider, model_id, choice.reason)
+        resolved = self._made(config, provider, model_id, choice.reason, pinned=choice.credential is not None)
         self._resolved[key] = resolved
         return resolved
 
-    async def candidates(self, ref: str | None = None) -> list[Resolved]:
+    async def candidates(
+        self,
+        ref: str | None = None,
+        *,
+        session_key: str | None = None,
+        credentials: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[Resolved]:
         """Return the models to try in order: the one meant, then `fallbacks`; those set aside come last.
 
+        Each is there once for each credential of its provider, unless the reference names one.
+
+        Args:
+            ref: What is meant; None is the default.
+            session_key: The conversation, which keeps its credential where a provider rotates them.
+            credentials: Those of each provider that may be used, in order; all of a provider that is not in it.
+
         Raises:
-            What `resolve` raises, when no other model can be tried either.
+            AuthError: No credential of the model may be used.
+            HubError: What `resolve` raises, when no other model can be tried either.
         """
-        found: dict[str, Resolved] = {}
+        found: dict[tuple[str, str], Resolved] = {}
         first_error: HubError | None = None
         for position, each in enumerate([ref, *self._section["fallbacks"]]):
             try:
                 resolved = await self.resolve(each)
+                of_model = self._with_credentials(resolved, session_key, credentials or {})
             except (Unavailable, AuthError) as error:
                 first_error = first_error or error
                 _log.warning("model %s cannot be tried: %s", each or "default", error.message)
@@ -195,10 +216,11 @@ class ModelRegistry:
                 first_error = first_error or error
                 _log.warning("model %s: %s", each or "default", error.message)
                 continue
-            found.setdefault(resolved.ref, resolved)
+            for one in of_model:
+                found.setdefault((one.ref, one.credential), one)
         if not found and first_error is not None:
             raise first_error
-        return sorted(found.values(), key=self._is_aside)
+        return sorted(found.values(), key=self._aside_s)
 
     async def list(self) -> Infos:
         """Return all known models: of the configuration, the catalog and the providers' own lists."""
@@ -246,8 +268,8 @@ class ModelRegistry:
     def _obstacle(self, config: ProviderConfig) -> str | None:
         if config.lacks_key:
             return "it has no key"
-        if self._factory(config) is None:
-            return f"the integration {self._speaker(config)} is not set up"
+        if self._pool.factory(config) is None:
+            return f"the integration {self._pool.speaker(config)} is not set up"
         if config.origin is KeyOrigin.LOCAL and not self._ollama_has_models():
             return f"no Ollama with a model answers at {config.base_url}"
         return None
@@ -255,32 +277,20 @@ class ModelRegistry:
     def _ollama_has_models(self) -> bool:
         return self._probe is not None and bool(self._probe.state.models)
 
-    def _speaker(self, config: ProviderConfig) -> str:
-        """Return the integration that speaks to a provider."""
-        return self._speakers.get(config.api) or self._speakers.get(LITELLM_API) or config.api
-
-    def _factory(self, config: ProviderConfig) -> Factory | None:
-        return self._factories.get(config.api) or self._factories.get(LITELLM_API)
-
-    def _provider(self, config: ProviderConfig) -> ManagedProvider:
-        if (existing := self._managed.get(config.name)) is not None:
-            return existing
-        if config.lacks_key:
-            raise AuthError(
-                f"{config.name} has no key: set models.providers.{config.name}.api_key, or one of the environment "
-                f"variables {', '.join(config.vendor.key_variables if config.vendor else ())}.",
-                details={"provider": config.name},
-            )
-        factory = self._factory(config)
-        if factory is None or (config.api in self._speakers and config.api not in self._factories):
-            raise _not_set_up(config, self._speaker(config))
-        health = Health(self._clock, self._repairs, config)
-        inner = factory(config.name, config)
-        # A provider may know its models by itself, without being asked over the network.
-        known: Callable[[str], ModelInfo | None] | None = getattr(inner, KNOWN, None)
-        managed = ManagedProvider(inner, lambda id: self._infos.info(config, id, known), health, self._close_later)
-        self._managed[config.name] = managed
-        return managed
+    def _with_credentials(
+        self, resolved: Resolved, session_key: str | None, allowed: Mapping[str, Sequence[str]]
+    ) -> Sequence[Resolved]:
+        """Return a model once for each credential that may be used for it, in order."""
+        config = self._providers[resolved.info.provider]
+        ids = credential_order(config, session_key, allowed.get(config.name))
+        if resolved.pinned:
+            if resolved.credential not in ids:
+                raise AuthError(
+                    f"This agent may not use the credential {resolved.credential} of {config.name} "
+                    "(agents[].credentials)."
+                )
+            return [resolved]
+        return [replace(resolved, provider=self._pool.provider(config.using(id)), credential=id) for id in ids]
 
     async def _default_model(self, config: ProviderConfig, provider: ManagedProvider) -> str:
         known = self._known_default(config)
@@ -305,30 +315,32 @@ class ModelRegistry:
             return self._probe.state.models[0]
         return None
 
-    def _made(self, config: ProviderConfig, provider: ManagedProvider, model_id: str, reason: str) -> Resolved:
+    def _made(
+        self, config: ProviderConfig, provider: ManagedProvider, model_id: str, reason: str, *, pinned: bool
+    ) -> Resolved:
         settings = config.settings(model_id)
         params = {**config.params, **(settings.params if settings else {})}
         info = provider.info(model_id)
-        return Resolved(provider, info, info.ref, reason, config.timeout_s, params)
+        return Resolved(provider, info, info.ref, reason, config.timeout_s, params, config.credential, pinned)
 
     async def _models_of(self, config: ProviderConfig) -> Infos:
         if config.models:
             return [self._infos.info(config, model.id) for model in config.models]
         ids = dict.fromkeys(info.id for info in self._infos.known(config))
         try:
-            ids |= dict.fromkeys(info.id for info in await self._infos.listed(config, self._provider(config)))
+            provider = self._pool.provider(config.using(config.credential_ids[0]))
+            ids |= dict.fromkeys(info.id for info in await self._infos.listed(config, provider))
         except HubError as error:
             _log.debug("models of %s: %s", config.name, error.message)
         if not ids and (default := self._known_default(config)):
             ids[default] = None
         return [self._infos.info(config, id) for id in ids]
 
-    def _is_aside(self, resolved: Resolved) -> bool:
-        managed = self._managed.get(resolved.info.provider)
-        return managed is not None and managed.health.aside
+    def _aside_s(self, resolved: Resolved) -> float:
+        managed = self._pool.find(self._providers[resolved.info.provider].using(resolved.credential))
+        return managed.health.aside_s(resolved.info.id) if managed is not None else 0.0
 
     def _shown(self, config: ProviderConfig) -> dict[str, Any]:
-        managed = self._managed.get(config.name)
         return {
             "name": config.name,
             "api": config.api,
@@ -336,8 +348,7 @@ class ModelRegistry:
             "origin": config.origin.value,
             "key": config.key_source,
             "obstacle": self._obstacle(config),
-            "active_calls": managed.active if managed else 0,
-            "health": managed.health.as_dict() if managed else None,
+            **self._pool.status(config),
         }
 
     # -- change -------------------------------------------------------------------------------------------------
@@ -345,21 +356,6 @@ class ModelRegistry:
     def _changed(self, reason: str) -> None:
         self._resolved.clear()
         self._bus.fire(EVENT_MODELS_CHANGED, {"reason": reason})
-
-    def _drop(self, name: str) -> None:
-        self._infos.forget(name)
-        managed = self._managed.pop(name, None)
-        if managed is not None:
-            managed.health.forget()
-            managed.retire()
-
-    def _drop_api(self, api: str) -> None:
-        for config in self._providers.values():
-            if config.api == api or (api == LITELLM_API and config.api not in self._factories):
-                self._drop(config.name)
-
-    def _close_later(self, managed: ManagedProvider) -> None:
-        self._tasks.spawn(managed.close(), name=f"close the model provider {managed.name}")
 
     def _start_probe(self) -> None:
         config = self._providers[OLLAMA]
@@ -376,24 +372,12 @@ class ModelRegistry:
         try:
             resolved = await self.resolve(None)
             _log.info("default model %s (%s)", resolved.ref, resolved.reason)
-            managed = self._managed.get(resolved.info.provider)
+            managed = self._pool.find(self._providers[resolved.info.provider].using(resolved.credential))
             warm_up = getattr(managed.inner, WARM_UP, None) if managed is not None else None
             if warm_up is not None:
                 await warm_up()
         except HubError as error:
             _log.warning("the default model is not ready: %s", error.message)
-
-
-def _not_set_up(config: ProviderConfig, name: str) -> Unavailable:
-    mend = (
-        ""
-        if config.api in BUILT_IN_APIS
-        else " Install what it needs with script/setup, or with: uv pip install 'homarus[litellm]'"
-    )
-    return Unavailable(
-        f"The provider {config.name} needs the integration {name}, which is not set up.{mend}",
-        details={"provider": config.name, "integration": name},
-    )
 
 
 __all__ = ["AUTO", "EVENT_MODELS_CHANGED", "Factory", "ModelRegistry"]

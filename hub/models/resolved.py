@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.models.contract import ModelInfo, ModelProvider
+from hub.models.provider_config import DEFAULT_CREDENTIAL
 
 
 class Resolved(Struct, frozen=True):
@@ -20,6 +21,8 @@ class Resolved(Struct, frozen=True):
         reason: Why it was picked, for status and people.
         timeout_s: For the request.
         params: The configuration's `params` of provider and model, for the request's `extra`.
+        credential: Which of the provider's keys is used.
+        pinned: Whether the reference names that key.
     """
 
     provider: ModelProvider
@@ -28,3 +31,10 @@ class Resolved(Struct, frozen=True):
     reason: str
     timeout_s: float = 120.0
     params: Mapping[str, Any] = field(default_factory=dict)
+    credential: str = DEFAULT_CREDENTIAL
+    pinned: bool = False
+
+    @property
+    def label(self) -> str:
+        """`provider/id`, and the credential unless it is the only or first one, for people."""
+        return self.ref if self.credential == DEFAULT_CREDENTIAL else f"{self.ref}@{self.credential}"

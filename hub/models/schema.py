@@ -29,12 +29,14 @@ from hub.core.schema import (
 )
 from hub.core.secret import Secret
 from hub.models.contract import AUTO, DEFAULT_TIMEOUT_S
+from hub.models.provider_config import DEFAULT_CREDENTIAL
 from hub.models.selection import doubtful_references
 
 DEFAULT_ATTEMPTS = 3
 DEFAULT_MAX_WAIT_S = 30.0
 PROVIDERS_LIMIT = 100
 MODELS_LIMIT = 1_000
+CREDENTIALS_LIMIT = 20
 CONTEXT_WINDOW_MIN = 1_024
 CONTEXT_WINDOW_MAX = 100_000_000
 
@@ -60,6 +62,16 @@ def _header_value(value: Any) -> Secret:
     if not text.isprintable() or not text.isascii():
         raise Invalid("expected a header's value: printable ASCII in one line")
     return held
+
+
+def _distinct(credentials: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    ids = [each["id"] for each in credentials]
+    for place, id in enumerate(ids):
+        if id == DEFAULT_CREDENTIAL:
+            raise Invalid(f"{DEFAULT_CREDENTIAL} is the name of api_key; give this one another", path=[place, "id"])
+        if id in ids[:place]:
+            raise Invalid(f"the id {id} is used twice", path=[place, "id"])
+    return credentials
 
 
 def _or_empty(value: Any) -> Any:
@@ -106,6 +118,19 @@ PROVIDER_SCHEMA = {
     ): slug,
     Optional("base_url", description="Where it listens, for example http://127.0.0.1:8000/v1"): url,
     Optional("api_key", description="The key, best given as !secret NAME"): secret,
+    Optional("credentials", description="Further keys, used in order when those before them cool down"): All(
+        [
+            {
+                Required("id", description="Its name, for NAME@CREDENTIAL and agents[].credentials"): slug,
+                Required("api_key", description="The key, best given as !secret NAME"): secret,
+            }
+        ],
+        Length(max=CREDENTIALS_LIMIT),
+        _distinct,
+    ),
+    Optional(
+        "rotate_credentials", description="Spread sessions over the keys, instead of using the first that works"
+    ): boolean,
     Optional("headers", description="Further headers of every request"): {_header: _header_text},
     Optional("models", description="The models to offer; the first is this provider's default"): All(
         [All(_model_or_id, MODEL_SCHEMA)], Length(max=MODELS_LIMIT)

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.models.contract import AUTO
@@ -24,11 +25,12 @@ class Option(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """A provider, the model of it (None: its default), and why."""
+    """A provider, the model of it (None: its default), why, and the credential to use, when one is named."""
 
     provider: str
     model_id: str | None
     reason: str
+    credential: str | None = None
 
 
 def choose_auto(options: Sequence[Option]) -> Choice:
@@ -57,6 +59,8 @@ def choose_named(
 ) -> Choice | None:
     """Read a reference: an alias, `provider/model id`, a provider alone, or a model id that one provider names.
 
+    `@CREDENTIAL` behind it names one of the provider's keys; an @ that names none belongs to the model's id.
+
     Returns:
         The choice, or None when it comes out at `auto`.
 
@@ -74,6 +78,8 @@ def choose_named(
             continue
         if ref == AUTO:
             return None
+        if (pinned := _pinned(ref, providers, aliases, default)) is not None:
+            return pinned
         provider, model_id = _split(ref, providers, aliases)
         reasons.append(f"{ref} is configured")
         return Choice(provider, model_id, "; ".join(reasons))
@@ -99,6 +105,26 @@ def doubtful_references(
             choose_named(ref, known, aliases, section["default"])
         except HubError as error:
             yield keys, error.message
+
+
+def _pinned(
+    ref: str, providers: Mapping[str, ProviderConfig], aliases: Mapping[str, str], default: str
+) -> Choice | None:
+    base, at, credential = ref.rpartition("@")
+    if not at or not base or not credential or ref.partition("/")[2].startswith("@"):
+        return None
+    try:
+        choice = choose_named(base, providers, aliases, default)
+    except NotFound:
+        return None
+    if choice is None:
+        raise InvalidRequest(f"{ref}: {base} leaves the provider open; name one before @{credential}.")
+    known = providers[choice.provider].credential_ids
+    if credential in known:
+        return replace(choice, credential=credential, reason=f"{choice.reason}; {credential} is named")
+    if "/" in base and base not in aliases:
+        return None
+    raise NotFound(f"{choice.provider} has no credential {credential}; it has {', '.join(known)}.")
 
 
 def _split(ref: str, providers: Mapping[str, ProviderConfig], aliases: Mapping[str, str]) -> tuple[str, str | None]:

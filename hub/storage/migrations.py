@@ -182,6 +182,10 @@ _EIGHTH = (
     """CREATE INDEX outbox_open ON outbox(channel, account, peer, position) WHERE state IN ('queued', 'sending')""",
     """CREATE INDEX outbox_session ON outbox(session_key, position) WHERE session_key IS NOT NULL""",
     """CREATE INDEX outbox_trouble ON outbox(state, channel, account, position) WHERE state IN ('unknown', 'dead')""",
+    """CREATE TABLE model_cooldowns(
+        provider TEXT NOT NULL, credential TEXT NOT NULL, model TEXT NOT NULL, reason TEXT NOT NULL,
+        failures INTEGER NOT NULL, since REAL NOT NULL, wait_s REAL, key TEXT NOT NULL,
+        PRIMARY KEY(provider, credential, model))""",
 )
 
 

@@ -196,7 +196,7 @@ async def test_the_next_model_answers_when_the_first_cannot(tmp_path: Path, open
     assert (result.reply, result.model) == ("from the other", "test/other")
     answer = house.entries()[-1]
     assert answer.model == "test/other"
-    assert answer.data["failed_models"] == [{"model": "test/model", "reason": "500"}]
+    assert answer.data["failed_models"] == [{"model": "test/model", "reason": "500", "instead": "test/other"}]
 
 
 async def test_an_empty_answer_is_an_error(house: AgentHouse, openai_server: OpenAIServer) -> None:

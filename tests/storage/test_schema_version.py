@@ -28,6 +28,7 @@ TABLES = {
     "login_codes",
     "memory_flushes",
     "meta",
+    "model_cooldowns",
     "outbox",
     "pairings",
     "runs",

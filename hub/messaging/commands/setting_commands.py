@@ -138,7 +138,8 @@ class SettingCommands:
         if not wanted:
             session = needs.sessions.get(call.session_key)
             current = await needs.models.resolve((session and session.model) or needs.agents.get(call.agent_id).model)
-            return CommandReply(say("model.current", language, model=current.ref), _menu(await self._refs()))
+            chosen = current.label if current.pinned else current.ref
+            return CommandReply(say("model.current", language, model=chosen), _menu(await self._refs()))
         if wanted in (DEFAULT, "auto"):
             await needs.sessions.ensure(call.session_key)
             await needs.sessions.patch(call.session_key, model=None)
@@ -147,7 +148,8 @@ class SettingCommands:
         try:
             resolved = await needs.models.resolve(wanted)
         except NotFound:
-            near = _near(wanted, await self._refs())
+            name, at, credential = wanted.partition("@")
+            near = [f"{ref}{at}{credential}" for ref in _near(name, await self._refs())]
             if not near:
                 raise
             if len(near) > 1:
@@ -156,7 +158,7 @@ class SettingCommands:
             resolved = await needs.models.resolve(wanted)
         await needs.sessions.ensure(call.session_key)
         await needs.sessions.patch(call.session_key, model=wanted)
-        return say("model.set", language, model=resolved.ref)
+        return say("model.set", language, model=resolved.label if resolved.pinned else resolved.ref)
 
     async def _models(self, call: CommandCall) -> str | CommandReply:
         refs = [ref for ref in await self._refs() if not call.word or ref.lower().startswith(call.word)]

@@ -35,7 +35,6 @@ class Quirks(Struct, frozen=True):
         limit_field: Name of the bound on the answer; None leaves it out.
         limit_learned: Whether that name was learned from a refusal.
         temperature: Whether a temperature may be given.
-        effort: `asked`, `minimal` (for off, where `none` is refused), or `left_out`.
         tools: Whether tools may be given.
         reasoning_back: Whether earlier thinking must be sent back.
         cache_key: Whether the conversation may be named for the provider's cache.
@@ -45,7 +44,6 @@ class Quirks(Struct, frozen=True):
     limit_field: str | None = "max_tokens"
     limit_learned: bool = False
     temperature: bool = True
-    effort: str = "asked"
     tools: bool = True
     reasoning_back: bool = False
     cache_key: bool = False
@@ -66,9 +64,8 @@ def chat_body(request: ModelRequest, quirks: Quirks, history: ChatHistory) -> di
         body[quirks.limit_field] = request.max_output_tokens
     if request.temperature is not None and quirks.temperature:
         body["temperature"] = request.temperature
-    if request.thinking is not None and quirks.effort != "left_out":
-        effort = _EFFORTS.get(request.thinking, request.thinking)
-        body["reasoning_effort"] = "minimal" if effort == "none" and quirks.effort == "minimal" else effort
+    if request.thinking is not None:
+        body["reasoning_effort"] = _EFFORTS.get(request.thinking, request.thinking)
     if quirks.cache_key and request.session_key:
         body["prompt_cache_key"] = hashlib.sha256(request.session_key.encode()).hexdigest()[:32]
     for name, value in request.extra.items():
@@ -104,9 +101,6 @@ def adapt(quirks: Quirks, body: dict[str, Any], status: int, message: str) -> Qu
         return limit
     if quirks.temperature and "temperature" in body and "temperature" in message:
         return replace(quirks, temperature=False)
-    if "reasoning_effort" in body and "reasoning" in message and quirks.effort != "left_out":
-        step = "minimal" if quirks.effort == "asked" and body["reasoning_effort"] == "none" else "left_out"
-        return replace(quirks, effort=step)
     if quirks.cache_key and "prompt_cache_key" in body and "prompt_cache_key" in message:
         return replace(quirks, cache_key=False)
     return None

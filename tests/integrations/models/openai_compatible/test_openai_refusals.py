@@ -81,7 +81,6 @@ async def test_it_says_when_to_come_back(openai_server: OpenAIServer, ask: Ask) 
     [
         ("Unrecognized request argument supplied: stream_options", {}, "stream_options"),
         ("Unsupported value: 'temperature' does not support 0.5", {"temperature": 0.5}, "temperature"),
-        ("Unsupported parameter: 'reasoning_effort'", {"thinking": "low"}, "reasoning_effort"),
         ("registry.ollama.ai/library/m does not support tools", {"tools": (TOOL,)}, "tools"),
     ],
 )

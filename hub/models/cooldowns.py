@@ -1,0 +1,210 @@
+"""Cooldowns: how long a credential is not used for a model after a failure. They survive a restart."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from hub.core.clock import Clock
+from hub.core.secret import Secret
+from hub.core.sql import SqlConnection
+from hub.models.contract import AuthError, BillingError, ModelError, RateLimited
+from hub.storage.database import Database
+
+RATE_LIMIT_S = (60.0, 300.0, 1_500.0, 3_600.0)
+"""The first, second, third and every further rate limit in a row."""
+BILLING_S = 5 * 3_600.0
+BILLING_LIMIT_S = 24 * 3_600.0
+FAILURE_WINDOW_S = 24 * 3_600.0
+"""A failure counts together with the one before when it comes within this time after its cooldown."""
+COOLDOWNS_LIMIT = 2_000
+ANY_MODEL = "*"
+
+
+class CooldownReason(StrEnum):
+    """Why a credential is not used."""
+
+    RATE_LIMIT = "rate_limit"
+    BILLING = "billing"
+    AUTH = "auth"
+
+
+class Cooldown(Struct, frozen=True):
+    """A cooldown.
+
+    Attributes:
+        reason: What the provider said.
+        failures: How many in a row.
+        since: Seconds since the epoch.
+        wait_s: How long it lasts; infinite until the credential is changed or works again.
+        key: Which key it is about, as `fingerprint` names it.
+    """
+
+    reason: CooldownReason
+    failures: int
+    since: float
+    wait_s: float
+    key: str
+
+
+class CooldownPlace(Struct, frozen=True):
+    """Who cools down; `model` is `*` when the whole credential does."""
+
+    provider: str
+    credential: str
+    model: str = ANY_MODEL
+
+
+def cooldown_after(error: ModelError, before: Cooldown | None, now: float, key: str) -> Cooldown | None:
+    """Return the cooldown that follows a failure; None when the error says nothing of the credential.
+
+    Args:
+        error: The failure.
+        before: The cooldown of the same place so far.
+        now: Seconds since the epoch.
+        key: Fingerprint of the key that was used.
+    """
+    match error:
+        case RateLimited():
+            reason = CooldownReason.RATE_LIMIT
+        case BillingError():
+            reason = CooldownReason.BILLING
+        case AuthError():
+            reason = CooldownReason.AUTH
+        case _:
+            return None
+    failures = 1
+    if before is not None and before.reason is reason and before.key == key:
+        if before.since <= now < before.since + before.wait_s:
+            return before  # a retry within the cooldown is no further failure
+        if now < before.since + before.wait_s + FAILURE_WINDOW_S:
+            failures = before.failures + 1
+    return Cooldown(reason, failures, now, _wait_s(reason, failures, error.retry_after_s), key)
+
+
+def _wait_s(reason: CooldownReason, failures: int, retry_after_s: float | None) -> float:
+    match reason:
+        case CooldownReason.RATE_LIMIT:
+            step = RATE_LIMIT_S[min(failures, len(RATE_LIMIT_S)) - 1]
+            return min(max(step, retry_after_s or 0.0), BILLING_LIMIT_S)
+        case CooldownReason.BILLING:
+            return float(min(BILLING_S * 2 ** min(failures - 1, 10), BILLING_LIMIT_S))
+        case CooldownReason.AUTH:
+            return math.inf
+
+
+def fingerprint(key: Secret | None) -> str:
+    """Return a name for a key that tells nothing of it; empty for none."""
+    return hashlib.sha256(key.reveal().encode()).hexdigest()[:16] if key else ""
+
+
+class Cooldowns:
+    """The cooldowns of all credentials.
+
+    Args:
+        clock: Time; durations are measured on its monotonic side as well, so that a wall clock set back prolongs none.
+        db: Where they are kept; without it they end with the process.
+    """
+
+    def __init__(self, clock: Clock, db: Database | None = None) -> None:
+        self._clock = clock
+        self._db = db
+        self._found: dict[CooldownPlace, tuple[Cooldown, float]] = {}
+
+    async def load(self) -> None:
+        """Read what an earlier process kept.
+
+        Raises:
+            HubError: The database cannot be read.
+        """
+        if self._db is None:
+            return
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                "SELECT provider, credential, model, reason, failures, since, wait_s, key FROM model_cooldowns"
+            ).fetchall()
+        )
+        for provider, credential, model, reason, failures, since, wait_s, key in rows:
+            wait = math.inf if wait_s is None else wait_s
+            self._keep(
+                CooldownPlace(provider, credential, model), Cooldown(CooldownReason(reason), failures, since, wait, key)
+            )
+
+    def failed(self, place: CooldownPlace, error: ModelError, key: str) -> None:
+        """Note a failure of a call; one of the whole credential is noted for all its models."""
+        if isinstance(error, BillingError) or (isinstance(error, AuthError) and error.details.get("status") != 403):
+            place = CooldownPlace(place.provider, place.credential)
+        before = self._found.get(place)
+        cooldown = cooldown_after(error, before[0] if before else None, self._clock.time(), key)
+        if cooldown is None or (before is not None and cooldown is before[0]):
+            return
+        self._keep(place, cooldown)
+        row = (place.provider, place.credential, place.model, cooldown.reason.value, cooldown.failures)
+        wait_s = None if math.isinf(cooldown.wait_s) else cooldown.wait_s
+        self._post(
+            lambda connection: connection.execute(
+                "INSERT INTO model_cooldowns(provider, credential, model, reason, failures, since, wait_s, key)"
+                " VALUES (?,?,?,?,?,?,?,?) ON CONFLICT(provider, credential, model) DO UPDATE SET"
+                " reason = excluded.reason, failures = excluded.failures, since = excluded.since,"
+                " wait_s = excluded.wait_s, key = excluded.key",
+                (*row, cooldown.since, wait_s, cooldown.key),
+            )
+        )
+
+    def succeeded(self, place: CooldownPlace) -> None:
+        """Forget the cooldowns that a call which worked has shown to be over."""
+        for each in (place, CooldownPlace(place.provider, place.credential)):
+            if each in self._found:
+                self._forget(each)
+
+    def remaining_s(self, place: CooldownPlace, key: str) -> float:
+        """Return how long a credential is not to be used for a model; 0 when it may be used now."""
+        return max(self._left_s(place, key), self._left_s(CooldownPlace(place.provider, place.credential), key))
+
+    def of(self, provider: str, credential: str, key: str) -> list[dict[str, Any]]:
+        """Return the cooldowns of a credential that last, as plain data."""
+        return [
+            {
+                "model": place.model,
+                "reason": found.reason.value,
+                "failures": found.failures,
+                "remaining_s": None if math.isinf(left) else round(left),
+            }
+            for place, (found, _) in list(self._found.items())
+            if (place.provider, place.credential) == (provider, credential) and (left := self._left_s(place, key)) > 0
+        ]
+
+    def _left_s(self, place: CooldownPlace, key: str) -> float:
+        known = self._found.get(place)
+        if known is None:
+            return 0.0
+        found, deadline = known
+        if found.key != key:
+            self._forget(place)
+            return 0.0
+        return max(0.0, min(deadline - self._clock.monotonic(), found.since + found.wait_s - self._clock.time()))
+
+    def _keep(self, place: CooldownPlace, cooldown: Cooldown) -> None:
+        left_s = min(cooldown.since + cooldown.wait_s - self._clock.time(), cooldown.wait_s)
+        self._found.pop(place, None)
+        self._found[place] = (cooldown, self._clock.monotonic() + left_s)
+        if len(self._found) > COOLDOWNS_LIMIT:
+            self._forget(next(iter(self._found)))
+
+    def _forget(self, place: CooldownPlace) -> None:
+        del self._found[place]
+        self._post(
+            lambda connection: connection.execute(
+                "DELETE FROM model_cooldowns WHERE provider = ? AND credential = ? AND model = ?",
+                (place.provider, place.credential, place.model),
+            )
+        )
+
+    def _post(self, work: Callable[[SqlConnection], Any]) -> None:
+        if self._db is not None:
+            self._db.post(work)

@@ -1,0 +1,174 @@
+"""The providers in use: made on first call, one for each credential, and retired when their configuration changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.errors import Unavailable
+from hub.core.repairs import Repairs
+from hub.core.tasks import TaskOwner
+from hub.models.contract import AuthError, ModelInfo, ModelProvider
+from hub.models.cooldowns import Cooldowns
+from hub.models.health import Health
+from hub.models.infos import ModelInfos
+from hub.models.managed import ManagedProvider
+from hub.models.provider_config import ProviderConfig
+from hub.models.vendors import BUILT_IN_APIS, LITELLM_API
+
+KNOWN = "known"
+
+Factory = Callable[[str, ProviderConfig], ModelProvider]
+
+
+class ProviderPool:
+    """Makes, keeps and retires providers.
+
+    Args:
+        clock: Time.
+        repairs: A refused key opens a repair.
+        cooldowns: Which credentials are not to be used now.
+        infos: Tells the properties of models, and is told to forget those of a provider that goes.
+        speakers: The integration that speaks each API, to name it when it is not set up.
+        tasks: Owns the closing of those that are retired.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        repairs: Repairs,
+        *,
+        cooldowns: Cooldowns,
+        infos: ModelInfos,
+        speakers: Mapping[str, str],
+        tasks: TaskOwner,
+    ) -> None:
+        self._clock = clock
+        self._repairs = repairs
+        self._cooldowns = cooldowns
+        self._infos = infos
+        self._speakers = speakers
+        self._tasks = tasks
+        self._managed: dict[tuple[str, str], ManagedProvider] = {}
+        self.factories: dict[str, Factory] = {}
+
+    async def close(self) -> None:
+        """Give up all connections."""
+        managed, self._managed = list(self._managed.values()), {}
+        for provider in managed:
+            await provider.close()
+
+    def speaker(self, config: ProviderConfig) -> str:
+        """Return the integration that speaks to a provider."""
+        return self._speakers.get(config.api) or self._speakers.get(LITELLM_API) or config.api
+
+    def factory(self, config: ProviderConfig) -> Factory | None:
+        """Return what makes a provider, if its integration is set up."""
+        return self.factories.get(config.api) or self.factories.get(LITELLM_API)
+
+    def find(self, config: ProviderConfig) -> ManagedProvider | None:
+        """Return the provider of a configuration's credential, if it is in use."""
+        return self._managed.get((config.name, config.credential))
+
+    def provider(self, config: ProviderConfig) -> ManagedProvider:
+        """Return the provider of a configuration's credential, made when it is the first call.
+
+        Raises:
+            AuthError: It has no key.
+            Unavailable: Its integration is not set up.
+        """
+        if (existing := self.find(config)) is not None:
+            return existing
+        if config.lacks_key:
+            raise AuthError(
+                f"{config.name} has no key: set models.providers.{config.name}.api_key, or one of the environment "
+                f"variables {', '.join(config.vendor.key_variables if config.vendor else ())}.",
+                details={"provider": config.name},
+            )
+        factory = self.factory(config)
+        if factory is None or (config.api in self._speakers and config.api not in self.factories):
+            raise _not_set_up(config, self.speaker(config))
+        inner = factory(config.name, config)
+        # A provider may know its models by itself, without being asked over the network.
+        known: Callable[[str], ModelInfo | None] | None = getattr(inner, KNOWN, None)
+        managed = ManagedProvider(
+            inner, lambda id: self._infos.info(config, id, known), self._health(config), self._close_later
+        )
+        self._managed[config.name, config.credential] = managed
+        return managed
+
+    def drop(self, name: str) -> None:
+        """Let a provider go when its calls have ended, with all its credentials."""
+        self._infos.forget(name)
+        for key in [key for key in self._managed if key[0] == name]:
+            managed = self._managed.pop(key)
+            managed.health.forget()
+            managed.retire()
+
+    def drop_api(self, api: str, configs: Iterable[ProviderConfig]) -> None:
+        """Let the providers of an API go."""
+        for config in configs:
+            if config.api == api or (api == LITELLM_API and config.api not in self.factories):
+                self.drop(config.name)
+
+    def status(self, config: ProviderConfig) -> dict[str, Any]:
+        """Return how calls of a provider go, with each of its credentials, as plain data."""
+        each = [config.using(id) for id in config.credential_ids]
+        managed = [found for one in each if (found := self.find(one)) is not None]
+        return {
+            "active_calls": sum(one.active for one in managed),
+            "health": managed[0].health.as_dict() if managed else None,
+            "credentials": [self._shown(one) for one in each],
+        }
+
+    def _shown(self, config: ProviderConfig) -> dict[str, Any]:
+        managed = self.find(config)
+        health = managed.health if managed is not None else self._health(config)
+        return {"id": config.credential, "key": config.key_source, **health.as_dict()}
+
+    def _health(self, config: ProviderConfig) -> Health:
+        return Health(self._clock, self._repairs, self._cooldowns, config)
+
+    def _close_later(self, managed: ManagedProvider) -> None:
+        self._tasks.spawn(managed.close(), name=f"close the model provider {managed.name}")
+
+
+def credential_order(
+    config: ProviderConfig, session_key: str | None, allowed: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Return the credentials of a provider in the order in which a conversation tries them.
+
+    Args:
+        config: The provider. Where it rotates them, each conversation has an order of its own, always the same.
+        session_key: The conversation.
+        allowed: Those that may be used, in order; None for all.
+
+    Raises:
+        AuthError: None of them exists.
+    """
+    ids = config.credential_ids
+    if allowed is not None:
+        ids = tuple(id for id in allowed if id in config.credential_ids)
+    if not ids:
+        raise AuthError(
+            f"This agent may use only the credentials {', '.join(allowed or ())} of {config.name} "
+            f"(agents[].credentials), but it has {', '.join(config.credential_ids)}.",
+            details={"provider": config.name},
+        )
+    if config.rotate and session_key is not None:
+        return tuple(sorted(ids, key=lambda id: hashlib.sha256(f"{session_key}\0{id}".encode()).digest()))
+    return ids
+
+
+def _not_set_up(config: ProviderConfig, name: str) -> Unavailable:
+    fix = (
+        ""
+        if config.api in BUILT_IN_APIS
+        else " Install what it needs with script/setup, or with: uv pip install 'homarus[litellm]'"
+    )
+    return Unavailable(
+        f"The provider {config.name} needs the integration {name}, which is not set up.{fix}",
+        details={"provider": config.name, "integration": name},
+    )

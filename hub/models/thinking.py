@@ -1,0 +1,50 @@
+"""What to ask for when a model refuses a level of thinking. Pure."""
+
+from __future__ import annotations
+
+import re
+
+LEVELS = ("off", "minimal", "low", "medium", "high")
+
+_ABOUT = re.compile(r"reasoning|thinking|\beffort\b", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"unsupported|not support|un(?:known|recognized|expected)|extra (?:inputs|fields|keys)|not permitted|not allowed"
+    r"|invalid|instead|unavailable|must be one of",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(
+    r"(?:supported (?:values|levels)|must be one of|expected one of|allowed values)(.{0,200})", re.IGNORECASE
+)
+_NOT_AT_ALL = re.compile(
+    r"(?:unsupported|unrecognized|unknown|unexpected) (?:request )?(?:parameter|argument|field)|extra inputs"
+    r"|does(?: not|n't) support (?:reasoning|thinking)",
+    re.IGNORECASE,
+)
+_BACK = re.compile(r"reasoning_content|thinking block", re.IGNORECASE)
+"""Refusals of earlier thinking in the conversation, which are about something else."""
+
+
+def refuses_thinking(message: str) -> bool:
+    """Whether the message of a refused request is about how much the model should think."""
+    return bool(_ABOUT.search(message) and _REFUSED.search(message) and not _BACK.search(message))
+
+
+def lower_level(level: str, message: str = "") -> str | None:
+    """Return the level to ask for after `level` was refused; None leaves it to the model.
+
+    Args:
+        level: What was refused.
+        message: What the server said; where it lists levels, the next lower one of them is taken, else the lowest.
+    """
+    if _NOT_AT_ALL.search(message):
+        return None
+    at = LEVELS.index(level)
+    listed = _LISTED.search(message)
+    words = listed.group(1).lower() if listed else ""
+    offered = [name for name in LEVELS[1:] if name != level and re.search(rf"\b{name}\b", words)]
+    if offered:
+        lower = [name for name in offered if LEVELS.index(name) < at]
+        return lower[-1] if lower else offered[0]
+    if level == "off":
+        return "minimal"
+    return LEVELS[at - 1] if at > 1 else None

@@ -1,0 +1,265 @@
+"""Several keys of one provider: in order or rotated, named, per agent, and set aside one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.schema import Invalid
+from hub.models.contract import (
+    AuthError,
+    BillingError,
+    FormatError,
+    ModelError,
+    ModelInfo,
+    ModelRequest,
+    Overloaded,
+    RateLimited,
+    user_message,
+)
+from hub.models.failover import RetryPolicy, stream_with_failover
+from hub.models.registry import ModelRegistry
+from hub.models.resolved import Resolved
+from hub.models.schema import MODELS_SCHEMA
+from hub.models.thinking import lower_level, refuses_thinking
+from tests.models.conftest import ANSWER, Play, Player, World
+
+KEYS = [{"id": "work", "api_key": "k-work"}, {"id": "spare", "api_key": "k-spare"}]
+MINE: dict[str, Any] = {
+    "api": "openai",
+    "base_url": "http://127.0.0.1:9/v1",
+    "api_key": "k-first",
+    "models": ["m", "other", "with@sign"],
+    "credentials": KEYS,
+}
+OTHER = {"api": "openai", "base_url": "http://127.0.0.1:8/v1", "models": ["n"]}
+
+
+def registry(world: World, **changes: Any) -> ModelRegistry:
+    mine = {**MINE, **changes}
+    config = {"default": "mine", "aliases": {"good": "mine/m"}, "providers": {"mine": mine, "other": OTHER}}
+    return world.registry({**config, "fallbacks": ["other"]})
+
+
+def labels(candidates: list[Resolved]) -> list[str]:
+    return [f"{each.ref}@{each.credential}" for each in candidates]
+
+
+async def test_the_keys_of_a_model_are_tried_in_order_and_then_the_fallbacks(world: World) -> None:
+    models = registry(world)
+
+    found = await models.candidates()
+
+    assert labels(found) == ["mine/m@default", "mine/m@work", "mine/m@spare", "other/n@default"]
+    assert len({id(each.provider) for each in found}) == 4
+
+
+async def test_rotated_keys_stay_with_their_session_and_are_all_used(world: World) -> None:
+    models = registry(world, rotate_credentials=True)
+
+    first = {key: labels(await models.candidates(session_key=key))[0] for key in map(str, range(60))}
+    again = {key: labels(await models.candidates(session_key=key))[0] for key in first}
+
+    assert again == first
+    assert set(first.values()) == {"mine/m@default", "mine/m@work", "mine/m@spare"}
+
+
+@pytest.mark.parametrize(
+    ("ref", "expected"),
+    [
+        ("mine/m@work", "mine/m@work"),
+        ("good@spare", "mine/m@spare"),
+        ("mine@default", "mine/m@default"),
+        ("m@work", "mine/m@work"),
+        ("mine/with@sign", "mine/with@sign@default"),
+        ("mine/with@sign@work", "mine/with@sign@work"),
+        ("mine/@cf/meta", "mine/@cf/meta@default"),
+    ],
+)
+async def test_a_name_with_an_at_sign_picks_one_key(world: World, ref: str, expected: str) -> None:
+    found = await registry(world).candidates(ref)
+
+    own = [label for label in labels(found) if label.startswith("mine")]
+    assert own[0] == expected
+    assert len(own) == (3 if expected.endswith("@default") and not ref.endswith("@default") else 1)
+
+
+@pytest.mark.parametrize(
+    ("ref", "kind", "words"),
+    [("good@nobody", NotFound, "default, work, spare"), ("auto@work", InvalidRequest, "leaves the provider open")],
+)
+async def test_a_key_that_does_not_exist_is_said_so(world: World, ref: str, kind: type[HubError], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        await registry(world).candidates(ref)
+
+
+async def test_an_agent_uses_only_the_keys_it_is_given(world: World) -> None:
+    models = registry(world)
+
+    found = await models.candidates("mine/m", credentials={"mine": ["spare", "gone", "work"]})
+    assert labels(found)[:2] == ["mine/m@spare", "mine/m@work"]
+
+    for ref, allowed in (("mine/m", ["gone"]), ("mine/m@work", ["spare"])):
+        only = [each.ref for each in await models.candidates(ref, credentials={"mine": allowed})]
+        assert only == ["other/n"]
+    with pytest.raises(AuthError, match=r"agents\[\]\.credentials"):
+        await models.candidates("mine/m", credentials={"mine": ["gone"], "other": ["gone"]})
+
+
+@pytest.mark.parametrize(
+    ("error", "first"),
+    [
+        (RateLimited("x"), "mine/m@work"),
+        (BillingError("x"), "mine/m@work"),
+        (AuthError("x"), "mine/m@work"),
+        (FormatError("x"), "mine/m@default"),
+    ],
+)
+async def test_a_key_that_fails_comes_last_until_its_cooldown_is_over(
+    world: World, error: ModelError, first: str
+) -> None:
+    models = registry(world)
+    chosen = (await models.candidates())[0]
+    world.made["mine"].plays.append([error])  # the one made last is not the first key's
+
+    failing = chosen.provider
+    failing.inner.plays.append([error])  # type: ignore[attr-defined]
+    with pytest.raises(type(error)):
+        assert not [event async for event in failing.stream(ModelRequest("m", "", (user_message("x"),)))]
+
+    found = labels(await models.candidates())
+    assert found[0] == first
+    assert (found[-1] == "mine/m@default") == (first != "mine/m@default")
+    await world.clock.advance(61)
+    back = labels(await models.candidates())[0]
+    assert back == ("mine/m@default" if isinstance(error, (RateLimited, FormatError)) else first)
+
+
+async def test_the_state_of_each_key_is_shown_without_the_key(world: World) -> None:
+    models = registry(world)
+    chosen = (await models.candidates("mine/m@work"))[0]
+    chosen.provider.inner.plays.append([RateLimited("slow down")])  # type: ignore[attr-defined]
+    with pytest.raises(RateLimited):
+        assert not [event async for event in chosen.provider.stream(ModelRequest("m", "", (user_message("x"),)))]
+
+    shown = next(each for each in models.status()["providers"] if each["name"] == "mine")
+
+    assert [(each["id"], each["aside"]) for each in shown["credentials"]] == [
+        ("default", False),
+        ("work", True),
+        ("spare", False),
+    ]
+    assert shown["credentials"][1]["cooldowns"] == [
+        {"model": "m", "reason": "rate_limit", "failures": 1, "remaining_s": 60}
+    ]
+    assert "k-work" not in str(shown)
+    assert {secret.reveal() for secret in models.secrets()} == {"k-first", "k-work", "k-spare"}
+
+
+@pytest.mark.parametrize(
+    ("credentials", "words"),
+    [
+        ([{"id": "default", "api_key": "k"}], "is the name of api_key"),
+        ([{"id": "a", "api_key": "k"}, {"id": "a", "api_key": "l"}], "used twice"),
+        ([{"id": "a"}], "api_key"),
+    ],
+)
+def test_a_wrong_list_of_keys_says_what_is_wrong(credentials: list[dict[str, str]], words: str) -> None:
+    with pytest.raises(Invalid, match=words):
+        MODELS_SCHEMA({"providers": {"mine": {**MINE, "credentials": credentials}}})
+
+
+async def failover(plays: dict[str, list[Play]]) -> tuple[list[str], list[float]]:
+    """Run candidates `model@credential` that play, and return which were asked and what was waited."""
+    asked: list[str] = []
+    waits: list[float] = []
+    candidates = []
+    for name, play in plays.items():
+        model, _, credential = name.partition("@")
+        player = Player(name, plays=list(play))
+        candidates.append(Resolved(player, ModelInfo(model, "p"), f"p/{model}", "", credential=credential))
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    stream = stream_with_failover(
+        candidates,
+        lambda each: ModelRequest(each.info.id, "", (user_message("x"),)),
+        policy=RetryPolicy(attempts=2, max_wait_s=10),
+        on_attempt=lambda attempt: asked.append(f"{attempt.candidate.info.id}@{attempt.candidate.credential}"),
+        sleep=sleep,
+        jitter=lambda: 1.0,
+    )
+    assert [event async for event in stream] == ANSWER
+    return asked, waits
+
+
+async def test_the_next_key_is_asked_at_once_when_the_first_is_limited() -> None:
+    plays: dict[str, list[Play]] = {"m@a": [[RateLimited("x", retry_after_s=5)]], "m@b": [], "n@a": []}
+
+    assert await failover(plays) == (["m@a", "m@b"], [])
+
+
+async def test_a_server_that_is_down_is_not_asked_with_every_key() -> None:
+    plays: dict[str, list[Play]] = {"m@a": [[Overloaded("x")], [Overloaded("x")]], "m@b": [], "n@a": []}
+
+    assert await failover(plays) == (["m@a", "m@a", "n@a"], [0.5])
+
+
+@pytest.mark.parametrize(
+    ("level", "message", "expected"),
+    [
+        ("high", "reasoning_effort is not supported", "medium"),
+        ("low", "reasoning_effort is not supported", "minimal"),
+        ("minimal", "reasoning_effort is not supported", None),
+        ("high", "Unsupported parameter: 'reasoning_effort'", None),
+        ("high", "qwen3 does not support thinking", None),
+        ("off", "Unsupported value: 'none' for reasoning_effort", "minimal"),
+        ("minimal", "'reasoning_effort' does not support 'minimal'. Supported values are: 'low', 'medium'", "low"),
+        ("high", "thinking invalid. Supported values are: 'low', 'medium', and 'minimal'", "medium"),
+    ],
+)
+def test_a_refused_level_of_thinking_steps_down(level: str, message: str, expected: str | None) -> None:
+    assert refuses_thinking(message)
+    assert lower_level(level, message) == expected
+
+
+async def test_a_model_is_asked_with_lower_levels_until_it_takes_one_and_that_is_remembered(world: World) -> None:
+    models = registry(world)
+    chosen = (await models.candidates())[0]
+    player = chosen.provider.inner  # type: ignore[attr-defined]
+    player.plays = [[FormatError("reasoning_effort high is not supported")], [FormatError("effort: invalid value")]]
+    request = ModelRequest("m", "", (user_message("x"),), thinking="high")
+
+    for _ in range(2):
+        assert [event async for event in chosen.provider.stream(request)] == ANSWER
+
+    assert [each.thinking for each in player.asked] == ["high", "medium", "low", "low"]
+
+
+async def test_levels_that_point_at_each_other_end(world: World) -> None:
+    chosen = (await registry(world).candidates())[0]
+    player = chosen.provider.inner  # type: ignore[attr-defined]
+    player.plays = [
+        [FormatError("minimal effort is not supported. Supported values are: low")],
+        [FormatError("low effort is not supported")],
+    ]
+    request = ModelRequest("m", "", (user_message("x"),), thinking="minimal")
+
+    assert [event async for event in chosen.provider.stream(request)] == ANSWER
+
+    assert [each.thinking for each in player.asked] == ["minimal", "low", None]
+
+
+async def test_a_refusal_of_something_else_is_not_about_thinking(world: World) -> None:
+    chosen = (await registry(world).candidates())[0]
+    player = chosen.provider.inner  # type: ignore[attr-defined]
+    player.plays = [[FormatError("temperature is not supported")]]
+
+    with pytest.raises(FormatError):
+        async for _ in chosen.provider.stream(ModelRequest("m", "", (user_message("x"),), thinking="high")):
+            pass
+
+    assert len(player.asked) == 1
