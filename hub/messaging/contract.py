@@ -139,7 +139,7 @@ class OutboundMessage(Struct, frozen=True):
     Attributes:
         id: The outbox row's, and the idempotency key.
         reply_to: Platform's id of the message it answers; a channel without replies ignores it.
-        media: Only kinds that the channel's limits name.
+        media: At most one, of a kind that the channel's limits name: the outbox sends each attachment by itself.
         buttons: Rows of buttons, within the channel's limits.
         silent: Whether it should arrive without a sound, where the platform can do that.
     """

@@ -118,9 +118,19 @@ def _agents_of_groups_exist(config: Mapping[str, Any], report: CheckReport) -> N
                 routing_schema.check_agent(config, report, (*keys, "groups", group, "agent"), stated["agent"])
 
 
+def _names_of_accounts_differ(config: Mapping[str, Any], report: CheckReport) -> None:
+    seen: set[tuple[Any, Any]] = set()
+    for keys, account in _accounts(config):
+        name = (keys[0], account.get("account"))
+        if name in seen:
+            report.error((*keys, "account"), f"there is another account called {name[1]!r}", "Give each its name.")
+        seen.add(name)
+
+
 CROSS_CHECKS: Mapping[str, CrossCheck] = {
     **routing_schema.CROSS_CHECKS,
     "open access": _open_is_meant,
+    "names of accounts": _names_of_accounts_differ,
     "agents of groups": _agents_of_groups_exist,
 }
 

@@ -29,8 +29,8 @@ from tests.servers.telegram_server import (
 
 PEOPLE = {ADA: 7, EVE: 666}
 GROUP_ID = -1001
-TIMING = PollTiming(poll_s=1, answer_s=0.5, album_s=0.05)
-SENDS = ("sendmessage", "sendphoto", "senddocument", "sendmediagroup", "sendpoll")
+TIMING = PollTiming(poll_s=1, answer_s=0.5)
+SENDS = ("sendmessage", "sendphoto", "senddocument", "sendpoll")
 FAULTS = {
     Trouble.RATE_LIMITED: RATE_LIMITED,
     Trouble.SERVER_ERROR: BAD_GATEWAY,

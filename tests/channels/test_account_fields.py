@@ -1,14 +1,19 @@
-"""What is asked when an account is added: every channel's credentials are secrets."""
+"""The fields of accounts: every channel's credentials are secrets, and each account has its name."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import integrations.channels
+from hub.config.checked import Config
 from hub.core.json_schema import to_json_schema
+from hub.core.schema import Schema
+from hub.messaging.schema import ACCESS_KEYS, CROSS_CHECKS
 
 CHANNELS = sorted(
     path.name
@@ -24,3 +29,26 @@ def test_credentials_of_a_channel_are_secrets(channel: str) -> None:
 
     named = {name for name in fields if name.endswith(("token", "secret", "password"))}
     assert {name for name, field in fields.items() if field.get("writeOnly")} >= named
+
+
+class Report:
+    """Keeps what is wrong."""
+
+    def __init__(self) -> None:
+        self.errors: list[tuple[tuple[Any, ...], str]] = []
+
+    def error(self, keys: Iterable[Any], message: str, hint: str = "") -> None:
+        self.errors.append((tuple(keys), message))
+
+    def warning(self, keys: Iterable[Any], message: str, hint: str = "") -> None:
+        raise AssertionError(message)
+
+
+def test_two_accounts_of_a_channel_with_one_name_are_an_error() -> None:
+    access = Schema(dict(ACCESS_KEYS))({})
+    home, work = ({"account": name, **access} for name in ("home", "work"))
+    report = Report()
+
+    CROSS_CHECKS["names of accounts"](cast(Config, {"one": [home, work, home], "another": [home]}), report)
+
+    assert report.errors == [(("one", 2, "account"), "there is another account called 'home'")]

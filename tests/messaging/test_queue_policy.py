@@ -18,7 +18,17 @@ from hub.messaging.queue.queue_policy import (
     parse_queue_directive,
 )
 from hub.messaging.queue.turn import turn_content
-from hub.messaging.queue.waiting import Timing, TurnRules, WaitingMessage, bursts, flush, next_turn, revise, set_due
+from hub.messaging.queue.waiting import (
+    ALBUM_S,
+    Timing,
+    TurnRules,
+    WaitingMessage,
+    bursts,
+    flush,
+    next_turn,
+    revise,
+    set_due,
+)
 
 
 def settings(queue: dict[str, Any], inbound: dict[str, Any] | None = None) -> QueueSettings:
@@ -162,7 +172,7 @@ def test_pictures_of_an_album_wait_for_each_other() -> None:
 
     set_due([], first, Timing(0, 0), now=0.0)
 
-    assert first.due == 0.5
+    assert first.due == ALBUM_S
     assert len(bursts([first, second], 0)) == 1
 
 

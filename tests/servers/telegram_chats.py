@@ -139,20 +139,6 @@ class TelegramChats:
             file = [file]
         return self._post(given, {kind: file} | self._text(given, "caption", CAPTION_LIMIT, needed=False))
 
-    def send_media_group(self, given: Json) -> list[Json]:
-        """sendMediaGroup."""
-        parts = json.loads(given["media"])
-        if not 2 <= len(parts) <= 10:
-            raise bad("wrong number of messages: an album has 2 to 10")
-        group = str(next(self._number))
-        return [
-            self.send_media(
-                part["type"], {**given, **part, part["type"]: given[part["media"].removeprefix("attach://")]}
-            )
-            | {"media_group_id": group}
-            for part in parts
-        ]
-
     def send_poll(self, given: Json) -> Json:
         """sendPoll."""
         options = [each if isinstance(each, str) else each["text"] for each in json.loads(given["options"])]

@@ -103,7 +103,6 @@ class TelegramServer:
         self.updates: deque[Json] = deque()
         self.last_update: Json = {}
         self.confirmed: list[int] = []
-        self.handed_out = 0
         self.calls: Counter[str] = Counter()
         self.shuffles: random.Random | None = None
         self.webhook: Json = {}
@@ -130,6 +129,7 @@ class TelegramServer:
         self.running = False
         if self._delivering is not None:
             self._delivering.cancel()
+            await asyncio.gather(self._delivering, return_exceptions=True)
         self._arrived.set()
         await self._server.close()
 
@@ -235,7 +235,6 @@ class TelegramServer:
             "deletewebhook": lambda _: self._set_webhook({}),
             "getwebhookinfo": lambda _: self._webhook_info(),
             "sendmessage": chats.send_message,
-            "sendmediagroup": chats.send_media_group,
             "sendpoll": chats.send_poll,
             "editmessagetext": chats.edit,
             "editmessagecaption": chats.edit,
@@ -283,7 +282,6 @@ class TelegramServer:
         if self._poll is mine:
             self._poll = None
         found = found[:limit]
-        self.handed_out += len(found)
         if self.shuffles is not None:
             self.shuffles.shuffle(found)
         return found

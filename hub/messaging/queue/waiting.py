@@ -15,8 +15,8 @@ from hub.messaging.queue.queue_policy import QueueMode
 
 PATIENCE = 5
 """A message waits at most so many times its own time for others to follow it."""
-ALBUM_S = 0.5
-"""How long the messages of one album wait for each other."""
+ALBUM_S = 0.8
+"""How long the messages of one album wait for each other; some platforms wait for each to be confirmed."""
 
 Conversation = tuple[str, str, str, str | None]
 

@@ -52,14 +52,6 @@ def _consistent(account: Mapping[str, Any]) -> Mapping[str, Any]:
     return account
 
 
-def _names_differ(accounts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    names = [each["account"] for each in accounts]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            raise Invalid(f"there is an account {name!r} already; give each another name", path=[index, "account"])
-    return accounts
-
-
 CHANNEL = Described(_channel, {"type": "string", "pattern": "^[#&+]"}, "channel")
 
 ACCOUNT_SCHEMA = All(
@@ -85,4 +77,4 @@ ACCOUNT_SCHEMA = All(
     _consistent,
 )
 
-CONFIG_SCHEMA = Schema(All(ensure_list(ACCOUNT_SCHEMA), _names_differ))
+CONFIG_SCHEMA = Schema(ensure_list(ACCOUNT_SCHEMA))

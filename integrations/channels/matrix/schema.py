@@ -25,14 +25,6 @@ def _one_credential(account: Mapping[str, Any]) -> Mapping[str, Any]:
     return account
 
 
-def _names_differ(accounts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    names = [each["account"] for each in accounts]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            raise Invalid(f"there is an account {name!r} already; give each another name", path=[index, "account"])
-    return accounts
-
-
 ACCOUNT_SCHEMA = All(
     {
         Optional("account", default="default", description="A name for this login."): slug,
@@ -50,4 +42,4 @@ ACCOUNT_SCHEMA = All(
     _one_credential,
 )
 
-CONFIG_SCHEMA = Schema(All(ensure_list(ACCOUNT_SCHEMA), _names_differ))
+CONFIG_SCHEMA = Schema(ensure_list(ACCOUNT_SCHEMA))

@@ -38,13 +38,8 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
         )
 
     for entry in config:
-        hook = entry.get("webhook")
-        account = TelegramAccount(
-            entry["account"],
-            entry["token"],
-            entry["api_root"],
-            None if hook is None else TelegramWebhook(hook["url"], hook["secret"]),
-        )
+        webhook = TelegramWebhook(**entry["webhook"]) if "webhook" in entry else None
+        account = TelegramAccount(entry["account"], entry["token"], entry["api_root"], webhook)
         bot_id = account.token.reveal().partition(":")[0]
         parts = TelegramParts(
             Ledger(host.storage(bot_id)),
@@ -54,8 +49,8 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
             migrated,
         )
         channel = Telegram(account, parts)
-        if account.webhook is not None:
-            _add_route(host, channel, account.webhook.secret.reveal())
+        if webhook is not None:
+            _add_route(host, channel, webhook.secret.reveal())
         await host.channels.add(channel, access_policy(entry), outbound=outbound_policy(entry))
 
 

@@ -1,4 +1,4 @@
-"""What the errors of the Bot API mean for a message: surely not sent, refused, or not known."""
+"""What the errors of the Bot API mean for a message: surely not sent, refused, done already, or not known."""
 
 from __future__ import annotations
 
@@ -15,26 +15,24 @@ if TYPE_CHECKING:
 ERROR_LENGTH = 300
 _NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 """Errors of the HTTP client that come before the request is written."""
+_DONE = ("message is not modified", "message to delete not found")
 
 
 def delivery_of(error: Exception) -> Delivery:
-    """Return what became of a message whose sending failed."""
+    """Return the result of an attempt that failed."""
     from telegram import error as errors
 
     text = describe(error)
     if isinstance(error, errors.RetryAfter):
         return Delivery(DeliveryState.TRANSIENT, error=text, retry_after_s=retry_after_s(error))
+    if isinstance(error, errors.BadRequest) and any(done in text.lower() for done in _DONE):
+        return Delivery(DeliveryState.DELIVERED)
     refused = (errors.Forbidden, errors.BadRequest, errors.InvalidToken, errors.ChatMigrated)
     if isinstance(error, (*refused, OSError, ValueError)) or "Entity Too Large" in text:
         return Delivery(DeliveryState.PERMANENT, error=text)
-    if was_not_sent(error) or "Too Many Requests" in text:
+    if isinstance(error.__cause__, _NOT_SENT) or "Too Many Requests" in text:
         return Delivery(DeliveryState.TRANSIENT, error=text)
     return Delivery(DeliveryState.UNKNOWN, error=text)
-
-
-def was_not_sent(error: Exception) -> bool:
-    """Whether a request surely never reached the server."""
-    return isinstance(error.__cause__, _NOT_SENT)
 
 
 def retry_after_s(error: RetryAfter) -> float:
@@ -48,13 +46,3 @@ def describe(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "Telegram did not answer in time"
     return (str(error) or type(error).__name__)[:ERROR_LENGTH]
-
-
-def is_markup_refused(error: Exception) -> bool:
-    """Whether Telegram could not read the markup."""
-    return "can't parse entities" in str(error).lower()
-
-
-def is_thread_gone(error: Exception) -> bool:
-    """Whether the topic was deleted."""
-    return "message thread not found" in str(error).lower()

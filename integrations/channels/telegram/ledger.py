@@ -1,9 +1,8 @@
-"""What must be known later of what was sent: values of buttons that are too long, polls, and our own posts."""
+"""What must be known later of what was sent: values of buttons that are too long, and polls."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import msgspec
@@ -16,7 +15,6 @@ DATA_LIMIT_BYTES = 64
 """What a button carries at most."""
 BUTTONS_KEPT = 2_000
 POLLS_KEPT = 500
-OURS_KEPT = 1_000
 _MARK = "~"
 
 
@@ -31,11 +29,10 @@ class SentPoll(Struct, frozen=True):
 class _Kept(Struct):
     buttons: dict[str, str] = {}
     polls: dict[str, SentPoll] = {}
-    commands: str = ""
 
 
 class Ledger:
-    """Remembers it, the last so many of each; buttons, polls and the published commands survive a restart.
+    """Remembers it, the last so many of each, over restarts.
 
     Args:
         storage: Where it is kept.
@@ -44,7 +41,6 @@ class Ledger:
     def __init__(self, storage: JsonStorage) -> None:
         self._storage = storage
         self._kept = _Kept()
-        self._ours: OrderedDict[tuple[int, int], None] = OrderedDict()
 
     async def load(self) -> None:
         """Read what earlier runs kept."""
@@ -52,7 +48,7 @@ class Ledger:
 
     async def button_data(self, values: Sequence[str]) -> list[str]:
         """Return what buttons carry for their values: the value itself, or a short name of one that is too long."""
-        data = [value if _fits(value) else _MARK + _digest(value) for value in values]
+        data = [value if _fits(value) else _MARK + hashlib.sha256(value.encode()).hexdigest()[:32] for value in values]
         new = {key: value for key, value in zip(data, values, strict=True) if key != value}
         if new.keys() - self._kept.buttons.keys():
             self._kept.buttons = dict([*self._kept.buttons.items(), *new.items()][-BUTTONS_KEPT:])
@@ -72,32 +68,9 @@ class Ledger:
         """Return a poll that was sent."""
         return self._kept.polls.get(id)
 
-    def has_published(self, commands: str) -> bool:
-        """Whether these commands were published last."""
-        return self._kept.commands == _digest(commands)
-
-    async def keep_published(self, commands: str) -> None:
-        """Remember which commands were published."""
-        self._kept.commands = _digest(commands)
-        await self._save()
-
-    def sent(self, chat_id: int, message_id: int) -> None:
-        """Remember a message as ours: a channel's posts do not say who wrote them."""
-        self._ours[chat_id, message_id] = None
-        if len(self._ours) > OURS_KEPT:
-            self._ours.popitem(last=False)
-
-    def is_ours(self, chat_id: int, message_id: int) -> bool:
-        """Whether a message was sent by us, lately."""
-        return (chat_id, message_id) in self._ours
-
     async def _save(self) -> None:
         await self._storage.save(msgspec.to_builtins(self._kept))
 
 
 def _fits(value: str) -> bool:
     return 0 < len(value.encode()) <= DATA_LIMIT_BYTES and not value.startswith(_MARK)
-
-
-def _digest(value: str) -> str:
-    return hashlib.sha256(value.encode()).hexdigest()[:32]

@@ -1,7 +1,8 @@
 """Listens to Telegram: asks for updates, or sees to it that they are delivered to the webhook.
 
 Everything below an offset is confirmed by asking with it, so the offset moves only behind what the hub has on disk. No
-position is kept over a restart: Telegram remembers what was not confirmed, and offers it again; the inbox knows it.
+position is kept over a restart: Telegram remembers what was not confirmed and offers it again; the inbox knows it. The
+parts of an album are messages that the queue answers together.
 """
 
 from __future__ import annotations
@@ -10,22 +11,22 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from msgspec import Struct
 
 from hub.core.clock import Clock
+from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.core.secret import Secret
 from hub.messaging.contract import Receiver
 from integrations.channels.telegram.errors import describe, retry_after_s
-from integrations.channels.telegram.intake import Intake, NotTaken, is_album
-from integrations.channels.telegram.updates import UPDATE_KINDS, Json
+from integrations.channels.telegram.updates import UPDATE_KINDS, Json, Me, UpdateReader
 
 if TYPE_CHECKING:
     from telegram import Bot
-    from telegram.request import BaseRequest
 
 _log = logging.getLogger(__name__)
 
@@ -42,13 +43,11 @@ class PollTiming(Struct, frozen=True):
     Attributes:
         poll_s: What Telegram may wait for news.
         answer_s: What an answer may take besides; a connection that is dead without saying so ends with it.
-        album_s: What the parts of an album are waited for.
         check_s: Between two looks at a webhook.
     """
 
     poll_s: int = 50
     answer_s: float = 15.0
-    album_s: float = 0.8
     check_s: float = 60.0
 
 
@@ -63,55 +62,93 @@ class Listener:
     """Keeps one bot connected for as long as it runs.
 
     Args:
-        bot, polling: The API, and the connection that is used for asking alone.
-        connect: Finds out who the bot is, says so to the hub and returns what takes updates.
+        open: Returns the API.
+        reader: Makes the reader of the bot's updates, once it is known who that is.
         receive: The hub.
+        stored: Called with each update that is on disk.
         webhook: Where Telegram delivers; without it, it is asked.
     """
 
     def __init__(
         self,
-        bot: Bot,
-        polling: BaseRequest,
-        connect: Callable[[], Awaitable[Intake]],
+        open: Callable[[], Awaitable[Bot]],
+        reader: Callable[[Me], UpdateReader],
         receive: Receiver,
         *,
+        stored: Callable[[Json], None],
         webhook: TelegramWebhook | None,
         clock: Clock,
         timing: PollTiming,
     ) -> None:
-        self._bot = bot
-        self._polling = polling
-        self._connect = connect
+        self._open = open
+        self._make_reader = reader
         self._receive = receive
+        self._stored = stored
         self._webhook = webhook
         self._clock = clock
         self._timing = timing
-        self._intake: Intake | None = None
+        self._reader: UpdateReader | None = None
         self._offset = 0
         self._failures = 0
 
     async def run(self) -> None:
         """Listen until cancelled."""
-        from telegram.error import TelegramError
+        bot = await self._open()
+        from telegram.error import Conflict, TelegramError
 
         while True:
             try:
-                await self._turn()
-            except (TelegramError, TimeoutError, NotTaken) as error:
+                await self._turn(bot)
+            except (TelegramError, TimeoutError, HubError) as error:
                 self._failures += 1
-                if not isinstance(error, NotTaken):
-                    self._offset = 0  # who knows what happens until the next answer; what comes twice is known
-                await self._clock.sleep(await self._failed(error))
+                self._offset = 0  # who knows what happens until the next answer; what comes twice is known
+                if isinstance(error, Conflict):
+                    self._reader = None  # there may be a webhook, which connecting ends
+                await self._clock.sleep(self._failed(error))
 
-    async def _turn(self) -> None:
-        if self._intake is None:
+    async def take(self, updates: Sequence[Json]) -> None:
+        """Store updates, those of each chat in order; when this returns, all of them may be confirmed.
+
+        Raises:
+            Unavailable: The bot is not connected, or one was not stored; Telegram must offer it again.
+        """
+        if self._reader is None:
+            raise Unavailable("the bot is not connected yet")
+        chats: dict[object, list[Json]] = defaultdict(list)
+        for update in updates:
+            chats[_chat_of(update)].append(update)
+        taking = (self._take_chat(each, self._reader) for each in chats.values())
+        for error in await asyncio.gather(*taking, return_exceptions=True):
+            if error is not None:
+                raise Unavailable(str(error) or type(error).__name__) from error
+
+    async def _take_chat(self, updates: Sequence[Json], reader: UpdateReader) -> None:
+        for update in updates:
+            try:
+                found = reader.read(update)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                # It will never be readable: waiting for it would keep everything behind it away.
+                _log.exception("update %s of Telegram could not be read and was left out", update["update_id"])
+                continue
+            for inbound in found:
+                try:
+                    await self._receive(inbound)
+                except InvalidRequest as error:
+                    _log.warning("telegram: update %s is not taken: %s", update["update_id"], error)
+            self._stored(update)
+
+    async def _turn(self, bot: Bot) -> None:
+        if self._reader is None:
             async with asyncio.timeout(self._timing.answer_s):
-                self._intake = await self._connect()
+                self._reader = await self._connect(bot)
         if self._webhook is None:
-            await self._poll(self._intake)
+            # After a failure the first question is a short one: its answer says that all is well again.
+            updates = await self._ask(bot, 0 if self._failures else self._timing.poll_s)
+            await self.take(updates)
+            # Once nothing is left to confirm, an offset could only hide something: numbers may begin anew, lower.
+            self._offset = updates[-1]["update_id"] + 1 if updates else 0
         else:
-            await self._check(self._webhook)
+            await self._check(bot, self._webhook)
         if self._failures:
             self._failures = 0
             self._receive.connected()
@@ -119,88 +156,70 @@ class Listener:
         if self._webhook is not None:
             await self._clock.sleep(self._timing.check_s)
 
-    async def _poll(self, intake: Intake) -> None:
-        # After a failure the first question is a short one: its answer says that all is well again.
-        updates = await self._ask(0 if self._failures else self._timing.poll_s)
-        first = next((n for n, update in enumerate(updates) if is_album(update)), None)
-        if first is not None:
-            await self._take(intake, updates[:first])
-            self._offset = updates[first]["update_id"]
-            await self._clock.sleep(self._timing.album_s)
-            # The other parts come with the first one, which is not confirmed yet.
-            updates = await self._ask(self._timing.poll_s)
-        await self._take(intake, updates)
-        # Once nothing is left to confirm, an offset could only hide something: numbers may begin anew, lower.
-        self._offset = updates[-1]["update_id"] + 1 if updates else 0
+    async def _connect(self, bot: Bot) -> UpdateReader:
+        me = await bot.get_me()
+        if self._webhook is None:
+            await bot.delete_webhook()  # of an earlier configuration: it would keep us from asking; nothing is dropped
+        self._receive.connected(str(me.id), f"@{me.username}")
+        return self._make_reader(Me(me.id, me.username or ""))
 
-    async def _ask(self, wait_s: int) -> list[Json]:
+    async def _ask(self, bot: Bot, wait_s: int) -> list[Json]:
         from telegram.error import TelegramError
 
         asked: dict[str, Any] = {"timeout": wait_s, "limit": UPDATES_LIMIT, "allowed_updates": json.dumps(UPDATE_KINDS)}
         if self._offset:
             asked["offset"] = self._offset
         limit_s = wait_s + self._timing.answer_s
-        url = f"{self._bot.base_url}/getUpdates?{urlencode(asked)}"
         try:
             async with asyncio.timeout(limit_s):
-                found: Any = await self._polling.post(url, read_timeout=limit_s)
+                # The library's own method fails as a whole where it cannot read one update.
+                url = f"{bot.base_url}/getUpdates?{urlencode(asked)}"
+                found: Any = await bot.request.post(url, read_timeout=limit_s)
             return sorted(found, key=lambda update: int(update["update_id"]))
         except (KeyError, TypeError, ValueError) as error:
             raise TelegramError("the answer is not a list of updates") from error
 
-    async def _take(self, intake: Intake, updates: list[Json]) -> None:
-        try:
-            await intake.take(updates)
-        except NotTaken as error:
-            self._offset = error.update_id
-            raise
-
-    async def _check(self, webhook: TelegramWebhook) -> None:
+    async def _check(self, bot: Bot, webhook: TelegramWebhook) -> None:
         """See to it that Telegram delivers here, and look whether it can."""
         from telegram.error import TelegramError
 
         async with asyncio.timeout(self._timing.answer_s):
-            info = await self._bot.get_webhook_info()
+            info = await bot.get_webhook_info()
             if info.url != webhook.url or self._failures:
-                await self._bot.set_webhook(
+                await bot.set_webhook(
                     webhook.url, secret_token=webhook.secret.reveal(), allowed_updates=list(UPDATE_KINDS)
                 )
         if info.url == webhook.url and info.pending_update_count and info.last_error_message:
             raise TelegramError(f"Telegram cannot deliver to {webhook.url}: {info.last_error_message}")
 
-    async def _failed(self, error: Exception) -> float:
+    def _failed(self, error: Exception) -> float:
         """Say what is wrong; return for how long to wait."""
         from telegram import error as errors
 
-        cause = error.__cause__ if isinstance(error, NotTaken) and isinstance(error.__cause__, Exception) else error
-        text = describe(cause)
-        permanent = isinstance(error, (errors.InvalidToken, errors.Forbidden))
-        if permanent:
+        text = describe(error)
+        refused = isinstance(error, (errors.InvalidToken, errors.Forbidden))
+        conflict = isinstance(error, errors.Conflict)
+        if refused:
             text = f"Telegram refuses the token ({text}); get a valid one from @BotFather (/token)"
-        elif isinstance(error, errors.Conflict):
-            if "webhook" in text and self._webhook is None:
-                return await self._end_webhook()
+        elif conflict:
             text = f"something else is listening with the same token: {text}"
-        self._receive.disconnected(text, permanent=permanent)
+        self._receive.disconnected(text, permanent=refused)
         _log.warning("telegram: %s", text)
-        if permanent:
+        if refused:
             return REFUSED_S
         if isinstance(error, errors.RetryAfter):
             return retry_after_s(error)
         # Jitter spreads retries; it guards nothing.
         spread = 1.0 - 0.3 * random.random()  # noqa: S311
-        if isinstance(error, errors.Conflict):
+        if conflict:
             return min(CONFLICT_LIMIT_S, CONFLICT_FIRST_S + 10.0 * (self._failures - 1)) * spread
         return min(BACKOFF_LIMIT_S, BACKOFF_FIRST_S * 2.0 ** min(self._failures - 1, 10)) * spread
 
-    async def _end_webhook(self) -> float:
-        """Take back the webhook of an earlier configuration, which keeps us from asking; nothing is dropped."""
-        from telegram.error import TelegramError
 
-        try:
-            async with asyncio.timeout(self._timing.answer_s):
-                await self._bot.delete_webhook(drop_pending_updates=False)
-        except (TelegramError, TimeoutError) as error:
-            self._receive.disconnected(describe(error))
-            return BACKOFF_LIMIT_S
-        return 0.0
+def _chat_of(update: Json) -> object:
+    """Return what updates that must stay in order have in common."""
+    for body in update.values():
+        if isinstance(body, dict):
+            chat = body.get("chat") or (body.get("message") or {}).get("chat") or {}
+            return chat.get("id") if isinstance(chat, dict) else None
+    return None

@@ -1,21 +1,21 @@
-"""One message for Telegram: which requests it takes, with markup, and without it where that is refused."""
+"""Messages for Telegram: as requests, with markup, and without it where that is refused."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from hub.messaging.contract import Address, MediaKind, OutboundMedia, OutboundMessage
+from hub.messaging.contract import Address, Button, MediaKind, OutboundMessage
 from hub.messaging.outbox.markup import Flavour, render
-from integrations.channels.telegram.errors import is_markup_refused, is_thread_gone
 
 if TYPE_CHECKING:
     from telegram import Bot, InlineKeyboardMarkup, Message
 
+T = TypeVar("T")
+
 GENERAL_TOPIC = "1"
-ALBUM_LIMIT = 10
 BUTTONS_PER_ROW = 8
 UPLOAD_S = 120.0
 _FIELDS = {
@@ -27,14 +27,6 @@ _FIELDS = {
 }
 
 
-class PartlySent(Exception):
-    """Some of the requests of a message succeeded before one failed (`__cause__`)."""
-
-    def __init__(self, ids: Sequence[str]) -> None:
-        super().__init__("a part of it was sent")
-        self.ids = tuple(ids)
-
-
 def target(address: Address, *, with_general: bool = False) -> dict[str, Any]:
     """Return chat and topic as the API wants them; the General topic is named only for a chat action."""
     named: dict[str, Any] = {"chat_id": int(address.peer)}
@@ -43,7 +35,7 @@ def target(address: Address, *, with_general: bool = False) -> dict[str, Any]:
     return named
 
 
-async def send_all(bot: Bot, message: OutboundMessage, data: Sequence[str], topic_gone: str) -> list[Message]:
+async def send(bot: Bot, message: OutboundMessage, data: Iterable[str], topic_gone: str) -> Message:
     """Send a message; return what the chat shows.
 
     Args:
@@ -53,114 +45,67 @@ async def send_all(bot: Bot, message: OutboundMessage, data: Sequence[str], topi
         topic_gone: Begins the text when its topic was deleted and it goes to the group.
 
     Raises:
-        TelegramError, OSError: Nothing was sent, or it is not known.
-        PartlySent: A part was.
+        TelegramError, OSError: It was not sent, or that is not known.
     """
     from telegram import ReplyParameters
-
-    common = target(message.address)
-    common["disable_notification"] = message.silent or None
-    if message.reply_to is not None and message.reply_to.isdigit():
-        common["reply_parameters"] = ReplyParameters(int(message.reply_to), allow_sending_without_reply=True)
-    keyboard = _keyboard(message, data)
-    sent: list[Message] = []
-    text = message.text
-    for group in _groups(message.media) or [[]]:
-        try:
-            sent += await _send_group(bot, group, text, common, keyboard if not sent else None, topic_gone)
-        except Exception as error:
-            if not sent:
-                raise
-            raise PartlySent([str(each.message_id) for each in sent]) from error
-        text = ""
-        common.pop("reply_parameters", None)
-    return sent
-
-
-async def _send_group(
-    bot: Bot,
-    group: Sequence[OutboundMedia],
-    text: str,
-    common: dict[str, Any],
-    keyboard: InlineKeyboardMarkup | None,
-    topic_gone: str,
-) -> list[Message]:
     from telegram.error import BadRequest
 
-    formatted = True
-    while True:
-        shown = {"parse_mode": "HTML"} if formatted else {}
-        written = render(text, Flavour.HTML_TELEGRAM) if formatted else text
-        try:
-            return await _request(bot, group, written, common | shown, keyboard)
-        except BadRequest as error:
-            if formatted and is_markup_refused(error):
-                formatted = False
-            elif is_thread_gone(error) and common.pop("message_thread_id", None) is not None:
-                text = f"{topic_gone}\n\n{text}"
-            else:
-                raise
+    request = target(message.address) | {"disable_notification": message.silent or None}
+    if message.reply_to is not None and message.reply_to.isdigit():
+        request["reply_parameters"] = ReplyParameters(int(message.reply_to), allow_sending_without_reply=True)
+    if message.buttons:
+        request["reply_markup"] = _keyboard(message.buttons, data)
+    try:
+        return await _request(bot, message, message.text, request)
+    except BadRequest as error:
+        if "message thread not found" not in str(error).lower() or request.pop("message_thread_id", None) is None:
+            raise
+    return await _request(bot, message, f"{topic_gone}\n\n{message.text}", request)
 
 
-async def _request(
-    bot: Bot, group: Sequence[OutboundMedia], text: str, common: dict[str, Any], keyboard: InlineKeyboardMarkup | None
-) -> list[Message]:
-    if not group:
-        return [await bot.send_message(text=text, reply_markup=keyboard, **common)]
-    contents = [await asyncio.to_thread(Path(each.path).read_bytes) for each in group]
-    if len(group) > 1:
-        from telegram import InputMediaAudio, InputMediaDocument, InputMediaPhoto, InputMediaVideo
+async def change(bot: Bot, address: Address, platform_id: str, text: str) -> None:
+    """Give a sent message another text; of one with media it is the caption."""
+    from telegram.error import BadRequest
 
-        inputs: dict[MediaKind, Any] = {
-            MediaKind.IMAGE: InputMediaPhoto,
-            MediaKind.VIDEO: InputMediaVideo,
-            MediaKind.AUDIO: InputMediaAudio,
-            MediaKind.FILE: InputMediaDocument,
-        }
-        media = [inputs[each.kind](content, filename=each.name) for each, content in zip(group, contents, strict=True)]
-        return list(
-            await bot.send_media_group(
-                media=media, caption=text or None, write_timeout=UPLOAD_S, read_timeout=UPLOAD_S, **common
-            )
-        )
-    (one,) = group
+    which = {"chat_id": int(address.peer), "message_id": int(platform_id)}
+    try:
+        await _formatted(bot.edit_message_text, "text", text, which)
+    except BadRequest as error:
+        if "no text in the message" not in str(error):
+            raise
+        await _formatted(bot.edit_message_caption, "caption", text, which)
+
+
+async def _request(bot: Bot, message: OutboundMessage, text: str, request: dict[str, Any]) -> Message:
+    if not message.media:
+        return await _formatted(bot.send_message, "text", text, request)
+    (one,) = message.media
     kind = "voice" if one.voice and one.kind is MediaKind.AUDIO else _FIELDS[one.kind]
-    details: dict[str, Any] = {**common, "filename": one.name, "caption": text or None}
+    content = await asyncio.to_thread(Path(one.path).read_bytes)
+    request = request | {kind: content, "write_timeout": UPLOAD_S, "read_timeout": UPLOAD_S}
     if one.kind is MediaKind.STICKER:
-        details = {name: value for name, value in common.items() if name != "parse_mode"}
-    send = getattr(bot, f"send_{kind}")
-    return [
-        await send(
-            reply_markup=keyboard, write_timeout=UPLOAD_S, read_timeout=UPLOAD_S, **{kind: contents[0]}, **details
-        )
-    ]
+        return await bot.send_sticker(**request)
+    call: Callable[..., Awaitable[Message]] = getattr(bot, f"send_{kind}")
+    return await _formatted(call, "caption", text, request | {"filename": one.name})
 
 
-def _groups(media: Sequence[OutboundMedia]) -> list[list[OutboundMedia]]:
-    """Return the albums that attachments make: pictures with videos, else each kind with its own."""
-    groups: list[list[OutboundMedia]] = []
-    for each in media:
-        last = groups[-1][-1] if groups else None
-        if last is None or len(groups[-1]) == ALBUM_LIMIT or _album_of(each) != _album_of(last) or not _album_of(each):
-            groups.append([])
-        groups[-1].append(each)
-    return groups
+async def _formatted(call: Callable[..., Awaitable[T]], field: str, text: str, request: dict[str, Any]) -> T:
+    from telegram.error import BadRequest
+
+    try:
+        return await call(**request, **{field: render(text, Flavour.HTML_TELEGRAM)}, parse_mode="HTML")
+    except BadRequest as error:
+        if "can't parse entities" not in str(error).lower():
+            raise
+    return await call(**request, **{field: text})
 
 
-def _album_of(media: OutboundMedia) -> str | None:
-    if media.voice or media.kind is MediaKind.STICKER:
-        return None
-    return "visual" if media.kind in (MediaKind.IMAGE, MediaKind.VIDEO) else media.kind.value
-
-
-def _keyboard(message: OutboundMessage, data: Sequence[str]) -> InlineKeyboardMarkup | None:
-    if not message.buttons:
-        return None
+def _keyboard(rows: Iterable[Iterable[Button]], data: Iterable[str]) -> InlineKeyboardMarkup:
     from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
     values = iter(data)
-    rows = []
-    for row in message.buttons:
+    keyboard = []
+    for row in rows:
         made = [InlineKeyboardButton(button.label, callback_data=next(values)) for button in row]
-        rows += [made[n : n + BUTTONS_PER_ROW] for n in range(0, len(made), BUTTONS_PER_ROW)]
-    return InlineKeyboardMarkup(rows)
+        keyboard += [made[n : n + BUTTONS_PER_ROW] for n in range(0, len(made), BUTTONS_PER_ROW)]
+    return InlineKeyboardMarkup(keyboard)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from hub.config.sections import CheckReport
 from hub.core.schema import (
     All,
     Invalid,
@@ -27,22 +25,21 @@ from hub.messaging.schema import ACCESS_KEYS
 
 API_ROOT = "https://api.telegram.org"
 
-_TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{10,100}")
-_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _SENDER = re.compile(r"(?:telegram:user:)?([0-9]{1,20})")
 _CHAT = re.compile(r"telegram:chat:-[0-9]{1,20}")
 
 
-def _token(token: Secret) -> Secret:
-    if not _TOKEN.fullmatch(token.reveal()):
-        raise Invalid("expected the token that @BotFather gave, such as 123456:ABC-DEF…")
-    return token
+def _secret_like(pattern: str, expected: str) -> All:
+    def check(given: Secret) -> Secret:
+        if not re.fullmatch(pattern, given.reveal()):
+            raise Invalid(f"expected {expected}")
+        return given
+
+    return All(secret, check)
 
 
-def _webhook_secret(given: Secret) -> Secret:
-    if not _SECRET.fullmatch(given.reveal()):
-        raise Invalid("expected 1 to 256 characters of A-Z, a-z, 0-9, _ and -")
-    return given
+_token = _secret_like(r"[0-9]{1,20}:[A-Za-z0-9_-]{10,100}", "the token that @BotFather gave, such as 123456:ABC-DEF…")
+_webhook_secret = _secret_like(r"[A-Za-z0-9_-]{1,256}", "1 to 256 characters of A-Z, a-z, 0-9, _ and -")
 
 
 def _sender(value: Any) -> str:
@@ -68,6 +65,8 @@ def _groups(groups: dict[str, Any]) -> dict[str, Any]:
     return groups
 
 
+_senders = ensure_list(_sender)
+
 ACCOUNT_SCHEMA = Schema(
     {
         **ACCESS_KEYS,
@@ -75,38 +74,21 @@ ACCOUNT_SCHEMA = Schema(
         Optional("account", default="default", description="A name for this bot."): Match(
             r"^[A-Za-z0-9_-]{1,64}$", msg="expected a name of A-Z, a-z, 0-9, _ and - (at most 64)"
         ),
-        Required("token", description="The bot's token, from @BotFather; best given as !secret NAME."): All(
-            secret, _token
-        ),
+        Required("token", description="The bot's token, from @BotFather; best given as !secret NAME."): _token,
         Optional("api_root", default=API_ROOT, description="The Bot API server, when it is one of your own."): url,
-        Optional("allow_from", default=list, description="Numbers of further people who may write."): (
-            ensure_list(_sender)
-        ),
+        Optional("allow_from", default=list, description="Numbers of further people who may write."): _senders,
         Optional("group_allow_from", default=list, description="Numbers of those who are answered in groups."): (
-            ensure_list(_sender)
+            _senders
         ),
         Optional("groups", default=dict, description="Groups by their number."): All(ACCESS_KEYS["groups"], _groups),
         Optional("webhook", description="Let Telegram deliver to this hub instead of asking it."): {
             Required(
                 "url", description="The https address of this hub's /telegram/<account>, as Telegram reaches it."
-            ): (url),
-            Required("secret", description="A secret that Telegram repeats in each delivery."): All(
-                secret, _webhook_secret
-            ),
+            ): url,
+            Required("secret", description="A secret that Telegram repeats in each delivery."): _webhook_secret,
         },
     }
 )
 
-
 EACH_ITEM = True
 CONFIG_SCHEMA = Schema(All(as_list, [ACCOUNT_SCHEMA]))
-
-
-def _names_differ(config: Mapping[str, Any], report: CheckReport) -> None:
-    names = [entry["account"] for entry in config.get("telegram") or ()]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            report.error(("telegram", index, "account"), f"there is another bot called {name!r}", "Give each its name.")
-
-
-CROSS_CHECKS = {"accounts": _names_differ}

@@ -5,6 +5,7 @@ Format: https://core.telegram.org/bots/api#update
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,6 +38,8 @@ UPDATE_KINDS = (
     *("message_reaction", "callback_query", "poll_answer", "my_chat_member"),
 )
 """The kinds that are asked for; reactions come only to a bot that is an administrator of the group."""
+ALBUMS_KEPT = 100
+"""Albums with the assistant's name in one caption: it is meant by their other parts too, which come right behind."""
 _TYPES = {"private": ChatType.DIRECT, "channel": ChatType.CHANNEL}
 _FILES = {
     "animation": MediaKind.VIDEO,
@@ -62,26 +65,27 @@ class UpdateReader:
 
     Args:
         account: What the configuration calls the account.
+        ledger: Knows the values of buttons and the chats of polls.
         me: The bot.
-        ledger: Knows what was sent: our own posts, the values of buttons and the chats of polls.
     """
 
-    def __init__(self, account: str, me: Me, ledger: Ledger) -> None:
+    def __init__(self, account: str, ledger: Ledger, me: Me) -> None:
         self._account = account
-        self._me = me
         self._ledger = ledger
+        self._me = me
+        self._addressed_albums: deque[str] = deque(maxlen=ALBUMS_KEPT)
 
     def read(self, update: Json) -> list[Inbound]:
         """Return the messages and events in an update; none when it is our own, a bot's, or means nothing here.
 
         Raises:
-            KeyError, TypeError, ValueError: It is not an update.
+            KeyError, TypeError, ValueError, AttributeError: It is not an update.
         """
         number = update["update_id"]
         for kind, body in update.items():
             match kind:
                 case "message" | "channel_post":
-                    return self._message(body, number)
+                    return self._message(body)
                 case "edited_message" | "edited_channel_post":
                     return self._edit(body, number)
                 case "message_reaction":
@@ -94,12 +98,12 @@ class UpdateReader:
                     return self._membership(body, number)
         return []
 
-    def _message(self, message: Json, number: int) -> list[Inbound]:
+    def _message(self, message: Json) -> list[Inbound]:
         sender = self._sender(message)
-        if sender is None or self._ledger.is_ours(message["chat"]["id"], message["message_id"]):
-            return []
+        if sender is None or message.get("is_automatic_forward"):
+            return []  # a post of a linked channel is heard there
         if "new_chat_members" in message or "left_chat_member" in message:
-            return self._members(message, sender, number)
+            return self._members(message, sender)
         text, commanded = self._command(message)
         if commanded is False:
             return []  # it is for another bot
@@ -107,15 +111,17 @@ class UpdateReader:
         reply = message.get("reply_to_message")
         if reply is not None and _opens_topic(message, reply):
             reply = None
-        location = message.get("location")
-        contact = message.get("contact")
+        album, location, contact = (message.get(each) for each in ("media_group_id", "location", "contact"))
+        mentioned = address.chat_type is ChatType.DIRECT or commanded or self._addressed(message, reply)
+        if album is not None and mentioned:
+            self._addressed_albums.append(album)
         read = InboundMessage(
             address,
             str(message["message_id"]),
             sender,
             text,
             sender_name=_name(message.get("from") or message.get("sender_chat")),
-            mentioned=address.chat_type is ChatType.DIRECT or commanded or self._addressed(message, reply),
+            mentioned=mentioned or album in self._addressed_albums,
             sent_at=float(message["date"]),
             media=_media(message),
             location=None if location is None else _location(location, message.get("venue")),
@@ -123,7 +129,7 @@ class UpdateReader:
             reply_to=None if reply is None else str(reply["message_id"]),
             quoted=_quote(message, reply),
             group_name=message["chat"].get("title"),
-            album=message.get("media_group_id"),
+            album=album,
         )
         return [read] if read.text or read.media or read.location or read.contacts else []
 
@@ -180,7 +186,7 @@ class UpdateReader:
         mine = f"{NAME}:user:{self._me.id}"
         return [MembershipChanged(self._address(changed), event_id, sender, member=mine, joined=before)]
 
-    def _members(self, message: Json, sender: str, number: int) -> list[Inbound]:
+    def _members(self, message: Json, sender: str) -> list[Inbound]:
         joined = [(each, True) for each in message.get("new_chat_members", ())]
         left = [(message["left_chat_member"], False)] if "left_chat_member" in message else []
         address = self._address(message)
@@ -215,7 +221,7 @@ class UpdateReader:
 
     def _command(self, message: Json) -> tuple[str, bool | None]:
         """Return the text, and whether it is a command for me (True) or another bot (False); None when it is none."""
-        text = str(message.get("text") or message.get("caption") or _in_words(message))
+        text = str(message.get("text") or message.get("caption") or _poll_text(message.get("poll")))
         for entity in _entities(message):
             if entity["type"] == "bot_command" and entity["offset"] == 0:
                 command = _part(text, entity)
@@ -305,10 +311,5 @@ def _emoji(reaction: Json) -> str:
     return str(reaction.get("emoji") or reaction.get("custom_emoji_id") or "⭐")
 
 
-def _in_words(message: Json) -> str:
-    """Return what a poll or a thrown die says."""
-    if (poll := message.get("poll")) is not None:
-        return "\n- ".join([poll["question"], *(each["text"] for each in poll["options"])])
-    if (dice := message.get("dice")) is not None:
-        return f"{dice['emoji']} {dice['value']}"
-    return ""
+def _poll_text(poll: Json | None) -> str:
+    return "" if poll is None else "\n- ".join([poll["question"], *(each["text"] for each in poll["options"])])

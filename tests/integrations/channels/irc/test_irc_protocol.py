@@ -157,7 +157,6 @@ def test_one_account_may_stand_alone_and_has_tls() -> None:
         (ACCOUNT | {"channels": ["#a,#b"]}, "in quotes"),
         (ACCOUNT | {"allow_from": ["irc:nick:ada!a@host"]}, "trust_nicks: true"),
         (ACCOUNT | {"sasl_user": "homarus"}, "sasl_user needs sasl_password"),
-        ([ACCOUNT, ACCOUNT], "give each another name"),
         (ACCOUNT | {"lines_per_second": 0}, "lines_per_second"),
     ],
 )

@@ -29,7 +29,6 @@ def test_one_account_may_stand_alone() -> None:
         (ACCOUNT | {"user_id": "homarus"}, "a Matrix id such as @homarus:example.org"),
         (ACCOUNT | {"access_token": "abcdefgh"}, "either access_token or password"),
         ({key: value for key, value in ACCOUNT.items() if key != "password"}, "either access_token or password"),
-        ([ACCOUNT, ACCOUNT], "give each another name"),
         (ACCOUNT | {"account": "Über"}, "an identifier"),
         (ACCOUNT | {"homeserver": "example.org"}, "http:// or https://"),
         (ACCOUNT | {"encryption": "perhaps"}, "encryption"),

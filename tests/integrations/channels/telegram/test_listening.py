@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hub.core.clock import Clock
 from hub.core.errors import Unavailable
 from hub.messaging.contract import Address, ButtonPressed, Inbound, InboundMessage, OutboundMessage, Receipt
 from integrations.channels.telegram.channel import Telegram
@@ -90,7 +89,7 @@ async def test_a_refused_token_takes_a_person_and_works_again_once_it_is_valid(
 async def test_the_webhook_of_an_earlier_configuration_is_ended_and_loses_nothing(
     server: TelegramServer, bot: Telegram, heard: Heard
 ) -> None:
-    server.webhook = {"url": "https://elsewhere.example.org"}
+    server.webhook = {"url": "https://elsewhere.example.org"}  # somebody sets one while the bot is connected
     server.chats.says("said before")
     server.cut_poll()
 
@@ -126,36 +125,6 @@ async def test_an_answer_that_never_ends_is_given_up(server: TelegramServer, bot
     await failing(server, bot, heard, DRIPS)
 
     assert "in time" in heard.errors[0]
-
-
-async def test_an_album_is_one_message(server: TelegramServer, bot: Telegram, heard: Heard) -> None:
-    pictures = [server.chats.file(b"x", width=1, height=1) for _ in range(3)]
-    server.chats.says("look:")
-    for number, picture in enumerate(pictures):
-        server.chats.says("the sea" if number == 1 else None, photo=[picture], media_group_id="a")
-    server.chats.says("nice?")
-
-    await until(lambda: len(heard.inbound) == 3)
-    album = heard.inbound[1]
-    assert isinstance(album, InboundMessage)
-    assert [each.reference for each in album.media] == [each["file_id"] for each in pictures]
-    assert texts(heard) == ["look:", "the sea", "nice?"]
-
-
-async def test_an_album_whose_parts_come_one_after_the_other_is_one_message(
-    server: TelegramServer, tmp_path: Path, heard: Heard
-) -> None:
-    bot = telegram_channel(server, tmp_path, Clock())
-    await bot.start(heard)
-    server.chats.says(None, photo=[server.chats.file(b"x", width=1, height=1)], media_group_id="a")
-    await until(lambda: server.handed_out > 0)
-    server.chats.says(None, photo=[server.chats.file(b"y", width=1, height=1)], media_group_id="a")
-
-    await until(lambda: bool(heard.inbound))
-    album = heard.inbound[0]
-    await bot.stop()
-    assert isinstance(album, InboundMessage)
-    assert len(album.media) == 2
 
 
 async def test_a_chat_that_cannot_be_stored_is_offered_again_and_holds_up_no_other(

@@ -31,7 +31,7 @@ class Said:
 
     def __init__(self, folder: Path) -> None:
         self.ledger = Ledger(JsonStorage(folder / "ledger.json"))
-        self.reader = UpdateReader("default", Me(42, "Homarus_Bot"), self.ledger)
+        self.reader = UpdateReader("default", self.ledger, Me(42, "Homarus_Bot"))
         self.found: list[Any] = []
         self.chats = TelegramChats(ME, self._update)
 
@@ -190,11 +190,21 @@ def test_who_speaks_for_a_chat_is_that_chat(said: Said) -> None:
     assert message.sender == f"telegram:chat:{GROUP}"
 
 
-def test_bots_and_its_own_posts_are_not_heard(said: Said) -> None:
+def test_bots_and_what_is_forwarded_from_a_linked_channel_are_not_heard(said: Said) -> None:
     assert said.says_nothing("buy now", chat=GROUP, **{"from": {"id": 99, "is_bot": True, "first_name": "Spam"}})
     assert said.says_nothing("hello", chat=GROUP, **{"from": ME})
-    said.ledger.sent(GROUP, 500)
-    assert said.says_nothing("a post", chat=GROUP, sender_chat={"id": GROUP}, message_id=500)
+    assert said.says_nothing("a post", chat=GROUP, sender_chat={"id": -1009}, is_automatic_forward=True)
+
+
+def test_an_album_is_meant_as_a_whole_when_one_caption_names_the_assistant(said: Said) -> None:
+    picture = [{"file_id": "f", "width": 1, "height": 1}]
+
+    parts = [
+        said.says(text, chat=GROUP, photo=picture, media_group_id=album)
+        for text, album in (("@homarus_bot what is this?", "a"), (None, "a"), (None, "b"))
+    ]
+
+    assert [(part.album, part.mentioned) for part in parts] == [("a", True), ("a", True), ("b", False)]
 
 
 def test_a_reaction_that_replaces_another_is_two_events(said: Said) -> None:
