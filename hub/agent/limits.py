@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.models.contract import Usage
 
@@ -10,6 +11,8 @@ DEFAULT_TURNS = 50
 DEFAULT_TOKENS = 2_000_000
 DEFAULT_COST_USD = 5.0
 DEFAULT_SECONDS = 1_800.0
+DEFAULT_CALLS = 500
+DEFAULT_REPEATS = 10
 
 
 class RunLimits(Struct, frozen=True):
@@ -20,12 +23,16 @@ class RunLimits(Struct, frozen=True):
         tokens: Tokens of all its model calls, in and out.
         cost_usd: US dollars, as far as prices are known.
         seconds: Wall time from its start; waiting for its turn does not count.
+        calls: Tool calls.
+        repeats: How often calls may repeat themselves (`hub.agent.repetition`); 0 for as often as they like.
     """
 
     turns: int = DEFAULT_TURNS
     tokens: int = DEFAULT_TOKENS
     cost_usd: float = DEFAULT_COST_USD
     seconds: float = DEFAULT_SECONDS
+    calls: int = DEFAULT_CALLS
+    repeats: int = DEFAULT_REPEATS
 
 
 class RunSpent(Struct, frozen=True):
@@ -35,32 +42,46 @@ class RunSpent(Struct, frozen=True):
         turns: Model calls.
         tokens: Tokens, estimated for calls without a count from the provider.
         usage: As reported by the providers.
+        calls: Tool calls.
     """
 
     turns: int = 0
     tokens: int = 0
     usage: Usage = field(default_factory=Usage)
+    calls: int = 0
 
     def plus(self, usage: Usage, estimated_tokens: int) -> RunSpent:
         """Return what is spent after one more model call."""
-        return RunSpent(self.turns + 1, self.tokens + (usage.total_tokens or estimated_tokens), self.usage + usage)
+        tokens = self.tokens + (usage.total_tokens or estimated_tokens)
+        return RunSpent(self.turns + 1, tokens, self.usage + usage, self.calls)
+
+    def called(self, calls: int) -> RunSpent:
+        """Return what is spent after so many more tool calls."""
+        return replace(self, calls=self.calls + calls)
 
 
 class LimitHit(Struct, frozen=True):
-    """A limit that was reached; `name` is its key under `agents[].limits`."""
+    """A limit that was reached; `name` is its key under `agents[].limits`, `because` says what the run repeated."""
 
     name: str
     limit: float
     spent: float
+    because: str | None = None
 
     @property
     def message(self) -> str:
         """What happened and where it is changed, for people."""
+        if self.because is not None:
+            return (
+                f"This run was stopped because it went round in circles: {self.because}, {self.spent:g} times "
+                f"(agents[].limits.{self.name}). Say what it should do differently."
+            )
         what = {
             "turns": f"{self.limit:g} model calls",
             "tokens": f"{self.limit:,.0f} tokens",
             "cost_usd": f"{self.limit:g} US dollars",
             "seconds": f"{self.limit:g} seconds",
+            "calls": f"{self.limit:g} tool calls",
         }[self.name]
         return (
             f"This run was stopped after {what}, its limit (agents[].limits.{self.name}). "
@@ -74,6 +95,8 @@ def limit_reached(limits: RunLimits, spent: RunSpent) -> LimitHit | None:
         return LimitHit("turns", limits.turns, spent.turns)
     if spent.tokens >= limits.tokens:
         return LimitHit("tokens", limits.tokens, spent.tokens)
+    if spent.calls >= limits.calls:
+        return LimitHit("calls", limits.calls, spent.calls)
     cost = spent.usage.cost_usd
     if cost is not None and cost >= limits.cost_usd:
         return LimitHit("cost_usd", limits.cost_usd, cost)

@@ -12,9 +12,11 @@ from contextlib import aclosing
 from typing import Protocol, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.draft import AnswerDraft, DraftTurn
 from hub.agent.limits import LimitHit, RunLimits, RunSpent, limit_reached
+from hub.agent.repetition import CALLS_KEPT, Repetition, ToolCallMade, call_made, repetition
 from hub.models.contract import ContextOverflow, ModelEvent, ToolCallBlock
 from hub.tools.contract import ToolResult
 
@@ -42,6 +44,10 @@ class Ports(Protocol):
 
     def parallel_safe(self, call: ToolCallBlock) -> bool:
         """Whether the call may go on beside others."""
+        ...
+
+    def read_only(self, call: ToolCallBlock) -> bool:
+        """Whether the call changes nothing."""
         ...
 
     def steered(self) -> bool:
@@ -93,6 +99,7 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
         ModelError: The model failed for good; a conversation that is too long is halved up to four times before.
     """
     spent = RunSpent()
+    made: list[ToolCallMade] = []
     halvings, too_large = 0, -1
     while True:
         await ports.hear()
@@ -120,9 +127,22 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
         yield TurnEnded(turn, spent)
         if not turn.calls:
             return
+        spent = spent.called(len(turn.calls))
+        repeated: Repetition | None = None
         async with aclosing(_tools(ports, turn.calls)) as ended:
-            async for result in ended:
-                yield result
+            async for done in ended:
+                made.append(call_made(done.call, done.result, read_only=ports.read_only(done.call)))
+                repeated = repetition(made, limits.repeats)
+                yield done if repeated is None else _warned(done, repeated)
+        del made[:-CALLS_KEPT]
+        if repeated is not None and repeated.is_over:
+            yield Limited(LimitHit("repeats", repeated.limit, repeated.times, repeated.what))
+            return
+
+
+def _warned(event: ToolEnded, repeated: Repetition) -> ToolEnded:
+    result = event.result
+    return ToolEnded(event.call, replace(result, output=f"{result.output}\n\n{repeated.warning}"))
 
 
 async def _tools(ports: Ports, calls: Sequence[ToolCallBlock]) -> AsyncGenerator[ToolEnded, None]:

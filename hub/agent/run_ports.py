@@ -72,6 +72,11 @@ class RunPorts:
         tool = self._parts.tools.get(call.name)
         return tool is None or tool.annotations.parallel_safe
 
+    def read_only(self, call: ToolCallBlock) -> bool:
+        """See `Ports.read_only`."""
+        tool = self._parts.tools.get(call.name)
+        return tool is None or tool.annotations.read_only
+
     def steered(self) -> bool:
         """See `Ports.steered`."""
         steering = self._run.request.steering

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.agent.limits import DEFAULT_COST_USD, DEFAULT_SECONDS, DEFAULT_TOKENS, DEFAULT_TURNS
+from hub.agent.limits import (
+    DEFAULT_CALLS,
+    DEFAULT_COST_USD,
+    DEFAULT_REPEATS,
+    DEFAULT_SECONDS,
+    DEFAULT_TOKENS,
+    DEFAULT_TURNS,
+)
 from hub.config.sections import Section
 from hub.core.schema import (
     All,
+    AnyOf,
     Described,
     In,
     Invalid,
@@ -77,6 +85,14 @@ LIMITS_SCHEMA = {
     Optional("seconds", default=DEFAULT_SECONDS, description="Time of one run, from its start"): All(
         positive_seconds, Range(max=604_800)
     ),
+    Optional("calls", default=DEFAULT_CALLS, description="Tool calls of one run"): All(
+        integer, Range(min=1, max=1_000_000)
+    ),
+    Optional(
+        "repeats",
+        default=DEFAULT_REPEATS,
+        description="How often the same tool calls may bring the same results in a row; 0 for ever",
+    ): All(integer, AnyOf(0, Range(min=4, max=1_000))),
 }
 
 AGENT_SCHEMA = {
