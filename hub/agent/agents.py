@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from hub.agent.compaction.settings import CompactionSettings
 from hub.agent.limits import RunLimits
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.core.context import ToolPolicy
@@ -33,6 +34,7 @@ class Agent(Struct, frozen=True):
         model: What its runs use; None is `models.default`.
         thinking: How much it thinks; None leaves it to the model.
         limits: Bounds on one run.
+        compaction: When its conversations are compacted.
         tool_policies: All must permit a tool.
         params: Further parameters of its model calls.
         credentials: Credentials that it may use, in order, by provider.
@@ -46,6 +48,7 @@ class Agent(Struct, frozen=True):
     model: str | None = None
     thinking: str | None = None
     limits: RunLimits = field(default_factory=RunLimits)
+    compaction: CompactionSettings = field(default_factory=CompactionSettings)
     tool_policies: tuple[ToolPolicy, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
     mention_patterns: tuple[str, ...] = ()
@@ -118,6 +121,7 @@ class Agents:
             model=None if item.get("model") in _DEFAULT_MODEL else item["model"],
             thinking=item.get("thinking"),
             limits=RunLimits(**item["limits"]),
+            compaction=CompactionSettings(**item["compaction"]),
             tool_policies=policies_from_config(item["tools"]),
             params=item["params"],
             mention_patterns=tuple(item["mention_patterns"]),

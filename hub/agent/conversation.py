@@ -5,12 +5,13 @@ Each entry is turned into a message once; a look at a long conversation costs as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
 from msgspec.structs import replace
 
+from hub.agent.compaction.entry import Compaction, read_compaction, summary_message
 from hub.agent.envelope import envelope
 from hub.agent.taint import ConversationTaint
 from hub.agent.window import Item, Window, estimate_message, fit, last_turns
@@ -55,57 +56,111 @@ class RunConversation:
     Args:
         transcript: The transcript.
         zone: The home's time zone, for envelopes.
+
+    Attributes:
+        try_again_at: Tokens it must have before it is compacted, since that failed; 0 when it did not.
     """
 
     def __init__(self, transcript: Transcript, zone: tzinfo) -> None:
         self.transcript = transcript
+        self.try_again_at = 0
         self._zone = zone
-        self._items: list[Item] = []
-        # Sums over the items, since nearly every look finds that all of them fit.
-        self._messages: list[Message] = []
-        self._tokens = 0
-        self._seen: list[str] = []
-        self._waiting: list[str] = []
-        self._tidy = True
-        self._taint = ConversationTaint()
+        self._reset()
 
     def window(self, budget: int, *, halvings: int = 0, turns: int | None = None) -> Window:
         """Return the part of the conversation that fits into `budget` tokens, of at most so many turns."""
         self._refresh()
-        if turns is not None and len(items := last_turns(self._items, turns)) < len(self._items):
-            return fit(items, budget, halvings=halvings)
-        if self._tokens <= budget and not halvings:
+        budget -= self._measured
+        summary = self._summary
+        if summary is not None:
+            budget -= summary.tokens
+        items = self._items if turns is None else last_turns(self._items, turns)
+        if len(items) == len(self._items) and self._tokens <= budget and not halvings:
             window = Window(tuple(self._messages), self._tokens)
         else:
-            window = fit(self._items, budget, halvings=halvings)
-        if self._tidy and not self._waiting:
+            window = fit(items, budget, halvings=halvings)
+        if not self._tidy or self._waiting:
+            window = replace(window, messages=tuple(pair_results(window.messages)))
+        if summary is None:
             return window
-        return replace(window, messages=tuple(pair_results(window.messages)))
+        return Window((summary.message, *window.messages), summary.tokens + window.tokens, window.left_out)
 
     def taint(self) -> ConversationTaint:
         """Return what is known now of words from outside in the conversation, in the window or not."""
         self._refresh()
         return self._taint
 
+    def items(self) -> Sequence[Item]:
+        """Return the messages since the last compaction's cut, as a model is sent them."""
+        self._refresh()
+        return self._items
+
+    def summary(self) -> str:
+        """Return the summary of what came before them; empty without one."""
+        self._refresh()
+        return self._compaction.summary if self._compaction is not None else ""
+
+    def tokens(self) -> int:
+        """Return about how many tokens the conversation has: what the provider counted last, and estimates since."""
+        self._refresh()
+        return self._tokens + (self._summary.tokens if self._summary is not None else 0) + self._measured
+
+    def note_measured(self, counted: int, estimated: int) -> None:
+        """Correct the estimates by what a provider counted for a request.
+
+        Args:
+            counted: Tokens of the request, from the provider; 0 when it told none.
+            estimated: What it was taken for. A provider that counts less than half of that is not believed.
+        """
+        if counted > 0:
+            self._measured = max(counted - estimated, -(estimated // 2))
+
+    def _reset(self) -> None:
+        self._items: list[Item] = []
+        # Sums over the items, since nearly every look finds that all of them fit.
+        self._messages: list[Message] = []
+        self._tokens = 0
+        self._measured = 0
+        self._seen: list[str] = []
+        self._waiting: list[str] = []
+        self._tidy = True
+        self._taint = ConversationTaint()
+        self._compaction: Compaction | None = None
+        self._summary: Item | None = None
+
     def _refresh(self) -> None:
         branch = self.transcript.branch()
         known = len(self._seen)
         if known > len(branch) or (known and branch[known - 1].id != self._seen[-1]):
-            self._items, self._messages, self._seen, self._waiting = [], [], [], []
-            self._tokens = known = 0
-            self._tidy = True
-            self._taint = ConversationTaint()
+            self._reset()
+            known = 0
         for entry in branch[known:]:
             self._seen.append(entry.id)
             self._taint.add(entry)
-            message = self._message(entry)
-            if message is None:
-                continue
-            self._tidy = self._tidy and self._follows(message)
-            item = Item(message, estimate_message(message))
-            self._items.append(item)
-            self._messages.append(message)
-            self._tokens += item.tokens
+            if (done := read_compaction(entry)) is not None:
+                self._shorten(done, entry)
+            elif (message := self._message(entry)) is not None:
+                self._add(Item(message, estimate_message(message), entry.id))
+
+    def _add(self, item: Item) -> None:
+        self._tidy = self._tidy and self._follows(item.message)
+        self._items.append(item)
+        self._messages.append(item.message)
+        self._tokens += item.tokens
+
+    def _shorten(self, done: Compaction, entry: TranscriptEntry) -> None:
+        """Put a summary in the place of what came before the first entry that it keeps."""
+        cut = next((at for at, item in enumerate(self._items) if item.entry_id == done.first_kept), None)
+        if cut is None:
+            return
+        kept = [*[item for item in self._items[:cut] if item.entry_id == done.turn], *self._items[cut:]]
+        message = summary_message(done, entry)
+        self._compaction, self._summary = done, Item(message, estimate_message(message), entry.id)
+        self._items, self._messages, self._waiting = [], [], []
+        self._tokens = self._measured = 0
+        self._tidy = True
+        for item in kept:
+            self._add(item)
 
     def _follows(self, message: Message) -> bool:
         """Whether results come right behind their calls, in their order, as models want it."""

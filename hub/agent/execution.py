@@ -118,6 +118,7 @@ class Execution:
                     run.draft = event.draft
                     so_far = 0
                 elif isinstance(event, TurnEnded):
+                    ports.note_usage(event.turn.usage)
                     self._ended(event)
                     if not event.turn.calls:
                         return self._answered(event.turn)

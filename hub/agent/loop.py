@@ -58,6 +58,14 @@ class Ports(Protocol):
         """Put the messages that wait into the conversation."""
         ...
 
+    async def make_room(self, *, overflow: bool = False) -> bool:
+        """Shorten the conversation when it nears the model's window, or when the model said that it is too long.
+
+        Returns:
+            Whether it is shorter now.
+        """
+        ...
+
     def estimated_tokens(self) -> int:
         """Return about how many tokens the last model call had, for providers that tell no usage."""
         ...
@@ -96,17 +104,19 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
     """Run turns until the model answers in plain text or a limit is reached.
 
     Raises:
-        ModelError: The model failed for good; a conversation that is too long is halved up to four times before.
+        ModelError: The model failed for good; a conversation that is too long is compacted once and then halved up to
+            four times before.
     """
     spent = RunSpent()
     made: list[ToolCallMade] = []
-    halvings, too_large = 0, -1
+    halvings, too_large, made_room = 0, -1, False
     while True:
         await ports.hear()
         hit = limit_reached(limits, spent)
         if hit is not None:
             yield Limited(hit)
             return
+        await ports.make_room()
         draft = AnswerDraft()
         yield TurnBegun(draft)
         try:
@@ -120,8 +130,13 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
             size = ports.estimated_tokens()
             if halvings == HALVINGS_LIMIT or draft.begun or size == too_large:
                 raise
+            if not made_room:
+                made_room = True
+                if await ports.make_room(overflow=True):
+                    continue
             halvings, too_large = halvings + 1, size
             continue
+        made_room = False
         turn = draft.turn()
         spent = spent.plus(turn.usage, ports.estimated_tokens())
         yield TurnEnded(turn, spent)

@@ -29,6 +29,8 @@ from hub.tools.registry import ToolRegistry
 Store = Callable[[Iterable[TranscriptEntry]], Awaitable[None]]
 Before = Callable[[RunRequest, Store], Awaitable[None]]
 """Puts into a conversation, through what it is given, what has to stand before the words of a run."""
+BeforeCompaction = Callable[[str], Awaitable[object]]
+"""Writes what matters of a conversation, given by its session key, before the older part of it is summarised."""
 
 CONVERSATIONS_KEPT = 256
 PROMPTS_KEPT = 32
@@ -52,6 +54,7 @@ class RunDependencies(Struct, frozen=True):
     Attributes:
         history: Where usage is kept, when it is.
         before: Asked before each run hears its words.
+        before_compaction: Asked before a conversation is compacted.
     """
 
     sessions: SessionStore
@@ -67,6 +70,7 @@ class RunDependencies(Struct, frozen=True):
     conversations: ConversationSource = field(default_factory=lambda: ConversationSource())  # noqa: PLW0108  defined below
     prompts: Prompts = field(default_factory=lambda: Prompts())  # noqa: PLW0108
     before: tuple[Before, ...] = ()
+    before_compaction: tuple[BeforeCompaction, ...] = ()
 
     def zone(self) -> tzinfo:
         """Return the home's time zone."""

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.audience import common_scope
+from hub.agent.compaction.entry import since_compaction
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
 from hub.agent.side_note import MEMORY, is_said_by_a_person, note_channel, quoted_lines, side_note
@@ -179,7 +180,7 @@ class Recall:
         session = self._needs.sessions.get(request.session_key)
         if session is None:
             return []
-        branch = self._needs.sessions.transcript(session).branch()
+        branch = since_compaction(self._needs.sessions.transcript(session).branch())
         return [
             (str(hit.get("path")), frozenset(words_of(str(hit.get("text", "")))))
             for entry in branch[-LOOK_BACK:]

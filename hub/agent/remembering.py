@@ -115,6 +115,7 @@ class AgentMemory:
         )
         needs.runner.on_begin(self.intents.before)
         needs.runner.on_begin(self.recall.before)
+        needs.runner.on_compaction(self.flush.before_compaction)
         parts.sessions.before_reset(self.flush.before_reset)
 
     @property

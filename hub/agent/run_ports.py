@@ -9,12 +9,13 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.agents import Agent
+from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
 from hub.agent.conversation import RunConversation
 from hub.agent.parts import Prompt, RunDependencies
 from hub.agent.run import AgentRun
 from hub.agent.whose_words import is_room, speaker
 from hub.agent.window import budget_for
-from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock
+from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock, Usage
 from hub.models.failover import Attempt, stream_with_failover
 from hub.models.resolved import Resolved
 from hub.tools.contract import ToolResult
@@ -93,6 +94,35 @@ class RunPorts:
     def estimated_tokens(self) -> int:
         """See `Ports.estimated_tokens`."""
         return self._run.context_tokens
+
+    def note_usage(self, usage: Usage) -> None:
+        """Note what the provider counted for the last request."""
+        counted = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+        self._conversation.note_measured(counted, self._run.context_tokens)
+
+    async def make_room(self, *, overflow: bool = False) -> bool:
+        """See `Ports.make_room`; what only its caller keeps is not compacted."""
+        run, config = self._run, self._config
+        settings, first = config.agent.compaction, config.candidates[0].info
+        tokens = self._conversation.tokens() + run.fixed_tokens
+        if run.request.ephemeral or not settings.enabled:
+            return False
+        if not overflow and tokens <= settings.threshold(first.context_window):
+            return False
+        done = await compact(
+            self._parts,
+            self._conversation,
+            CompactionRequest(
+                config.agent,
+                run.request.session_key,
+                run.context,
+                config.candidates,
+                CompactionReason.OVERFLOW if overflow else CompactionReason.THRESHOLD,
+                run.fixed_tokens,
+                run.request.run_id,
+            ),
+        )
+        return done is not None
 
     async def invoke(self, call: ToolCallBlock) -> ToolResult:
         """See `Ports.invoke`; publishes the start and end of each call on the bus."""

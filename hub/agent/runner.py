@@ -14,9 +14,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from hub.agent.compaction.asked import CompactionCall, compact_session
+from hub.agent.compaction.compact import Compacted
 from hub.agent.execution import Execution
 from hub.agent.outcome import RunOutcome
-from hub.agent.parts import Before, RunDependencies
+from hub.agent.parts import Before, BeforeCompaction, RunDependencies
 from hub.agent.run import AgentRun, Phase
 from hub.agent.run_request import ActiveRun, Recovered, RunRequest, RunResult, RunStatus
 from hub.agent.runs import RunState, RunStore
@@ -72,6 +74,15 @@ class AgentRunner:
         run goes on.
         """
         self._parts = replace(self._parts, before=(*self._parts.before, before))
+
+    def on_compaction(self, before: BeforeCompaction) -> None:
+        """Add what is asked before a conversation is compacted."""
+        self._parts = replace(self._parts, before_compaction=(*self._parts.before_compaction, before))
+
+    def compact(self, call: CompactionCall) -> asyncio.Task[Compacted | None]:
+        """Begin to compact a conversation; see `compact_session`. Cancelling who waits for the task leaves it going."""
+        name = f"compact {call.session_key}"
+        return self._tasks.spawn(compact_session(self._parts, self._lanes, call), name=name)
 
     def on_abort(self, clear: Callable[[str], list[str]]) -> None:
         """Add what is called with a session that is stopped: it drops what waits, and returns the runs it was for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hub.agent.compaction.settings import DEFAULT_KEEP_TOKENS, DEFAULT_RESERVE_TOKENS, DEFAULT_SOFT_TOKENS
 from hub.agent.limits import (
     DEFAULT_CALLS,
     DEFAULT_COST_USD,
@@ -95,6 +96,26 @@ LIMITS_SCHEMA = {
     ): All(integer, AnyOf(0, Range(min=4, max=1_000))),
 }
 
+_tokens = All(integer, Range(min=0, max=10_000_000))
+
+COMPACTION_SCHEMA = {
+    Optional("enabled", default=True, description="Whether long conversations are summarised by themselves"): boolean,
+    Optional(
+        "reserve_tokens",
+        default=DEFAULT_RESERVE_TOKENS,
+        description="Room for the answer, at most a quarter of the model's window",
+    ): _tokens,
+    Optional(
+        "soft_tokens",
+        default=DEFAULT_SOFT_TOKENS,
+        description="How long before the reserve it begins, at most a twentieth of the window",
+    ): _tokens,
+    Optional("keep_tokens", default=DEFAULT_KEEP_TOKENS, description="How much of the end is kept as it was said"): All(
+        integer, Range(min=500, max=10_000_000)
+    ),
+    Optional("memory_flush", default=True, description="Whether memory is written first"): boolean,
+}
+
 AGENT_SCHEMA = {
     Required("id", description="Short name used in session keys and storage"): slug,
     Optional("name", description="How the agent calls itself"): All(string, Length(min=1, max=100)),
@@ -106,6 +127,9 @@ AGENT_SCHEMA = {
     Optional("tools", default=dict, description="Which tools it may use, within `tools:`"): All(_mapping, POLICY_KEYS),
     Optional("thinking", description="How much it thinks before it answers, where the model can"): In(list(THINKING)),
     Optional("limits", default=dict, description="Bounds on one run"): All(_mapping, LIMITS_SCHEMA),
+    Optional("compaction", default=dict, description="How its long conversations are summarised"): All(
+        _mapping, COMPACTION_SCHEMA
+    ),
     Optional("params", default=dict, description="Further parameters of its model calls, sent unchanged"): All(
         _mapping, {string: object}
     ),

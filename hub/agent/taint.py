@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from hub.agent.compaction.entry import COMPACTION
 from hub.models.contract import Role
 from hub.sessions.entry import OWNER, Provenance, TranscriptEntry, event_entry
 
@@ -41,6 +42,8 @@ class ConversationTaint:
         if entry.message is None:
             if entry.data.get("name") == TAINT_LIFTED:
                 self._lift(entry)
+            elif entry.data.get("name") == COMPACTION:
+                self._all.add(entry.provenance)
             return
         self._all.add(entry.provenance)
         if self._since_lift is None:

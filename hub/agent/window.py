@@ -23,10 +23,11 @@ STEP_SHARE = 0.3
 
 
 class Item(Struct, frozen=True):
-    """A message as a model is sent it, and its size."""
+    """A message as a model is sent it, its size, and the entry of the transcript that holds it."""
 
     message: Message
     tokens: int
+    entry_id: str = ""
 
 
 class Window(Struct, frozen=True):

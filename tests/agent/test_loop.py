@@ -38,12 +38,12 @@ async def test_a_conversation_that_is_too_long_is_shortened_until_it_fits(
 ) -> None:
     for number in range(6):
         await house.runner.run(house.request(f"{number} " + "word " * 1_500))
-    openai_server.queue(OVERFLOW, OVERFLOW, "that fits")
+    openai_server.queue(OVERFLOW, OVERFLOW, OVERFLOW, "that fits")
 
     result = await house.runner.run(house.request("the newest"))
 
     assert result.reply == "that fits"
-    too_long, still_too_long, shorter = openai_server.requests()[-3:]
+    too_long, _summary, still_too_long, shorter = openai_server.requests()[-4:]
     lengths = [len(each["body"]["messages"]) for each in (too_long, still_too_long, shorter)]
     assert lengths == sorted(lengths, reverse=True)
     assert lengths[0] > lengths[1] > lengths[2]

@@ -27,6 +27,7 @@ NAMES = (
     "telegram",
     "tool_gap",
     "prompt_size",
+    "context",
     "check",
     "sockets",
 )

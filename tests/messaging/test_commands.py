@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tests.agent.test_compaction import SUMMARY
 from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer
 
@@ -18,6 +19,7 @@ from tests.servers.openai_server import OpenAIServer
         ("/model nothing/at-all", "nothing"),
         ("/whoami", "You are Me (test:user:7)"),
         ("/stop", "Nothing is running."),
+        ("/compact", "Nothing was summarised"),
         ("/new", "A new conversation."),
         ("/reset", "A new conversation."),
         ("/levitate", "There is no command /levitate"),
@@ -97,6 +99,18 @@ async def test_new_begins_another_transcript_and_forgets_what_waits(post: Post, 
     assert after is not None
     assert before.session_id != after.session_id
     assert "remember me" not in str(openai_server.requests()[-1]["body"]["messages"])
+
+
+async def test_compact_summarises_with_what_was_asked_of_the_summary(post: Post, openai_server: OpenAIServer) -> None:
+    openai_server.rule("Summarise this part", SUMMARY)
+    for at in range(3):
+        await post.said(f"({at}) " + "word " * 300)
+        await post.until(lambda at=at: len(post.pigeons.texts()) == at + 1)  # type: ignore[misc]
+
+    receipt = await post.said("/compact keep the prices")
+
+    assert (receipt.reply or "").startswith("Summarised ")
+    assert "keep the prices" in str(openai_server.requests()[-1]["body"]["messages"])
 
 
 async def test_what_follows_new_is_the_first_message_of_the_conversation(

@@ -42,6 +42,8 @@ LAST_LINES = 20
 LAST_LINE_LIMIT = 200
 SLUG_WORDS = 4
 NO_SLUG = "conversation"
+NOTHING = "NO_REPLY"
+"""What models are used to say when there is nothing to be said."""
 
 _RULES = """You keep the notes of a home's assistant. You are shown a conversation; note what of it will matter later:
 facts, decisions, preferences, plans, promises, what is still open, with names and full dates. Leave out small talk,
@@ -140,6 +142,8 @@ def read_reply(reply: str, lines: Sequence[SaidLine], model: str) -> Digest:
     Raises:
         ValueError: It is anything else; the message says what.
     """
+    if reply.strip().startswith(NOTHING):
+        return Digest(plain_digest(lines).slug, plain_digest(lines).title, (), model)
     found = read_object(reply)
     if not isinstance(found.get("points"), list):
         raise ValueError('the reply is not an object with the keys "slug", "title" and "points"')

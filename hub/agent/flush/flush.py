@@ -95,6 +95,15 @@ class Flush:
         self._store.want(session, self._now_ms())
         needs.tasks.spawn(self._write_behind(session), name=f"keep what was said in {session.key}")
 
+    async def before_compaction(self, session_key: str) -> None:
+        """Write a conversation whose older part is about to be summarised, where there is a memory for it.
+
+        Raises:
+            HubError: It cannot be read or written.
+        """
+        if self._needs.memory.current is not None and SessionKey.parse(session_key).kind in KINDS:
+            await self.flush(session_key)
+
     async def flush(self, session_key: str, authority: Authority | None = None) -> str | None:
         """Write what matters of a conversation since it was written last; return the file, None for nothing to write.
 

@@ -11,6 +11,7 @@ import orjson
 from msgspec import Struct
 
 from hub.agent.agents import Agents
+from hub.agent.compaction.asked import CompactionCall
 from hub.agent.lift_taint import lift_taint
 from hub.agent.runner import AgentRunner
 from hub.agent.taint import LiftScope
@@ -27,6 +28,8 @@ from hub.sessions.store import SessionStore
 
 EXPORTS = "exports"
 """The folder of the home directory that conversations are exported to; no agent reads there."""
+COMPACTION_WAIT_S = 5.0
+"""How long the answer to `/compact` waits for the summary: a channel may take no other message meanwhile."""
 
 
 class SessionCommandNeeds(Struct, frozen=True):
@@ -63,6 +66,7 @@ class SessionCommands:
         formats = tuple(_FORMATS)
         return (
             ChatCommand("new", self._new, session, aliases=("reset",), arguments="[MODEL] [MESSAGE]"),
+            ChatCommand("compact", self._compact, session, people_only=True, arguments="[INSTRUCTIONS]"),
             ChatCommand("stop", self._stop, session, aliases=("abort",)),
             ChatCommand("trust", self._trust, session, owner_only=True, where=CommandPlace.DIRECT, choices=lift),
             ChatCommand("export", self._export, session, people_only=True, where=CommandPlace.DIRECT, choices=formats),
@@ -82,6 +86,19 @@ class SessionCommands:
             await needs.sessions.patch(key, model=call.word)
             message = call.rest
         return CommandReply("", message=message) if message else say("new.done", self._language())
+
+    async def _compact(self, call: CommandCall) -> str:
+        """Summarise the conversation; what takes long goes on after the answer, and the next message waits for it."""
+        needs, language, key = self._needs, self._language(), call.session_key
+        if needs.sessions.get(key) is None:
+            return say("compact.nothing", language)
+        task = needs.runner.compact(CompactionCall(call.agent_id, key, call.context, call.arguments))
+        await asyncio.wait({task}, timeout=COMPACTION_WAIT_S)
+        if not task.done():
+            return say("compact.begun", language)
+        if (done := task.result()) is None:
+            return say("compact.nothing", language)
+        return say("compact.done", language, count=done.messages, before=done.tokens_before, after=done.tokens_after)
 
     async def _stop(self, call: CommandCall) -> str:
         running = {run.run_id for run in self._needs.runner.active() if run.state == "running"}

@@ -1,0 +1,53 @@
+"""Compaction on request, between two runs: what `/compact` does."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hub.agent.compaction.compact import Compacted, CompactionReason, CompactionRequest, compact
+from hub.agent.parts import RunDependencies
+from hub.core.context import Context
+from hub.core.errors import NotFound
+from hub.core.lanes import Lanes
+from hub.models.contract import Usage
+
+
+class CompactionCall(Struct, frozen=True):
+    """Somebody's request to compact a conversation; `instructions` say what they want of the summary."""
+
+    agent_id: str
+    session_key: str
+    context: Context
+    instructions: str = ""
+
+
+async def compact_session(parts: RunDependencies, lanes: Lanes, call: CompactionCall) -> Compacted | None:
+    """Compact a conversation when its run, if one goes on, has ended; None when it stays as it is.
+
+    Raises:
+        NotFound: There is no such conversation or agent.
+        HubError: It cannot be read or written.
+    """
+    async with lanes.hold(f"session:{call.session_key}", call.context):
+        session = parts.sessions.get(call.session_key)
+        if session is None:
+            raise NotFound(f"there is no session {call.session_key}", details={"session_key": call.session_key})
+        agent = parts.agents.get(call.agent_id)
+        candidates = await parts.models.candidates(session.model or agent.model)
+        transcript = await parts.sessions.open_transcript(session)
+        conversation = parts.conversations.of(session.session_id, transcript, parts.zone())
+        done = await compact(
+            parts,
+            conversation,
+            CompactionRequest(
+                agent,
+                call.session_key,
+                call.context,
+                candidates,
+                CompactionReason.ASKED,
+                instructions=call.instructions,
+            ),
+        )
+        if done is not None:
+            parts.sessions.add_usage(call.session_key, Usage(), turns=0, context_tokens=done.tokens_after)
+        return done

@@ -1,0 +1,45 @@
+"""Whether a conversation of ten thousand entries is to be compacted, and where it would be cut."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from time import perf_counter
+
+from hub.agent.compaction.plan import find_cut
+from hub.agent.compaction.settings import CompactionSettings
+from hub.agent.conversation import RunConversation
+from hub.agent.ephemeral import ephemeral_transcript
+from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, tool_result, user_message
+from tests.benchmarks.table import Row, row
+
+ENTRIES = 10_000
+RUNS = 50
+WINDOW = 200_000
+
+
+def measure() -> list[Row]:
+    """Decide often."""
+    messages: list[Message] = []
+    for at in range(ENTRIES // 4):
+        call = ToolCallBlock(f"c{at}", "look", {"at": at})
+        messages += [user_message(f"question {at}"), Message(Role.ASSISTANT, (call,)), tool_result(call, "seen " * 40)]
+        messages.append(Message(Role.ASSISTANT, (TextBlock("an answer of some words " * 5),)))
+    conversation = RunConversation(ephemeral_transcript(messages, str, trusted=True), UTC)
+    begun = perf_counter()
+    conversation.tokens()
+    first = (perf_counter() - begun) * 1_000
+    settings = CompactionSettings()
+    looks, cuts = [], []
+    for _ in range(RUNS):
+        begun = perf_counter()
+        is_due = conversation.tokens() > settings.threshold(WINDOW)
+        looks.append((perf_counter() - begun) * 1_000)
+        find_cut(conversation.items(), settings.keep(WINDOW))
+        cuts.append((perf_counter() - begun) * 1_000)
+    if not is_due:
+        raise AssertionError("the conversation is long enough to be compacted")
+    return [
+        row("a conversation of 10 000 entries is read for a model", "ms", [first]),
+        row("it is decided that nothing is to be compacted", "ms", looks),
+        row("it is decided where 10 000 entries are cut", "ms", cuts, "< 20"),
+    ]
