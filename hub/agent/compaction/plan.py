@@ -39,7 +39,7 @@ class Cut(Struct, frozen=True):
     turn: int | None = None
 
 
-class Chunk(Struct, frozen=True):
+class TalkPiece(Struct, frozen=True):
     """A part of a conversation as text, and about how many tokens it has."""
 
     text: str
@@ -76,15 +76,15 @@ def find_cut(items: Sequence[Item], keep_tokens: int) -> Cut:
     return Cut(cut, turn)
 
 
-def chunks(messages: Sequence[Message], window: int) -> list[Chunk]:
+def chunks(messages: Sequence[Message], window: int) -> list[TalkPiece]:
     """Return messages as text, in pieces of which each fits into one call of a model with this window."""
     pieces = [_bounded(serialise(message), window) for message in messages]
     pieces = [piece for piece in pieces if piece.text]
     if not pieces:
         return []
     limit = chunk_tokens(sum(piece.tokens for piece in pieces) // len(pieces), window)
-    made: list[Chunk] = []
-    waiting: list[Chunk] = []
+    made: list[TalkPiece] = []
+    waiting: list[TalkPiece] = []
     size = 0
     for piece in pieces:
         if waiting and size + piece.tokens > limit:
@@ -135,13 +135,13 @@ def _cut(text: str) -> str:
     return text if beyond <= 0 else f"{text[:RESULT_CHARS]}\n[... {beyond} more characters]"
 
 
-def _bounded(text: str, window: int) -> Chunk:
+def _bounded(text: str, window: int) -> TalkPiece:
     tokens = estimate_text(text)
     if tokens * SAFETY_MARGIN > window * HUGE_SHARE:
         text = f"{text[: text.find(']') + 1]} (a message of about {tokens} tokens, too long to be summarised)"
         tokens = estimate_text(text)
-    return Chunk(text, tokens)
+    return TalkPiece(text, tokens)
 
 
-def _joined(pieces: Sequence[Chunk]) -> Chunk:
-    return Chunk("\n\n".join(piece.text for piece in pieces), sum(piece.tokens for piece in pieces))
+def _joined(pieces: Sequence[TalkPiece]) -> TalkPiece:
+    return TalkPiece("\n\n".join(piece.text for piece in pieces), sum(piece.tokens for piece in pieces))

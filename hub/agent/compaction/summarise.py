@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from hub.agent.agents import Agent
-from hub.agent.compaction.plan import Chunk
+from hub.agent.compaction.plan import TalkPiece
 from hub.agent.small_call import SmallCall
 from hub.models.contract import Message, Role, TextBlock, Usage, user_message
 from hub.models.registry import ModelRegistry
@@ -64,7 +64,9 @@ class SummaryNeeds(Struct, frozen=True):
     used: Callable[[str, Usage], None]
 
 
-async def summarise(needs: SummaryNeeds, chunks: Sequence[Chunk], previous: str, instructions: str, limit: int) -> str:
+async def summarise(
+    needs: SummaryNeeds, chunks: Sequence[TalkPiece], previous: str, instructions: str, limit: int
+) -> str:
     """Return the summary of all pieces.
 
     Args:
@@ -122,7 +124,7 @@ async def _one(needs: SummaryNeeds, asked: str, limit: int) -> str:
     raise problem
 
 
-def _asked(chunk: Chunk, previous: str, instructions: str, limit: int) -> str:
+def _asked(chunk: TalkPiece, previous: str, instructions: str, limit: int) -> str:
     parts = [_NEXT if previous else _FIRST, f"At most {limit} characters."]
     if instructions:
         parts.append(f"The person who asked for the summary wants this of it: {instructions[:INSTRUCTIONS_CHARS]}")
