@@ -28,6 +28,7 @@ from hub.components.nodes import NodesComponent
 from hub.components.pairing import PairingComponent
 from hub.components.security import SecretsComponent, SecurityComponent
 from hub.components.sessions import SessionsComponent
+from hub.components.skills import SkillsComponent
 from hub.components.storage import StorageComponent
 from hub.components.tools import ToolsComponent
 from hub.config.store import ReloadResult
@@ -117,6 +118,8 @@ class Hub:
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
         self.agent_messages = messaging.agent_messages
         self.pairings = messaging.pairings
+        skills = SkillsComponent(base, agents=agents, tools=self.tools, commands=self.commands, router=messaging.router)
+        self.skills = skills.skills
         integrations = IntegrationsComponent(
             base, make_host=partial(IntegrationHost, hub=self), apply=self.apply, renew_automations=self._renew
         )
@@ -178,6 +181,7 @@ class Hub:
             messaging,
             ChannelsComponent(base, self.channels, self.integrations, self.apply),
             automation,
+            skills,
             ConfigWatchComponent(base, apply=self.apply),
         )
 

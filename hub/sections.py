@@ -30,10 +30,12 @@ from hub.models.vendors import LITELLM_API
 from hub.security.network_schema import NETWORK_SCHEMA
 from hub.security.people import PEOPLE_SCHEMA
 from hub.sessions import schema as sessions
+from hub.skills import schema as skills
 from hub.tools import schema as tools
 
 PEOPLE = Section("people", PEOPLE_SCHEMA, critical=True, default=[], description="Who lives here")
 FOLDER = "blueprints"
+SKILLS = "skills"
 NETWORK = Section("network", NETWORK_SCHEMA, default={}, description="What the hub may reach on behalf of others")
 
 _MODULES: tuple[ModuleType, ...] = (
@@ -45,6 +47,7 @@ _MODULES: tuple[ModuleType, ...] = (
     memory,
     messaging,
     tools,
+    skills,
     automation,
 )
 
@@ -74,6 +77,12 @@ def blueprint_folders(config: Config, catalog: Mapping[str, CatalogEntry]) -> li
     """Return the folders `blueprints/` of the integrations in use."""
     folders = [catalog[domain].path / FOLDER for domain in sorted(domains_in_use(config, catalog))]
     return [folder for folder in folders if folder.is_dir()]
+
+
+def skill_folders(config: Config, catalog: Mapping[str, CatalogEntry]) -> dict[str, Path]:
+    """Return the folders `skills/` of the integrations in use, by domain."""
+    found = {domain: catalog[domain].path / SKILLS for domain in sorted(domains_in_use(config, catalog))}
+    return {domain: folder for domain, folder in found.items() if folder.is_dir()}
 
 
 def _checks_with(integrations: IntegrationSchemas) -> dict[str, CrossCheck]:

@@ -22,7 +22,7 @@ from hub.storage.homedir import Home
 
 GROUND = ["gateway", "hub database", "history", "credentials"]
 PARTS = ["approvals", "sessions", "workspaces", "pairing", "integrations", "models", "remembering"]
-MESSAGES = ["events of runs", "runs", "automations", "makers of automations"]
+MESSAGES = ["events of runs", "runs", "automations", "makers of automations", "skills"]
 LAST = ["watch of the configuration"]
 
 

@@ -38,6 +38,7 @@ class Agent(Struct, frozen=True):
         tool_policies: All must permit a tool.
         params: Further parameters of its model calls.
         credentials: Credentials that it may use, in order, by provider.
+        skills: Names of the skills it may use; None is all.
         mention_patterns: Regular expressions that count as a mention of it in a group.
     """
 
@@ -53,6 +54,7 @@ class Agent(Struct, frozen=True):
     params: Mapping[str, Any] = field(default_factory=dict)
     mention_patterns: tuple[str, ...] = ()
     credentials: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    skills: tuple[str, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The agent as plain data."""
@@ -126,4 +128,5 @@ class Agents:
             params=item["params"],
             mention_patterns=tuple(item["mention_patterns"]),
             credentials=item["credentials"],
+            skills=tuple(item["skills"]) if "skills" in item else None,
         )

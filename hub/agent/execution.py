@@ -10,6 +10,7 @@ from contextlib import aclosing
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.agent.agents import Agent
 from hub.agent.conversation import RunConversation
 from hub.agent.draft import DraftTurn
 from hub.agent.ephemeral import ephemeral_transcript
@@ -26,6 +27,7 @@ from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBl
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import INTERRUPTED
 from hub.sessions.transcript_file import FileSync
+from hub.skills.registry import NO_SKILLS, SkillSnapshot
 from hub.tools.contract import ToolResult
 from hub.tools.policy import belongs_here
 
@@ -83,9 +85,10 @@ class Execution:
         tools = parts.tools.available(authority, agent.tool_policies)
         files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(request.session_key, authority))
         extra = "\n\n".join(filter(None, [request.configured_prompt, request.extra_system_prompt]))
-        prompt = parts.prompts.of(agent.name, files, tools, extra or None)
+        skills = await self._skills(agent)
+        prompt = parts.prompts.of(agent.name, files, tools, extra or None, skills.listing)
         thinking = request.thinking or (session and session.thinking) or agent.thinking
-        ports = RunPorts(parts, run, conversation, RunConfig(agent, prompt, candidates, thinking))
+        ports = RunPorts(parts, run, conversation, RunConfig(agent, prompt, candidates, thinking, skills))
         limits = agent.limits
         if request.timeout_s is not None and request.timeout_s < limits.seconds:
             limits = replace(limits, seconds=request.timeout_s)
@@ -173,6 +176,13 @@ class Execution:
         if not parts.conversations.knows(session.session_id, transcript):
             await transcript.repair(ts_ms=parts.now_ms())
         return parts.conversations.of(session.session_id, transcript, parts.zone())
+
+    async def _skills(self, agent: Agent) -> SkillSnapshot:
+        registry, request, session = self._parts.skills, self._request, self._run.session
+        if registry is None:
+            return NO_SKILLS
+        session_id = session.session_id if session is not None else None
+        return await registry.snapshot(agent.id, request.session_key, session_id, agent.skills, request.skills)
 
     async def _ask_before(self, record: RunRecord) -> None:
         for before in self._parts.before:

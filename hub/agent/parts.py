@@ -23,6 +23,7 @@ from hub.security.redaction import Redactor
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.store import SessionStore
 from hub.sessions.transcript import Transcript
+from hub.skills.registry import SkillRegistry
 from hub.tools.contract import Tool
 from hub.tools.registry import ToolRegistry
 
@@ -55,6 +56,7 @@ class RunDependencies(Struct, frozen=True):
         history: Where usage is kept, when it is.
         before: Asked before each run hears its words.
         before_compaction: Asked before a conversation is compacted.
+        skills: The skills there are.
     """
 
     sessions: SessionStore
@@ -71,6 +73,7 @@ class RunDependencies(Struct, frozen=True):
     prompts: Prompts = field(default_factory=lambda: Prompts())  # noqa: PLW0108
     before: tuple[Before, ...] = ()
     before_compaction: tuple[BeforeCompaction, ...] = ()
+    skills: SkillRegistry | None = None
 
     def zone(self) -> tzinfo:
         """Return the home's time zone."""
@@ -115,15 +118,17 @@ class Prompts:
     """The prompts made last; the same strings, so that nothing about them is done twice."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, tuple[PromptFile, ...], tuple[int, ...]], tuple[list[Tool], Prompt]] = {}
+        self._kept: dict[tuple[str, tuple[PromptFile, ...], tuple[int, ...], str], tuple[list[Tool], Prompt]] = {}
 
-    def of(self, name: str, files: tuple[PromptFile, ...], tools: list[Tool], extra: str | None) -> Prompt:
-        """Return the prompt for an agent's name, files and tools; `extra` is put behind it."""
-        key = (name, files, tuple(map(id, tools)))
+    def of(
+        self, name: str, files: tuple[PromptFile, ...], tools: list[Tool], extra: str | None, skills: str = ""
+    ) -> Prompt:
+        """Return the prompt for an agent's name, files, tools and list of skills; `extra` is put behind it."""
+        key = (name, files, tuple(map(id, tools)), skills)
         known = self._kept.get(key)
         if known is None:
             # The tools are kept with it, so that no other tool gets one of their ids.
-            known = self._kept[key] = (tools, _prompt(name, files, tools))
+            known = self._kept[key] = (tools, _prompt(name, files, tools, skills))
             if len(self._kept) > PROMPTS_KEPT:
                 del self._kept[next(iter(self._kept))]
         prompt = known[1]
@@ -133,8 +138,8 @@ class Prompts:
         return Prompt(system, prompt.specs, prompt.tokens + estimate_text(extra))
 
 
-def _prompt(name: str, files: tuple[PromptFile, ...], tools: list[Tool]) -> Prompt:
+def _prompt(name: str, files: tuple[PromptFile, ...], tools: list[Tool], skills: str) -> Prompt:
     specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters.json_schema) for tool in tools)
-    system = system_prompt(name, files, tuple(tool.name for tool in tools))
+    system = system_prompt(name, files, tuple(tool.name for tool in tools), skills)
     tokens = estimate_text(system) + sum(estimate_text(spec.description) + TOOL_TOKENS for spec in specs)
     return Prompt(system, specs, tokens)

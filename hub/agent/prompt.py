@@ -56,17 +56,20 @@ class PromptFile(Struct, frozen=True):
     note: str | None = None
 
 
-def system_prompt(name: str, files: Iterable[PromptFile], tool_names: Collection[str] = ()) -> str:
+def system_prompt(name: str, files: Iterable[PromptFile], tool_names: Collection[str] = (), skills: str = "") -> str:
     """Return the system prompt.
 
     Args:
         name: How the agent calls itself.
         files: Workspace files, those that change most often last.
-        tool_names: The tools it has; what is said of memory depends on them.
+        tool_names: The tools it has; what is said of memory and of skills depends on them.
+        skills: The list of skills, as `hub.skills.listing` writes it.
     """
     parts = [_IDENTITY.format(name=name), _RULES]
     if "memory_search" in tool_names and "remember" in tool_names:
         parts.append(_MEMORY)
+    if skills and "skill" in tool_names:
+        parts.append(skills)
     shown = list(show_files(files))
     if shown:
         parts += [_FILES, *shown]

@@ -18,6 +18,7 @@ from hub.agent.window import budget_for
 from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock, Usage
 from hub.models.failover import Attempt, stream_with_failover
 from hub.models.resolved import Resolved
+from hub.skills.registry import NO_SKILLS, SkillSnapshot
 from hub.tools.contract import ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 
@@ -35,12 +36,14 @@ class RunConfig(Struct, frozen=True):
         prompt: The system prompt and the tools in it.
         candidates: Models to try, in order.
         thinking: How much it thinks.
+        skills: What it may use of skills.
     """
 
     agent: Agent
     prompt: Prompt
     candidates: Sequence[Resolved]
     thinking: str | None
+    skills: SkillSnapshot = NO_SKILLS
 
 
 class RunPorts:
@@ -131,7 +134,14 @@ class RunPorts:
         if run.tainted and not authority.tainted:
             authority = authority.narrow(tainted=True)
         context = run.context.child(authority)
-        asked = ToolCallRequest.from_block(call, context, policies=self._config.agent.tool_policies, **run.facts)
+        config = self._config
+        asked = ToolCallRequest.from_block(
+            call,
+            context,
+            policies=config.agent.tool_policies,
+            environment=config.skills.environment,
+            **run.facts,
+        )
         facts: dict[str, Any] = {**run.facts, "call_id": call.id, "name": call.name}
         arguments = call.arguments if call.malformed is None else call.malformed
         parts.bus.fire("run_tool_started", {**facts, "arguments": arguments}, context)

@@ -92,6 +92,7 @@ class RunRequest(Struct, frozen=True):
         configured_prompt: What the configuration says of the conversation, such as of a group; put behind the agent's
             own prompt.
         extra_system_prompt: Put behind the agent's own prompt.
+        skills: Names of the skills that there are in this conversation; None is those of the agent.
         history: The conversation so far, for an ephemeral run, which leaves no transcript; None for a session.
         inbox_id: The inbox row it answers.
         kind: `message` is run again after a crash when that is safe; `request` never is.
@@ -127,6 +128,7 @@ class RunRequest(Struct, frozen=True):
     quoted: bool = False
     load: Callable[[], Awaitable[Message]] | None = None
     steering: Steering | None = None
+    skills: tuple[str, ...] | None = None
 
     @property
     def ephemeral(self) -> bool:

@@ -28,6 +28,7 @@ from hub.core.ids import new_id
 from hub.core.lanes import Lanes
 from hub.core.sql import SqlConnection
 from hub.sessions.transcript_file import FileSync
+from hub.skills.registry import SkillRegistry
 from hub.storage.database import Database
 from hub.storage.errors import StorageError
 
@@ -83,6 +84,10 @@ class AgentRunner:
         """Begin to compact a conversation; see `compact_session`. Cancelling who waits for the task leaves it going."""
         name = f"compact {call.session_key}"
         return self._tasks.spawn(compact_session(self._parts, self._lanes, call), name=name)
+
+    def use_skills(self, skills: SkillRegistry) -> None:
+        """Offer skills to the runs from now on."""
+        self._parts = replace(self._parts, skills=skills)
 
     def on_abort(self, clear: Callable[[str], list[str]]) -> None:
         """Add what is called with a session that is stopped: it drops what waits, and returns the runs it was for."""

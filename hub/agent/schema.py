@@ -34,6 +34,7 @@ from hub.core.schema import (
     string,
 )
 from hub.models.schema import CREDENTIALS_LIMIT, model_ref
+from hub.skills.schema import skill_names
 from hub.template.searching import caseless_pattern
 from hub.tools.schema import POLICY_KEYS
 
@@ -125,6 +126,7 @@ AGENT_SCHEMA = {
         Described(_directory, {"type": "string"}, "directory")
     ),
     Optional("tools", default=dict, description="Which tools it may use, within `tools:`"): All(_mapping, POLICY_KEYS),
+    Optional("skills", description="Only these skills; without it, all that are enabled"): skill_names,
     Optional("thinking", description="How much it thinks before it answers, where the model can"): In(list(THINKING)),
     Optional("limits", default=dict, description="Bounds on one run"): All(_mapping, LIMITS_SCHEMA),
     Optional("compaction", default=dict, description="How its long conversations are summarised"): All(

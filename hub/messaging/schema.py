@@ -30,6 +30,7 @@ from hub.messaging.access.routing_schema import ids_as_keys, platform_id
 from hub.messaging.outbox.outbound_policy import MESSAGE_SENDING_KEYS
 from hub.messaging.queue.queue_policy import INBOUND_SCHEMA, QUEUE_SCHEMA
 from hub.security.people import identity
+from hub.skills.schema import skill_names
 from hub.template.searching import caseless_pattern
 from hub.tools.policy import policies_from_config
 from hub.tools.schema import POLICY_KEYS
@@ -175,6 +176,7 @@ GROUP_SCHEMA = Schema(
             Optional("tools", description="Which tools there are in this group, within those of the agent."): All(
                 as_mapping, POLICY_KEYS
             ),
+            Optional("skills", description="Only these skills in this group, within those of the agent."): skill_names,
             Optional("agent", description="Id of the agent that answers, whatever the bindings say."): slug,
             Optional("system_prompt", description="What the agent is told beside its own prompt."): All(
                 string, Length(max=SYSTEM_PROMPT_LIMIT)
@@ -248,4 +250,5 @@ def _group_settings(stated: Mapping[str, Any]) -> GroupSettings:
         system_prompt=stated.get("system_prompt"),
         history_limit=stated.get("history_limit"),
         allow_from=frozenset(stated["allow_from"]) if "allow_from" in stated else None,
+        skills=tuple(stated["skills"]) if "skills" in stated else None,
     )

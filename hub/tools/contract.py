@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.core.context import Authority, Context
+from hub.core.secret import Secret
 from hub.models.contract import Image
 
 
@@ -56,6 +57,7 @@ class ToolCall(Struct, frozen=True):
         agent_id: The agent that calls.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
+        environment: Variables that skills are given, for programs that the tool starts; those it has go before.
     """
 
     id: str
@@ -65,6 +67,7 @@ class ToolCall(Struct, frozen=True):
     agent_id: str
     session_key: str
     run_id: str
+    environment: Mapping[str, Secret] = {}
 
 
 class ToolResult(Struct, frozen=True):

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from hub.core.context import Context, ToolPolicy
 from hub.core.errors import Forbidden, HubError, TimedOut
 from hub.core.ids import new_id
+from hub.core.secret import Secret
 from hub.models.contract import Image, ToolCallBlock
 from hub.tools.approval_questions import tool_question, why_not
 from hub.tools.contract import Tool, ToolCall, ToolResult
@@ -48,6 +49,7 @@ class ToolCallRequest(Struct, frozen=True):
         run_id: The run it belongs to.
         malformed: The arguments' text when they were no JSON object.
         policies: Further policies that must permit the tool: the agent's.
+        environment: See `ToolCall.environment`.
     """
 
     id: str
@@ -59,6 +61,7 @@ class ToolCallRequest(Struct, frozen=True):
     run_id: str
     malformed: str | None = None
     policies: tuple[ToolPolicy, ...] = field(default=())
+    environment: Mapping[str, Secret] = {}
 
     @classmethod
     def from_block(
@@ -70,6 +73,7 @@ class ToolCallRequest(Struct, frozen=True):
         session_key: str,
         run_id: str,
         policies: Iterable[ToolPolicy] = (),
+        environment: Mapping[str, Secret] = {},
     ) -> ToolCallRequest:
         """Return the request of a model's tool call."""
         return cls(
@@ -82,6 +86,7 @@ class ToolCallRequest(Struct, frozen=True):
             run_id,
             block.malformed,
             tuple(policies),
+            environment,
         )
 
 
@@ -142,6 +147,7 @@ async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Red
             request.agent_id,
             request.session_key,
             request.run_id,
+            request.environment,
         )
         if (reason := needs_approval(tool, arguments, authority)) is not None:
             await _be_approved(registry, request, tool, call, reason)

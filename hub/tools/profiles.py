@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 PROFILES: Mapping[str, frozenset[str] | None] = {
     "full": None,
-    "coding": frozenset({"group:files", "group:shell", "group:web", "group:memory", "group:session"}),
-    "home": frozenset({"group:home", "group:memory", "group:session", "group:schedule"}),
-    "messaging": frozenset({"group:message", "group:memory", "group:session"}),
+    "coding": frozenset({"group:files", "group:shell", "group:web", "group:memory", "group:session", "group:skills"}),
+    "home": frozenset({"group:home", "group:memory", "group:session", "group:schedule", "group:skills"}),
+    "messaging": frozenset({"group:message", "group:memory", "group:session", "group:skills"}),
     "minimal": frozenset({"session_status"}),
 }
 """What each profile allows: names of tools or `group:<group>`; None is every tool."""

@@ -49,3 +49,11 @@ def test_all_files_together_keep_within_the_limit(sizes: list[int]) -> None:
     assert sum(kept) <= FILES_LIMIT
     assert all(count <= FILE_LIMIT for count in kept)
     assert all(count == size or "[cut: " in text for count, size, text in zip(kept, sizes, shown, strict=True))
+
+
+def test_skills_are_listed_only_for_whom_can_read_them() -> None:
+    listing = "## Skills\n- tea: Make tea."
+
+    assert listing in system_prompt("Ada", [], ["skill"], listing)
+    assert "## Skills" not in system_prompt("Ada", [], ["read"], listing)
+    assert "## Skills" not in system_prompt("Ada", [], ["skill"], "")

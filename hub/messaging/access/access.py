@@ -55,6 +55,7 @@ class GroupSettings(Struct, frozen=True):
         agent: Id of the agent that answers, whatever the bindings say.
         system_prompt: Put behind the agent's prompt.
         history_limit: Messages since the last answer that are given as context.
+        skills: Names of the skills there are in it, within those of the agent.
         allow_from: Senders who are answered; the account's `group_allow_from` without it.
     """
 
@@ -66,6 +67,7 @@ class GroupSettings(Struct, frozen=True):
     system_prompt: str | None = None
     history_limit: int | None = None
     allow_from: frozenset[str] | None = None
+    skills: tuple[str, ...] | None = None
 
     def over(self, general: GroupSettings) -> GroupSettings:
         """Return these settings, completed by more general ones; the policies for tools meet."""
@@ -78,6 +80,7 @@ class GroupSettings(Struct, frozen=True):
             self.system_prompt or general.system_prompt,
             general.history_limit if self.history_limit is None else self.history_limit,
             general.allow_from if self.allow_from is None else self.allow_from,
+            general.skills if self.skills is None else self.skills,
         )
 
 

@@ -30,7 +30,6 @@ CONFIG_KEYS = ("hub.name", "hub.language", "hub.time_zone", "models.default", "s
 """What `/config` reads and writes; who may do what is changed elsewhere."""
 NOT_YET = {
     "subagents": (Category.SESSION, ""),
-    "skill": (Category.TOOLS, "NAME [INPUT]"),
     "elevated": (Category.OPTIONS, "[off|on|ask|full]"),
 }
 """Commands whose engine is still to come, with category and arguments."""

@@ -16,7 +16,7 @@ from hub.messaging.contract import ChatType, InboundMessage
 from hub.messaging.texts import FALLBACK, say
 from hub.tools.policy import belongs_here
 
-_COMMAND = re.compile(r"^/([a-z][a-z_]{0,31})(?:@\S+)?(?:\s+(.*))?$", re.DOTALL)
+_COMMAND = re.compile(r"^/([a-z][a-z0-9_]{0,31})(?:@\S+)?(?:\s+(.*))?$", re.DOTALL)
 
 
 class CommandCall(Struct, frozen=True):
@@ -72,6 +72,7 @@ class Category(StrEnum):
     OPTIONS = "options"
     STATUS = "status"
     TOOLS = "tools"
+    SKILLS = "skills"
     MANAGEMENT = "management"
 
 

@@ -144,7 +144,8 @@ class SessionCommands:
         await asyncio.to_thread(parts.workspaces.ensure, agent.id)
         files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(call.session_key, authority))
         tools = parts.tools.available(authority, agent.tool_policies)
-        prompt = parts.prompts.of(agent.name, files, tools, None)
+        taken = parts.skills.in_conversation(call.session_key) if parts.skills is not None else None
+        prompt = parts.prompts.of(agent.name, files, tools, None, taken.listing if taken is not None else "")
         session = needs.sessions.get(call.session_key)
         resolved = await needs.models.resolve((session and session.model) or agent.model)
         used = session.context_tokens if session is not None else 0

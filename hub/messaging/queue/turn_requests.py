@@ -119,6 +119,7 @@ class TurnRequests:
             load=load if any(each.message.media for each in turn.messages) else None,
             quoted=content.quoted,
             steering=steering,
+            skills=group.skills if group is not None else None,
         )
 
     def interrupted(self, connection: SqlConnection, run_id: str | None) -> list[Address]:

@@ -1,0 +1,71 @@
+"""Which skills the owner has enabled, each with the hash of what was looked at; kept in `.storage/skills.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from hub.core.errors import HubError
+from hub.storage.files import read_bounded, write_atomic
+
+FILE_NAME = "skills.json"
+SIZE_LIMIT_BYTES = 4 * 1024 * 1024
+
+
+class SkillPin(Struct, frozen=True, omit_defaults=True):
+    """What is known of one skill.
+
+    Attributes:
+        enabled: Whether the owner enabled it (True) or switched it off (False); None when neither.
+        digest: Of all its files, as they were when it was enabled.
+        at_ms: When that was.
+        origin: Where it came from: `kind` (zip, url, git, folder, proposal), `source`, and what else is known.
+    """
+
+    enabled: bool | None = None
+    digest: str | None = None
+    at_ms: int | None = None
+    origin: Mapping[str, Any] = {}
+
+
+class SkillPins:
+    """The pins by the id of the skill; all methods block.
+
+    Args:
+        folder: Where the file is kept: `.storage`, which no tool reaches.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / FILE_NAME
+        self._pins: dict[str, SkillPin] | None = None
+
+    def all(self) -> Mapping[str, SkillPin]:
+        """Return all pins.
+
+        Raises:
+            HubError: The file is damaged.
+        """
+        if self._pins is None:
+            try:
+                data = read_bounded(self._file, SIZE_LIMIT_BYTES)
+                self._pins = msgspec.json.decode(data, type=dict[str, SkillPin])
+            except FileNotFoundError:
+                self._pins = {}
+            except msgspec.DecodeError as error:
+                told = f"{self._file} is damaged ({error}). Move it away, and enable your skills again."
+                raise HubError(told) from error
+        return self._pins
+
+    def put(self, id: str, pin: SkillPin | None) -> None:
+        """Keep a pin, or forget it; on the disk when this returns."""
+        pins = dict(self.all())
+        if pin is None:
+            pins.pop(id, None)
+        else:
+            pins[id] = pin
+        write_atomic(self._file, msgspec.json.format(msgspec.json.encode(pins), indent=1))
+        self._pins = pins

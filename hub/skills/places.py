@@ -1,0 +1,82 @@
+"""The directories that skills lie in, and what is found there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from hub.skills.folder import FileFacts, digest_of, facts_of, read_folder
+from hub.skills.pins import SkillPin
+from hub.skills.skill import TRUSTED, FoundSkill, SkillSource
+from hub.skills.skill_file import FILE_LIMIT_BYTES, FILE_NAME, SkillInvalid, read_skill
+
+FOLDER = "skills"
+SKILLS_LIMIT = 500
+"""Folders that are looked at in one directory."""
+
+
+class SkillPlace(Struct, frozen=True):
+    """A directory whose folders are skills.
+
+    Attributes:
+        source: What it is.
+        path: The directory; it need not exist.
+        prefix: What the ids of its skills begin with.
+        agent_id: The only agent that they are for.
+    """
+
+    source: SkillSource
+    path: Path
+    prefix: str
+    agent_id: str | None = None
+
+    def folders(self) -> list[Path]:
+        """Return the folders that may be skills, by name; symlinks too, which are refused when they are read."""
+        try:
+            with os.scandir(self.path) as entries:
+                names = sorted(
+                    entry.name for entry in entries if not entry.name.startswith((".", "_")) and entry.is_dir()
+                )
+        except OSError:
+            return []
+        return [self.path / name for name in names[:SKILLS_LIMIT]]
+
+    def facts(self) -> tuple[FileFacts, ...]:
+        """Return what shows that something in it changed."""
+        if self.source in TRUSTED:  # they change with the hub alone
+            return ()
+        return tuple(fact for folder in self.folders() for fact in ((str(folder), 0, 0, 0, 0), *facts_of(folder)))
+
+
+def find_skills(place: SkillPlace, pins: Mapping[str, SkillPin]) -> list[FoundSkill]:
+    """Return the skills in a directory; folders without a SKILL.md are none. It blocks."""
+    found = []
+    for folder in place.folders():
+        if not os.path.lexists(folder / FILE_NAME):
+            continue
+        id = f"{place.prefix}/{folder.name}"
+        found.append(_look(place, folder, id, pins.get(id, SkillPin())))
+    return found
+
+
+def _look(place: SkillPlace, folder: Path, id: str, pin: SkillPin) -> FoundSkill:
+    digest = None
+    try:
+        if place.source in TRUSTED:
+            data = (folder / FILE_NAME).read_bytes()
+        else:
+            files = read_folder(folder)
+            data, digest = files[FILE_NAME], digest_of(files)
+        if len(data) > FILE_LIMIT_BYTES:
+            raise SkillInvalid(f"{FILE_NAME} is larger than {FILE_LIMIT_BYTES // 1024} KB")
+        file = read_skill(data.decode("utf-8"), folder.name)
+    except SkillInvalid as error:
+        return FoundSkill(id, place.source, folder, None, error.message, digest, pin, place.agent_id)
+    except UnicodeDecodeError:
+        return FoundSkill(id, place.source, folder, None, f"{FILE_NAME} is not UTF-8", digest, pin, place.agent_id)
+    except (OSError, KeyError) as error:
+        return FoundSkill(id, place.source, folder, None, f"{FILE_NAME} cannot be read: {error}", None, pin)
+    return FoundSkill(id, place.source, folder, file, "", digest, pin, place.agent_id)

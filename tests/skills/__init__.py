@@ -1,0 +1,4 @@
+"""Tests of `hub/skills`.
+
+Nothing here is imported by the program.
+"""
