@@ -432,7 +432,9 @@ async def test_a_turn_over_several_messages_that_was_cut_off_tells_its_sender_on
 # --- typing ---
 
 
-async def test_typing_shows_at_once_and_never_for_a_stranger(tmp_path: Path, openai_server: OpenAIServer) -> None:
+async def test_typing_shows_while_an_answer_takes_longer_and_never_for_a_stranger(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
     pigeons = TypingPigeons()
     post = Post(tmp_path / "home", openai_server.base_url, pigeons, access=OPEN)
     await post.open()
@@ -440,7 +442,7 @@ async def test_typing_shows_at_once_and_never_for_a_stranger(tmp_path: Path, ope
 
     await post.said("hello", who="8")
     refused = await post.said("hello", group="strangers")
-    await openai_server.until_arrived()
+    await post.until(lambda: bool(pigeons.typed))
 
     assert pigeons.typed == ["8"]
     assert not refused.accepted
@@ -456,12 +458,15 @@ async def test_typing_that_fails_delays_nothing(
 ) -> None:
     pigeons = TypingPigeons()
     pigeons.fails = True
-    post = Post(tmp_path / "home", openai_server.base_url, pigeons)
+    post = Post(tmp_path / "home", openai_server.base_url, pigeons, access=OPEN)
     await post.open()
 
-    await post.said("hello")
-    await post.said("again")
-    await post.until(lambda: post.pigeons.texts() == ["ok", "ok"])
+    openai_server.queue(HELD)
+    for who in ("8", "9"):
+        await post.said("hello", who=who)
+    await post.until(lambda: len(pigeons.typed) == 2)
+    openai_server.release("gate")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
 
     assert sum("typing" in record.message for record in caplog.records) == 1
     await post.close()

@@ -135,25 +135,25 @@ class Outbox:
         ids = []
         for part, piece in enumerate(self._pieces(address, outgoing)):
             ids.append(new_id())
-            insert_row(
-                connection,
-                OutboxRow(
-                    position=0,
-                    id=ids[-1],
-                    address=address,
-                    outgoing=piece,
-                    source=source,
-                    state="queued",
-                    attempts=0,
-                    next_ms=max(now, not_before_ms),
-                    created_ms=now,
-                    updated_ms=now,
-                    session_key=session_key,
-                    run_id=run_id,
-                    part=part,
-                    context_id=caused_by,
-                ),
+            row = OutboxRow(
+                position=0,
+                id=ids[-1],
+                address=address,
+                outgoing=piece,
+                source=source,
+                state="queued",
+                attempts=0,
+                next_ms=max(now, not_before_ms),
+                created_ms=now,
+                updated_ms=now,
+                session_key=session_key,
+                run_id=run_id,
+                part=part,
+                context_id=caused_by,
             )
+            if part == 0 and self._sender.begins_with(connection, row):
+                row.state = "sending"
+            insert_row(connection, row)
         return ids
 
     async def send(

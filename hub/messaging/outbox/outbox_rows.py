@@ -15,16 +15,23 @@ ChatKey = tuple[str, str, str]
 Trouble = tuple[str, str, str, int, str | None, str | None]
 """State, channel, account, count, and the latest peer and error of what was not surely sent."""
 
+OPEN_LIMIT = 100
+_OF_CHAT = "channel = ? AND account = ? AND peer = ?"
 _OPEN = "state IN ('queued', 'sending')"
 _TROUBLE = "state IN ('unknown', 'dead')"
 _KEPT = "source != 'preview'"
 """What matters to people: a preview that was not shown is followed by its answer."""
 
 
-def open_rows(connection: SqlConnection, chat: ChatKey, after: int, limit: int = 100) -> list[OutboxRow]:
-    """Return what a chat waits for behind a position."""
-    where = f"channel = ? AND account = ? AND peer = ? AND position > ? AND {_OPEN}"
-    return select_rows(connection, where, (*chat, after), limit)
+def open_rows(connection: SqlConnection, chat: ChatKey) -> list[OutboxRow]:
+    """Return what a chat waits for, the first of it."""
+    return select_rows(connection, f"{_OF_CHAT} AND {_OPEN}", chat, OPEN_LIMIT)
+
+
+def is_waiting(connection: SqlConnection, chat: ChatKey) -> bool:
+    """Whether a chat waits for anything."""
+    found = connection.execute(f"SELECT 1 FROM outbox WHERE {_OF_CHAT} AND {_OPEN} LIMIT 1", chat)  # noqa: S608  constants
+    return found.fetchone() is not None
 
 
 def open_chats(connection: SqlConnection) -> list[ChatKey]:

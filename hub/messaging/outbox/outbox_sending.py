@@ -47,6 +47,8 @@ AGE_LIMIT_S = 72 * 3_600.0
 EXPIRED = "it waited for more than 72 hours"
 OFFLINE_DELAY_S = 60.0
 """The longest wait before the next attempt while a channel is cut off; no number of attempts ends these."""
+BEGUN_LIMIT = 10_000
+"""Rows that were written as begun and are remembered until they are sent; more only when a transaction is undone."""
 STORE_DELAY_S = 5.0
 """Wait before a state is written again that could not be, such as on a full disk."""
 
@@ -82,6 +84,7 @@ class OutboxSender:
         self._tell_ended = ended
         self._workers: dict[ChatKey, asyncio.Task[None]] = {}
         self._again: set[ChatKey] = set()
+        self._begun: dict[str, None] = {}
         self._dropped: set[str] = set()
         self._shown: dict[str, asyncio.Task[Any]] = {}
 
@@ -96,6 +99,21 @@ class OutboxSender:
         """Start sending in all chats that wait for something."""
         for chat in await self._db.read(outbox_rows.open_chats):
             self.wake(chat)
+
+    def begins_with(self, connection: SqlConnection, row: OutboxRow) -> bool:
+        """Whether a new row may be written as `sending`, as nothing of its chat waits: one commit less for an answer.
+
+        In the transaction and thread of who writes it; `wake` then sends it.
+        """
+        attached = self._channels.get(*row.chat[:2])
+        if attached is None or attached.channel.limits.idempotent or is_repeatable(row.outgoing):
+            return False
+        if row.next_ms > row.created_ms or row.run_id in self._shown or outbox_rows.is_waiting(connection, row.chat):
+            return False
+        self._begun[row.id] = None
+        if len(self._begun) > BEGUN_LIMIT:
+            del self._begun[next(iter(self._begun))]
+        return True
 
     def wake(self, chat: ChatKey) -> None:
         """Start sending in a chat."""
@@ -119,24 +137,19 @@ class OutboxSender:
     async def _work(self, chat: ChatKey) -> None:
         """Send what waits in one chat, oldest first, until there is nothing."""
         marks: set[asyncio.Task[None]] = set()
-        after = 0
         try:
             while True:
-                if not after:
-                    self._again.discard(chat)
-                rows = await self._stored(self._db.read, partial(outbox_rows.open_rows, chat=chat, after=after))
+                self._again.discard(chat)
+                rows = await self._stored(self._db.read, partial(outbox_rows.open_rows, chat=chat))
                 for row in rows:
-                    after = row.position
+                    if row.id in self._begun:
+                        row.state = "queued"
                     if row.id not in self._dropped and not await self._send_until_settled(row, marks):
                         return
-                if rows:
-                    continue
-                # What is being noted is still there, and what is tried again lies behind: look from the beginning.
-                if marks:
+                if marks:  # what is being noted is still there
                     await asyncio.wait(marks)
-                elif chat not in self._again:
+                if len(rows) < outbox_rows.OPEN_LIMIT and chat not in self._again:
                     return
-                after = 0
         finally:
             del self._workers[chat]
             if not self._workers:
@@ -185,7 +198,9 @@ class OutboxSender:
     async def _attempt(self, row: OutboxRow, attached: Attached, *, safe: bool) -> Delivery:
         if not safe:
             row.state = "sending"
-            await self._write(lambda connection: outbox_rows.set_state(connection, row, self._now_ms()))
+            if row.id not in self._begun:
+                await self._write(lambda connection: outbox_rows.set_state(connection, row, self._now_ms()))
+            self._begun.pop(row.id, None)
         row.updated_ms = self._now_ms()
         settings = self._settings()
         return await attempt(row, attached, settings.language, settings.media_roots)

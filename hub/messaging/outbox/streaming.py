@@ -169,8 +169,9 @@ class AnswerStreams:
         attached = self._outbox.channels.get(address.channel, address.account)
         if attached is None or self._parts.tasks.closed:
             return None
-        can_grow = _drafts(attached, address) is not None or isinstance(attached.channel, CanEdit)
-        if attached.outbound.streaming is not DraftStreaming.OFF and can_grow:
+        if attached.outbound.streaming is not DraftStreaming.OFF and (
+            _drafts(attached, address) is not None or isinstance(attached.channel, CanEdit)
+        ):
             return partial(self._preview, stream, attached)
         blocks = attached.outbound.blocks or self._outbox.settings.blocks
         return partial(self._blocks, stream, attached, blocks) if blocks.enabled else None

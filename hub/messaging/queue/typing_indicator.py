@@ -14,6 +14,8 @@ from hub.messaging.queue.waiting import Conversation, conversation_of
 
 _log = logging.getLogger(__name__)
 
+BEGIN_S = 0.25
+"""An answer that comes before that needs none, and no request for it."""
 REFRESH_S = 4.0
 """Telegram shows it for five seconds."""
 CALL_LIMIT_S = 5.0
@@ -62,6 +64,7 @@ class TypingIndicators:
 
     async def _show(self, channel: CanType, address: Address) -> None:
         end = self._clock.monotonic() + SHOWN_LIMIT_S
+        await self._clock.sleep(BEGIN_S)
         while self._clock.monotonic() < end:
             try:
                 async with asyncio.timeout(CALL_LIMIT_S):

@@ -276,8 +276,8 @@ class Telegram:
         from integrations.channels.telegram.transport import AiohttpRequest
 
         logging.getLogger("telegram").setLevel(logging.CRITICAL)  # it logs whole answers
-        request = AiohttpRequest(CONNECTIONS, self._timing.answer_s, connect_s=CONNECT_S, pool_s=POOL_S)
         root = self._config.api_root.rstrip("/")
+        request = AiohttpRequest(root, CONNECTIONS, self._timing.answer_s, connect_s=CONNECT_S, pool_s=POOL_S)
         return Bot(
             self._config.token.reveal(),
             base_url=f"{root}/bot",

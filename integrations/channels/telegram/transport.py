@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from telegram.error import NetworkError, TimedOut
@@ -16,20 +17,22 @@ class AiohttpRequest(BaseRequest):
     """A pool of connections to the Bot API; made inside a running event loop.
 
     Args:
+        root: Where the Bot API is; a proxy of the environment that is for it is used.
         connections: How many there are at most.
         read_s: What an answer may take, in seconds.
         connect_s: What a connection may take.
         pool_s: How long a request waits for one to be free.
     """
 
-    def __init__(self, connections: int, read_s: float, *, connect_s: float, pool_s: float) -> None:
+    def __init__(self, root: str, connections: int, read_s: float, *, connect_s: float, pool_s: float) -> None:
         self._read_s = read_s
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_s + pool_s, sock_connect=connect_s)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=connections),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": self.USER_AGENT},
-            trust_env=True,
+            proxy=_proxy_for(root),
+            trust_env=False,  # it would look for a proxy, and for passwords in ~/.netrc, at every request
         )
 
     @property
@@ -74,6 +77,11 @@ class AiohttpRequest(BaseRequest):
             raise NetworkError(str(error)) from error
         except aiohttp.ClientError as error:  # its text may show the address, and with it the token
             raise NetworkError(f"the connection failed: {type(error).__name__}") from error
+
+
+def _proxy_for(root: str) -> str | None:
+    url = urlsplit(root)
+    return None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)
 
 
 def _body(request_data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, dict[str, str]]:
