@@ -49,6 +49,8 @@ class Can(StrEnum):
     """What was not acknowledged comes again."""
     DEAF = "deaf"
     """Its connection can die without a sign."""
+    NO_LOGIN = "no login"
+    """It has no credentials, so that none can be revoked."""
     MALFORMED = "malformed"
     """What it sends can be no JSON."""
 

@@ -14,6 +14,7 @@ from tests.channels.matrix_rig import MatrixRig
 from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
 from tests.channels.telegram_rig import TelegramRig
+from tests.channels.webchat_page_rig import WebchatPageRig
 from tests.channels.webhook_chat_rig import WebhookRig
 from tests.channels.whatsapp_rig import WhatsAppRig
 
@@ -25,6 +26,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     SignalRig,
     WhatsAppRig,
     WebhookRig,
+    WebchatPageRig,
     MatrixRig,
     IrcRig,
 )

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
-from hub.core.schema import AnyOf, Schema
+from typing import Any
 
-CONFIG_SCHEMA = Schema(AnyOf({}, None))
+from hub.core.schema import Described, Invalid, Schema
+
+
+def _no_settings(value: Any) -> Any:
+    if value:
+        raise Invalid("this is the dashboard's own chat, which takes no settings; a page for guests is webchat_page")
+    return value
+
+
+CONFIG_SCHEMA = Schema(Described(_no_settings, {"type": ["object", "null"], "maxProperties": 0}, "nothing"))

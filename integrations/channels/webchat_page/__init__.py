@@ -1,0 +1,31 @@
+"""Web chat page: a page of the hub's own on which guests of the LAN chat, alone or in a frame of another page.
+
+Not here: the dashboard's chat (`integrations.channels.webchat`), whose callers the gateway has authenticated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hub.messaging.conversation import recent
+from hub.messaging.outbox.outbound_policy import outbound_policy
+from hub.messaging.schema import access_policy
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+
+async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
+    """Open every page."""
+    from integrations.channels.webchat_page.channel import WebchatPage
+    from integrations.channels.webchat_page.page import page_routes
+    from integrations.channels.webchat_page.visitors import Visitors, signing_key
+
+    key = await signing_key(host.storage("key"))
+    for account in config:
+        name = account["account"]
+        channel = WebchatPage(name, Visitors(key, name), lambda address: recent(host.database, address), host.clock)
+        await host.channels.add(channel, access_policy(account), outbound=outbound_policy(account))
+        for route in page_routes(channel, account, host.language):
+            host.routes.add(route)

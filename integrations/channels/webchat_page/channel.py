@@ -1,0 +1,268 @@
+"""One web chat page: its visitors talk over a WebSocket, and what they missed is in the history that they get first.
+
+Each frame is a JSON object with its kind in `t`. From the page: `hello` with the visitor's token, then `say`, `press`.
+To the page: `welcome` with token and history, `message`, `draft`, `typing`, and `again` for what it must repeat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any
+
+import msgspec
+import orjson
+from aiohttp import WSMsgType, web
+from msgspec import Meta, Struct
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError, LimitExceeded, Unavailable
+from hub.gateway.access.guarded_socket import keep_guest
+from hub.gateway.calls.contract import HttpCall
+from hub.messaging.contract import (
+    Address,
+    Button,
+    ButtonPressed,
+    ChannelLimits,
+    Delivery,
+    DeliveryState,
+    InboundMessage,
+    OutboundMessage,
+    Receiver,
+)
+from hub.messaging.conversation import PastMessage
+from hub.messaging.outbox.markup import Flavour, render
+from hub.security.rate_limit import AttemptLimiter
+from integrations.channels.webchat_page.visitors import Visitors, is_visitor
+
+TEXT_LIMIT = 8_000
+FRAME_LIMIT_BYTES = 65_536
+MESSAGES_PER_MINUTE = 20
+ARRIVALS_PER_MINUTE = 60
+"""Connections from one address."""
+NEW_VISITORS_PER_HOUR = 30
+"""Of one address."""
+PAGES_PER_VISITOR = 4
+PAGES_PER_ADDRESS = 16
+UNKEPT_LIMIT = 256
+"""Visitors whose last message that is in no history, such as a pairing code, is shown again."""
+HEARTBEAT_S = 20.0
+SEND_LIMIT_S = 5.0
+AGAIN_S = 3.0
+CLOSE_AWAY = 1001
+CLOSE_REFUSED = 1008
+
+_Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+class PageHello(Struct, tag="hello", tag_field="t"):
+    """The first frame: who the page is; a new visitor without a token."""
+
+    token: Annotated[str, Meta(max_length=200)] | None = None
+
+
+class PageMessage(Struct, tag="say", tag_field="t"):
+    """A message; the same id is handled once."""
+
+    id: _Id
+    text: Annotated[str, Meta(min_length=1, max_length=TEXT_LIMIT)]
+    name: Annotated[str, Meta(max_length=60)] = ""
+
+
+class PagePress(Struct, tag="press", tag_field="t"):
+    """A pressed button."""
+
+    id: _Id
+    message: _Id
+    value: Annotated[str, Meta(max_length=1_024)]
+
+
+_FRAME = msgspec.json.Decoder(PageHello | PageMessage | PagePress)
+History = Callable[[Address], Awaitable[Sequence[PastMessage]]]
+
+
+class OpenPage(Struct, frozen=True, eq=False):
+    """A page that is open in a browser."""
+
+    socket: web.WebSocketResponse
+    request: web.Request
+    visitor: str
+    address: str
+
+
+class WebchatPage:
+    """A page whose visitors are strangers until the owner lets them in.
+
+    Args:
+        account: Its name in the configuration.
+        visitors: Know who has which token.
+        history: Returns what was said in a conversation lately.
+        clock: For the bounds.
+    """
+
+    name = "webchat_page"
+
+    def __init__(self, account: str, visitors: Visitors, history: History, clock: Clock) -> None:
+        self.account = account
+        self.limits = ChannelLimits(text=20_000, markup="html", buttons=20, idempotent=True, draft_interval_s=0.3)
+        self._visitors = visitors
+        self._history = history
+        self._receive: Receiver | None = None
+        self._open: set[OpenPage] = set()
+        self._unkept: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._arrivals = AttemptLimiter(clock, ARRIVALS_PER_MINUTE, 60, 60, told="too many connections")
+        self._new = AttemptLimiter(clock, NEW_VISITORS_PER_HOUR, 3_600, 600, told="too many new visitors")
+        self._messages = AttemptLimiter(clock, MESSAGES_PER_MINUTE, 60, 30, told="too many messages")
+
+    async def start(self, receive: Receiver) -> None:
+        """Be ready: the gateway hands over the connections."""
+        self._receive = receive
+        receive.connected(self.account)
+
+    async def stop(self) -> None:
+        """Close the pages; they come back by themselves."""
+        self._receive = None
+        await asyncio.gather(*(page.socket.close(code=CLOSE_AWAY) for page in self._open))
+
+    async def serve(self, call: HttpCall) -> web.StreamResponse:
+        """Answer the WebSocket of a page.
+
+        Raises:
+            LimitExceeded: There are too many from this address.
+            Unavailable: The channel is being stopped.
+        """
+        if self._receive is None:
+            raise Unavailable("the chat is being stopped", retry_after_s=AGAIN_S)
+        self._arrivals.reserve(call.address)
+        socket = web.WebSocketResponse(
+            compress=False, max_msg_size=FRAME_LIMIT_BYTES, heartbeat=HEARTBEAT_S, timeout=1.0
+        )
+        await socket.prepare(call.request)
+        try:
+            await self._converse(socket, call)
+        except msgspec.DecodeError:
+            await socket.close(code=CLOSE_REFUSED, message=b"this frame is not understood")
+        except HubError as error:
+            await socket.close(code=CLOSE_REFUSED, message=error.message.encode()[:120])
+        return socket
+
+    async def _converse(self, socket: web.WebSocketResponse, call: HttpCall) -> None:
+        """Welcome a visitor and take what they say, until the page is closed.
+
+        Until the first frame the gateway's bounds for connections without a credential hold.
+        """
+        hello = await _next_frame(socket)
+        if not isinstance(hello, PageHello):
+            return
+        visitor = self._visitors.known(hello.token or "")
+        if visitor is None:
+            self._new.reserve(call.address)
+            visitor = self._visitors.new()
+        page = OpenPage(socket, call.request, visitor, call.address)
+        if (
+            sum(each.visitor == visitor for each in self._open) >= PAGES_PER_VISITOR
+            or sum(each.address == call.address for each in self._open) >= PAGES_PER_ADDRESS
+        ):
+            raise LimitExceeded("this page is open too often")
+        keep_guest(call.request, f"visitor:{self.name}/{self.account}")
+        self._open.add(page)
+        try:
+            await self._welcome(page)
+            while (frame := await _next_frame(socket)) is not None:
+                await self._take(page, frame)
+        finally:
+            self._open.discard(page)
+
+    async def _welcome(self, page: OpenPage) -> None:
+        history = [_shown(each) for each in await self._history(self._address(page.visitor))]
+        unkept = self._unkept.get(page.visitor)
+        if unkept is not None and unkept["id"] not in [each["id"] for each in history]:
+            history.append(unkept)
+        await self._send(page, {"t": "welcome", "token": self._visitors.token(page.visitor), "history": history})
+
+    async def _take(self, page: OpenPage, frame: PageHello | PageMessage | PagePress) -> None:
+        """Take a message or a pressed button; the page sees its message when it is on disk."""
+        if self._receive is None or isinstance(frame, PageHello):
+            return
+        address, sender = self._address(page.visitor), f"{self.name}:visitor:{page.visitor}"
+        try:
+            self._messages.reserve(page.visitor)
+            if isinstance(frame, PagePress):
+                pressed = ButtonPressed(address, frame.id, sender, message_id=frame.message, value=frame.value)
+                await self._receive(pressed)
+                return
+            name = frame.name.strip() or None
+            await self._receive(InboundMessage(address, frame.id, sender, frame.text, sender_name=name))
+        except HubError as error:
+            after_s = error.retry_after_s or AGAIN_S
+            await self._send(page, {"t": "again", "id": frame.id, "after_s": after_s, "error": error.code})
+            return
+        await self._show(page.visitor, {"t": "message", **_shown(PastMessage(frame.id, frame.text, ours=False))})
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        """Show a message on the visitor's open pages; a page that opens later has it in its history."""
+        visitor = message.address.peer
+        if not is_visitor(visitor):
+            return Delivery(DeliveryState.PERMANENT, error=f"{visitor[:64]!r} is no visitor of the page")
+        shown = _shown(PastMessage(message.id, message.text, ours=True, buttons=message.buttons))
+        if message.session_key is None:
+            self._unkept[visitor] = shown
+            self._unkept.move_to_end(visitor)
+            if len(self._unkept) > UNKEPT_LIMIT:
+                self._unkept.popitem(last=False)
+        await self._show(visitor, {"t": "message", **shown})
+        return Delivery(DeliveryState.DELIVERED, platform_ids=(message.id,))
+
+    async def typing(self, address: Address) -> None:
+        """Show that an answer is being written."""
+        await self._show(address.peer, {"t": "typing"})
+
+    async def draft(self, address: Address, draft_id: str, text: str) -> None:
+        """Show the answer so far."""
+        await self._show(address.peer, {"t": "draft", "html": render(text, Flavour.HTML_MATRIX)})
+
+    async def probe(self) -> dict[str, Any]:
+        """Return where the page is, and how many have it open."""
+        return {"ok": self._receive is not None, "path": f"/webchat/{self.account}", "open": len(self._open)}
+
+    def _address(self, visitor: str) -> Address:
+        return Address(self.name, visitor, self.account)
+
+    async def _show(self, visitor: str, frame: dict[str, Any]) -> None:
+        for page in [each for each in self._open if each.visitor == visitor]:
+            await self._send(page, frame)
+
+    async def _send(self, page: OpenPage, frame: dict[str, Any]) -> None:
+        """Send a frame; a page that does not take it is cut off, and gets the history when it is back."""
+        if self._receive is not None:
+            self._receive.progress()
+        try:
+            async with asyncio.timeout(SEND_LIMIT_S):
+                await page.socket.send_str(orjson.dumps(frame).decode())
+        except (ConnectionError, TimeoutError):
+            self._open.discard(page)
+            if page.request.transport is not None:
+                page.request.transport.abort()
+
+
+async def _next_frame(socket: web.WebSocketResponse) -> PageHello | PageMessage | PagePress | None:
+    """Return what a page sends next; None when it is closed.
+
+    Raises:
+        DecodeError: It is no frame of ours.
+    """
+    message = await socket.receive()
+    return _FRAME.decode(message.data) if message.type is WSMsgType.TEXT else None
+
+
+def _shown(said: PastMessage) -> dict[str, Any]:
+    """Return a message as a page shows it: ours as HTML that is made here, a visitor's as text."""
+    if not said.ours:
+        return {"id": said.id, "text": said.text}
+    buttons = [[_button(each) for each in row] for row in said.buttons]
+    return {"id": said.id, "html": render(said.text, Flavour.HTML_MATRIX), "buttons": buttons}
+
+
+def _button(button: Button) -> dict[str, str]:
+    return {"label": button.label, "value": button.value}

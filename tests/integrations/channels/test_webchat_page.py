@@ -1,0 +1,207 @@
+"""The web chat page: who a visitor is, and what nobody gets beyond."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import integrations.channels.webchat_page
+from hub.core.clock import ManualClock
+from hub.core.schema import Invalid, describe_error
+from hub.integration.json_storage import JsonStorage
+from hub.messaging.contract import Address, Channel, DeliveryState, InboundMessage, OutboundMessage
+from integrations.channels.webchat_page import channel as bounds
+from integrations.channels.webchat_page.schema import CONFIG_SCHEMA
+from integrations.channels.webchat_page.visitors import Visitors, signing_key
+from tests.channels.kit import ADA, Heard, until
+from tests.channels.webchat_page_rig import KEY, PageInBrowser, WebchatPageRig
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[WebchatPageRig]:
+    rig = WebchatPageRig()
+    await rig.start()
+    yield rig
+    await rig.stop()
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+async def channel(rig: WebchatPageRig, heard: Heard, tmp_path: Path) -> AsyncIterator[Channel]:
+    channel = rig.channel(tmp_path, ManualClock())
+    await channel.start(heard)
+    yield channel
+    await channel.stop()
+
+
+async def opened(rig: WebchatPageRig, token: str | None = None) -> PageInBrowser:
+    """Open another browser, and wait until it is welcomed or closed."""
+    browser = rig.browsers[str(len(rig.browsers))] = PageInBrowser(f"{rig.url}/webchat/default", token)
+    await until(lambda: bool(browser.frames or browser.closed_because))
+    return browser
+
+
+def of(frames: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [each for each in frames if each["t"] == kind]
+
+
+@pytest.mark.usefixtures("channel")
+async def test_a_browser_stays_the_visitor_that_its_token_says(rig: WebchatPageRig, heard: Heard) -> None:
+    first = await opened(rig)
+    await first.say("1", "hello")
+    second = await opened(rig, first.token)
+    await second.say("2", "me again")
+    await until(lambda: len(heard.inbound) == 2)
+
+    assert heard.inbound[0].sender == heard.inbound[1].sender == f"webchat_page:visitor:{first.token[:16]}"  # type: ignore[index]
+    assert isinstance(heard.inbound[0], InboundMessage)
+    assert heard.inbound[0].sender_name == "Somebody"
+
+
+@pytest.mark.usefixtures("channel")
+@pytest.mark.parametrize(
+    "token",
+    [
+        "adaadaadaadaadaa",
+        "adaadaadaadaadaa.",
+        "adaadaadaadaadaa." + "0" * 64,
+        Visitors(b"another key", "default").token("adaadaadaadaadaa"),
+        Visitors(KEY, "another").token("adaadaadaadaadaa"),
+        Visitors(KEY, "default").token("eve:owner"),
+        "é",
+    ],
+)
+async def test_a_token_that_was_not_signed_for_this_page_makes_a_new_visitor(rig: WebchatPageRig, token: str) -> None:
+    browser = await opened(rig, token)
+
+    assert browser.token is not None
+    assert browser.token != token
+    assert not browser.token.startswith("adaada")
+
+
+@pytest.mark.usefixtures("channel")
+async def test_a_visitor_who_writes_too_fast_is_asked_to_send_it_again_later(rig: WebchatPageRig, heard: Heard) -> None:
+    browser = await opened(rig)
+    for number in range(bounds.MESSAGES_PER_MINUTE):
+        await browser.say(str(number), "hello")
+    await browser.put({"t": "say", "id": "over", "text": "hello"})
+    await until(lambda: bool(of(browser.frames, "again")))
+
+    again = of(browser.frames, "again")[0]
+    assert (again["id"], again["error"], again["after_s"] > 0) == ("over", "LIMIT_EXCEEDED", True)
+    assert len(heard.inbound) == bounds.MESSAGES_PER_MINUTE
+
+
+@pytest.mark.usefixtures("channel")
+async def test_a_visitor_has_a_few_pages_open(rig: WebchatPageRig) -> None:
+    first = await opened(rig)
+    for _ in range(bounds.PAGES_PER_VISITOR - 1):
+        await opened(rig, first.token)
+
+    one_more = await opened(rig, first.token)
+
+    assert one_more.closed_because[0] == 1008
+
+
+@pytest.mark.usefixtures("channel")
+async def test_an_address_makes_a_few_visitors_an_hour(rig: WebchatPageRig) -> None:
+    for _ in range(bounds.NEW_VISITORS_PER_HOUR):
+        browser = await opened(rig)
+        await browser.close()
+
+    one_more = await opened(rig)
+
+    assert one_more.closed_because[0] == 1008
+
+
+@pytest.mark.usefixtures("channel")
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"t": "say", "id": "1", "text": ""},
+        {"t": "say", "id": "1", "text": "x" * (bounds.TEXT_LIMIT + 1)},
+        {"t": "say", "id": "a b", "text": "hello"},
+        {"t": "say", "text": "hello"},
+        {"t": "press", "id": "1", "message": "m", "value": 7},
+        {"t": "approve", "id": "1"},
+        [],
+    ],
+)
+async def test_what_is_no_frame_ends_the_connection(rig: WebchatPageRig, heard: Heard, frame: Any) -> None:
+    browser = await opened(rig)
+    await browser.put(frame)
+    await until(lambda: bool(browser.closed_because))
+
+    assert browser.closed_because[0] == 1008
+    assert heard.inbound == []
+
+
+async def test_what_is_in_no_history_is_shown_again_to_a_page_that_comes_back(
+    rig: WebchatPageRig, channel: Channel
+) -> None:
+    await channel.send(OutboundMessage("code", rig.address(ADA), "Your code is **K7**"))
+
+    await until(lambda: "code" in rig.browser(ADA).ours)
+
+    assert rig.shows(ADA) == ["Your code is K7"]
+
+
+async def test_a_message_to_nobody_is_not_sent(channel: Channel) -> None:
+    delivery = await channel.send(OutboundMessage("1", Address("webchat_page", "Ada"), "hello"))
+
+    assert delivery.state is DeliveryState.PERMANENT
+
+
+async def test_html_in_an_answer_is_text(rig: WebchatPageRig, channel: Channel) -> None:
+    await channel.send(OutboundMessage("1", rig.address(ADA), "<img src=x onerror=alert(1)> [x](javascript:alert(1))"))
+    await until(lambda: bool(rig.browser(ADA).ours))
+
+    (shown,) = rig.browser(ADA).ours.values()
+    assert "<img" not in shown["html"]
+    assert "href" not in shown["html"]
+
+
+async def test_the_key_stays(tmp_path: Path) -> None:
+    key = await signing_key(JsonStorage(tmp_path / "key.json"))
+
+    assert len(key) == 32
+    assert await signing_key(JsonStorage(tmp_path / "key.json")) == key
+
+
+@pytest.mark.parametrize(
+    ("account", "field"),
+    [
+        ({"account": "The hall"}, "account"),
+        ({"frame_ancestors": "*"}, "frame_ancestors"),
+        ({"frame_ancestors": ["http://panel/page"]}, "frame_ancestors"),
+        ({"frame_ancestors": ["https://a; script-src *"]}, "frame_ancestors"),
+        ({"title": ""}, "title"),
+        ({"streaming": "fast"}, "streaming"),
+    ],
+)
+def test_a_page_that_cannot_be_is_an_error_of_the_configuration(account: dict[str, Any], field: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        CONFIG_SCHEMA([account])
+
+    assert field in describe_error(refused.value)
+
+
+def test_a_page_needs_nothing_to_be_said_and_shows_answers_as_they_are_written() -> None:
+    (account,) = CONFIG_SCHEMA([{}])
+
+    assert (account["account"], account["dm_policy"], account["streaming"]) == ("default", "pairing", "partial")
+
+
+def test_every_text_is_there_in_each_language() -> None:
+    texts = json.loads((Path(integrations.channels.webchat_page.__path__[0]) / "texts.json").read_text())
+
+    assert texts["en"].keys() == texts["zh-CN"].keys()
+    assert all(all(each.values()) for each in texts.values())
