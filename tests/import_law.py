@@ -41,7 +41,7 @@ TYPES_IN_A_CIRCLE = {
 }
 # Packages of an extra: only its integration knows them, since they may not be installed.
 EXTRAS = {
-    **dict.fromkeys(("chromadb", "docker", "litellm", "playwright", "telegram", "whoosh"), ("integrations",)),
+    **dict.fromkeys(("chromadb", "docker", "litellm", "playwright", "whoosh"), ("integrations",)),
     **dict.fromkeys(("aiomqtt", "amqtt", "paho"), ("integrations",)),
     "zeroconf": ("integrations", "hub.discovery"),
 }

@@ -51,7 +51,7 @@ def test_the_order_is_that_of_the_design_page() -> None:
         ("hub/cli/start.py", "import click\nimport hub.bootstrap\n"),
         ("web/chat/chat_page.py", "import aiohttp\nimport jinja2\nimport hub.hub\nimport hub.gateway.calls.routes\n"),
         ("integrations/tools/files/tool.py", "import hub.host\nimport hub.tools\nfrom . import schema\n"),
-        ("integrations/channels/telegram/channel.py", "import telegram\n"),
+        ("integrations/channels/matrix/client.py", "import nio\n"),
         ("integrations/memory/notes/schema.py", "import re\nfrom hub.core.schema import Schema\n"),
         ("hub/core/schema.py", "from voluptuous import Schema\n"),
         ("hub/gateway/connection/server.py", "import aiohttp.web\nimport orjson\n"),

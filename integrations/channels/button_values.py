@@ -17,7 +17,7 @@ class ButtonValues:
 
     Args:
         receive: Keeps them for the account.
-        longest: The longest value that the platform takes, in characters.
+        longest: The longest value that the platform takes, in bytes.
     """
 
     def __init__(self, receive: Receiver, longest: int) -> None:
@@ -31,9 +31,9 @@ class ButtonValues:
 
     async def carried(self, value: str) -> str:
         """Return what a button carries for its value: the value itself, or a name that `value_of` knows."""
-        if value and len(value) <= self._longest and not value.startswith(_MARK):
+        if 0 < len(value.encode()) <= self._longest and not value.startswith(_MARK):
             return value
-        name = _MARK + hashlib.sha256(value.encode()).hexdigest()
+        name = _MARK + hashlib.sha256(value.encode()).hexdigest()[:32]
         if name not in self._values:
             self._values = dict([*self._values.items(), (name, value)][-KEPT:])
             await self._receive.keep_cursor(json.dumps(self._values), CURSOR)

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from msgspec import Struct
@@ -15,6 +16,8 @@ from hub.core.errors import HubError
 from hub.messaging.contract import Delivery, DeliveryState
 
 REQUEST_LIMIT_S = 30.0
+CONNECT_LIMIT_S = 10.0
+"""Of that: a request that found no connection was surely not sent."""
 PIECE_BYTES = 65_536
 
 T = TypeVar("T")
@@ -70,28 +73,30 @@ class HttpApi:
 
     Args:
         platform: Its name, for errors.
-        root: Where its API is.
+        root: Where its API is; a proxy of the environment that is for it is used.
         headers: Sent with each request to the API.
     """
 
     def __init__(
         self, platform: str, root: str, headers: Mapping[str, str] | None = None, *, limit_s: float = REQUEST_LIMIT_S
     ) -> None:
-        timeout = aiohttp.ClientTimeout(total=limit_s)
-        self.session = aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
+        # trust_env would look for the proxy, and for passwords in ~/.netrc, at every request.
+        self.session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), proxy=_proxy_for(root))
         self.platform = platform
         self._root = root.rstrip("/") + "/"
         self._headers = headers
+        self._limit_s = limit_s
 
     async def close(self) -> None:
         """Close the connections."""
         await self.session.close()
 
-    async def request(self, method: str, path: str, **request: Any) -> HttpAnswer:
+    async def request(self, method: str, path: str, *, limit_s: float | None = None, **request: Any) -> HttpAnswer:
         """Return the answer to a request, also a refusal.
 
         Args:
             path: Below the root; an address of its own is asked without the account's headers.
+            limit_s: What the answer may take, when that is not the usual time.
             request: As aiohttp takes it.
 
         Raises:
@@ -100,13 +105,14 @@ class HttpApi:
         if "://" not in path:
             request.setdefault("headers", self._headers)
         url = urljoin(self._root, path.lstrip("/")) if "://" not in path else path
+        timeout = aiohttp.ClientTimeout(total=limit_s or self._limit_s, connect=CONNECT_LIMIT_S)
         try:
-            async with self.session.request(method, url, allow_redirects=False, **request) as response:
+            async with self.session.request(method, url, allow_redirects=False, timeout=timeout, **request) as response:
                 return HttpAnswer(response.status, response.headers, await response.read())
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise self.error(DeliveryState.TRANSIENT, f"cannot be reached: {error}") from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self.error(DeliveryState.UNKNOWN, f"did not answer: {error!r}") from error
+            raise self.error(DeliveryState.TRANSIENT, f"cannot be reached: {type(error).__name__}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:  # their text may show the address, and a token
+            raise self.error(DeliveryState.UNKNOWN, f"did not answer: {type(error).__name__}") from error
 
     async def download(
         self, url: str, hosts: tuple[str, ...], *, signed: bool = True, refused_type: str | None = None
@@ -127,19 +133,25 @@ class HttpApi:
         if not (own and parts.scheme == "https") and parts[:2] != urlsplit(self._root)[:2]:
             raise self.error(DeliveryState.PERMANENT, f"a file is not on its servers but on {host}")
         headers = self._headers if signed else None
+        timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT_S, sock_read=self._limit_s)
         try:
-            async with self.session.get(url, headers=headers, allow_redirects=False) as response:
+            async with self.session.get(url, headers=headers, allow_redirects=False, timeout=timeout) as response:
                 if response.status != 200 or response.content_type == refused_type:
                     text = f"a file cannot be had (HTTP {response.status}, {response.content_type})"
                     raise self.error(DeliveryState.PERMANENT, text)
                 async for piece in response.content.iter_chunked(PIECE_BYTES):
                     yield piece
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self.error(DeliveryState.TRANSIENT, f"a file broke off: {error!r}") from error
+            raise self.error(DeliveryState.TRANSIENT, f"a file broke off: {type(error).__name__}") from error
 
     def error(self, state: DeliveryState, message: str, **more: Any) -> PlatformError:
         """Return an error that names the platform."""
         return PlatformError(state, f"{self.platform}: {message}", **more)
+
+
+def _proxy_for(root: str) -> str | None:
+    url = urlsplit(root)
+    return None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)
 
 
 async def delivery_of(request: Awaitable[Any], *, done_already: int | str | None = None) -> Delivery:

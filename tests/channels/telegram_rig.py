@@ -10,10 +10,8 @@ from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.secret import Secret
-from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts
-from integrations.channels.telegram.ledger import Ledger
 from integrations.channels.telegram.listener import PollTiming, TelegramWebhook
 from tests.channels.kit import ADA, EVE, Can, Trouble
 from tests.servers.telegram_server import (
@@ -56,8 +54,7 @@ def telegram_channel(
         return asyncio.get_running_loop().create_task(work)
 
     config = TelegramAccount(account, Secret(server.token), server.api_root, webhook)
-    ledger = Ledger(JsonStorage(folder / f"telegram-{account}.json"))
-    parts = TelegramParts(ledger, clock, spawn, lambda: "(The topic was deleted.)", migrated)
+    parts = TelegramParts(clock, spawn, lambda: "(The topic was deleted.)", migrated)
     return Telegram(config, parts, timing)
 
 

@@ -23,8 +23,6 @@ ALLOWED = {
     "integrations/channels/http_api.py": "asks the platforms of the configuration, for the channels beside it",
     "integrations/channels/signal/channel.py": "asks the signal-cli of the configuration",
     "integrations/channels/signal/rpc.py": "is handed the session of that channel",
-    "integrations/channels/telegram/channel.py": "asks the Bot API of the configuration",
-    "integrations/channels/telegram/transport.py": "asks the Bot API of the configuration",
     "integrations/channels/webhook_chat/channel.py": "posts to the address of the configuration",
     "integrations/channels/whatsapp/channel.py": "asks the Graph API of the configuration",
     "integrations/channels/whatsapp/graph.py": "is handed the session of that channel",

@@ -41,7 +41,7 @@ class SlackWeb(HttpApi):
             for key, value in arguments.items()
             if value is not None
         }
-        other = {} if token is None else {"headers": _bearer(token)}
+        other: dict[str, Any] = {} if token is None else {"headers": _bearer(token)}
         answer = await self.request("POST", method, data=form, **other)
         status, data = answer.status, answer.json
         known: dict[str, Any] = data if isinstance(data, dict) else {}

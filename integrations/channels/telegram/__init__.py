@@ -26,7 +26,6 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     from hub.messaging.schema import access_policy
     from hub.messaging.texts import say
     from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts
-    from integrations.channels.telegram.ledger import Ledger
     from integrations.channels.telegram.listener import TelegramWebhook
 
     def migrated(old: str, new: str) -> None:
@@ -40,9 +39,7 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     for entry in config:
         webhook = TelegramWebhook(**entry["webhook"]) if "webhook" in entry else None
         account = TelegramAccount(entry["account"], entry["token"], entry["api_root"], webhook)
-        bot_id = account.token.reveal().partition(":")[0]
         parts = TelegramParts(
-            Ledger(host.storage(bot_id)),
             host.clock,
             lambda work: host.spawn(work, name="telegram"),
             lambda: say("thread.gone", host.language),

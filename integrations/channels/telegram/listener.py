@@ -8,25 +8,20 @@ parts of an album are messages that the queue answers together.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import random
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.core.secret import Secret
-from hub.messaging.contract import Receiver
-from integrations.channels.telegram.errors import describe, retry_after_s
+from hub.messaging.contract import DeliveryState, Receiver
+from integrations.channels.http_api import PlatformError
+from integrations.channels.telegram.api import TelegramApi
 from integrations.channels.telegram.updates import UPDATE_KINDS, Json, Me, UpdateReader
-
-if TYPE_CHECKING:
-    from telegram import Bot
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +30,7 @@ BACKOFF_FIRST_S, BACKOFF_LIMIT_S = 1.0, 60.0
 CONFLICT_FIRST_S, CONFLICT_LIMIT_S = 15.0, 55.0
 REFUSED_S = 300.0
 """After a refused token: somebody may have made it valid again."""
+REFUSED, CONFLICT = (401, 403, 404), 409
 
 
 class PollTiming(Struct, frozen=True):
@@ -62,8 +58,8 @@ class Listener:
     """Keeps one bot connected for as long as it runs.
 
     Args:
-        open: Returns the API.
-        reader: Makes the reader of the bot's updates, once it is known who that is.
+        api: The API.
+        reader: Returns the reader of the bot's updates, once it is known who that is.
         receive: The hub.
         stored: Called with each update that is on disk.
         webhook: Where Telegram delivers; without it, it is asked.
@@ -71,8 +67,8 @@ class Listener:
 
     def __init__(
         self,
-        open: Callable[[], Awaitable[Bot]],
-        reader: Callable[[Me], UpdateReader],
+        api: TelegramApi,
+        reader: Callable[[Me], Awaitable[UpdateReader]],
         receive: Receiver,
         *,
         stored: Callable[[Json], None],
@@ -80,7 +76,7 @@ class Listener:
         clock: Clock,
         timing: PollTiming,
     ) -> None:
-        self._open = open
+        self._api = api
         self._make_reader = reader
         self._receive = receive
         self._stored = stored
@@ -93,18 +89,15 @@ class Listener:
 
     async def run(self) -> None:
         """Listen until cancelled."""
-        bot = await self._open()
-        from telegram.error import Conflict, TelegramError
-
         while True:
             try:
-                await self._turn(bot)
-            except (TelegramError, TimeoutError, HubError) as error:
+                await self._turn()
+            except (HubError, LookupError, TypeError, ValueError) as error:
                 self._failures += 1
                 self._offset = 0  # who knows what happens until the next answer; what comes twice is known
-                if isinstance(error, Conflict):
-                    self._reader = None  # there may be a webhook, which connecting ends
-                await self._clock.sleep(self._failed(error))
+                text = f"the answer is not as expected: {error!r}"
+                failure = error if isinstance(error, HubError) else self._api.error(DeliveryState.UNKNOWN, text)
+                await self._clock.sleep(self._failed(failure))
 
     async def take(self, updates: Sequence[Json]) -> None:
         """Store updates, those of each chat in order; when this returns, all of them may be confirmed.
@@ -137,18 +130,16 @@ class Listener:
                     _log.warning("telegram: update %s is not taken: %s", update["update_id"], error)
             self._stored(update)
 
-    async def _turn(self, bot: Bot) -> None:
+    async def _turn(self) -> None:
         if self._reader is None:
-            async with asyncio.timeout(self._timing.answer_s):
-                self._reader = await self._connect(bot)
+            self._reader = await self._connect()
         if self._webhook is None:
-            # After a failure the first question is a short one: its answer says that all is well again.
-            updates = await self._ask(bot, 0 if self._failures else self._timing.poll_s)
+            updates = await self._ask()
             await self.take(updates)
-            # Once nothing is left to confirm, an offset could only hide something: numbers may begin anew, lower.
+            # Once nothing is left to confirm, an offset could only hide something: numbers may begin again, lower.
             self._offset = updates[-1]["update_id"] + 1 if updates else 0
         else:
-            await self._check(bot, self._webhook)
+            await self._check(self._webhook)
         if self._failures:
             self._failures = 0
             self._receive.connected()
@@ -156,62 +147,52 @@ class Listener:
         if self._webhook is not None:
             await self._clock.sleep(self._timing.check_s)
 
-    async def _connect(self, bot: Bot) -> UpdateReader:
-        me = await bot.get_me()
-        if self._webhook is None:
-            await bot.delete_webhook()  # of an earlier configuration: it would keep us from asking; nothing is dropped
-        self._receive.connected(str(me.id), f"@{me.username}")
-        return self._make_reader(Me(me.id, me.username or ""))
+    async def _connect(self) -> UpdateReader:
+        me = await self._api.call("getMe")
+        if self._webhook is None:  # one of an earlier configuration would keep us from asking; nothing is dropped
+            await self._api.call("deleteWebhook")
+        self._receive.connected(str(me["id"]), f"@{me['username']}")
+        return await self._make_reader(Me(me["id"], me["username"]))
 
-    async def _ask(self, bot: Bot, wait_s: int) -> list[Json]:
-        from telegram.error import TelegramError
+    async def _ask(self) -> list[Json]:
+        # After a failure the first question is a short one: its answer says that all is well again.
+        wait_s = 0 if self._failures else self._timing.poll_s
+        found = await self._api.call(
+            "getUpdates",
+            patience_s=wait_s,
+            timeout=wait_s,
+            limit=UPDATES_LIMIT,
+            allowed_updates=UPDATE_KINDS,
+            offset=self._offset or None,
+        )
+        return sorted(found, key=lambda update: int(update["update_id"]))
 
-        asked: dict[str, Any] = {"timeout": wait_s, "limit": UPDATES_LIMIT, "allowed_updates": json.dumps(UPDATE_KINDS)}
-        if self._offset:
-            asked["offset"] = self._offset
-        limit_s = wait_s + self._timing.answer_s
-        try:
-            async with asyncio.timeout(limit_s):
-                # The library's own method fails as a whole where it cannot read one update.
-                url = f"{bot.base_url}/getUpdates?{urlencode(asked)}"
-                found: Any = await bot.request.post(url, read_timeout=limit_s)
-            return sorted(found, key=lambda update: int(update["update_id"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise TelegramError("the answer is not a list of updates") from error
-
-    async def _check(self, bot: Bot, webhook: TelegramWebhook) -> None:
+    async def _check(self, webhook: TelegramWebhook) -> None:
         """See to it that Telegram delivers here, and look whether it can."""
-        from telegram.error import TelegramError
+        info = await self._api.call("getWebhookInfo")
+        if info["url"] != webhook.url or self._failures:
+            secret = webhook.secret.reveal()
+            await self._api.call("setWebhook", url=webhook.url, secret_token=secret, allowed_updates=UPDATE_KINDS)
+        elif info["pending_update_count"] and (error := info.get("last_error_message")):
+            raise self._api.error(DeliveryState.UNKNOWN, f"it cannot deliver to {webhook.url}: {error}")
 
-        async with asyncio.timeout(self._timing.answer_s):
-            info = await bot.get_webhook_info()
-            if info.url != webhook.url or self._failures:
-                await bot.set_webhook(
-                    webhook.url, secret_token=webhook.secret.reveal(), allowed_updates=list(UPDATE_KINDS)
-                )
-        if info.url == webhook.url and info.pending_update_count and info.last_error_message:
-            raise TelegramError(f"Telegram cannot deliver to {webhook.url}: {info.last_error_message}")
-
-    def _failed(self, error: Exception) -> float:
+    def _failed(self, error: HubError) -> float:
         """Say what is wrong; return for how long to wait."""
-        from telegram import error as errors
-
-        text = describe(error)
-        refused = isinstance(error, (errors.InvalidToken, errors.Forbidden))
-        conflict = isinstance(error, errors.Conflict)
-        if refused:
+        text, status = error.message, error.status if isinstance(error, PlatformError) else 0
+        if status in REFUSED:
             text = f"Telegram refuses the token ({text}); get a valid one from @BotFather (/token)"
-        elif conflict:
+        elif status == CONFLICT:
             text = f"something else is listening with the same token: {text}"
-        self._receive.disconnected(text, permanent=refused)
-        _log.warning("telegram: %s", text)
-        if refused:
+            self._reader = None  # it may be a webhook, which connecting ends
+        self._receive.disconnected(text, permanent=status in REFUSED)
+        _log.warning("%s", text)
+        if status in REFUSED:
             return REFUSED_S
-        if isinstance(error, errors.RetryAfter):
-            return retry_after_s(error)
+        if error.retry_after_s is not None:
+            return error.retry_after_s
         # Jitter spreads retries; it guards nothing.
         spread = 1.0 - 0.3 * random.random()  # noqa: S311
-        if conflict:
+        if status == CONFLICT:
             return min(CONFLICT_LIMIT_S, CONFLICT_FIRST_S + 10.0 * (self._failures - 1)) * spread
         return min(BACKOFF_LIMIT_S, BACKOFF_FIRST_S * 2.0 ** min(self._failures - 1, 10)) * spread
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from hub.messaging.contract import Address, Button, MediaKind, OutboundMessage
 from hub.messaging.outbox.markup import Flavour, render
-
-if TYPE_CHECKING:
-    from telegram import Bot, InlineKeyboardMarkup, Message
-
-T = TypeVar("T")
+from integrations.channels.http_api import PlatformError
+from integrations.channels.telegram.api import TelegramApi
 
 GENERAL_TOPIC = "1"
 BUTTONS_PER_ROW = 8
-UPLOAD_S = 120.0
 _FIELDS = {
     MediaKind.IMAGE: "photo",
     MediaKind.VIDEO: "video",
@@ -35,77 +31,73 @@ def target(address: Address, *, with_general: bool = False) -> dict[str, Any]:
     return named
 
 
-async def send(bot: Bot, message: OutboundMessage, data: Iterable[str], topic_gone: str) -> Message:
-    """Send a message; return what the chat shows.
+def which_message(address: Address, platform_id: str) -> dict[str, Any]:
+    """Return chat and message as the API wants them."""
+    return {"chat_id": int(address.peer), "message_id": int(platform_id)}
+
+
+async def send(api: TelegramApi, message: OutboundMessage, data: Iterable[str], topic_gone: str) -> str:
+    """Send a message; return its id.
 
     Args:
-        bot: The API.
+        api: The API.
         message: What is sent.
         data: What its buttons carry, in order.
         topic_gone: Begins the text when its topic was deleted and it goes to the group.
 
     Raises:
-        TelegramError, OSError: It was not sent, or that is not known.
+        PlatformError, OSError: It was not sent, or that is not known.
     """
-    from telegram import ReplyParameters
-    from telegram.error import BadRequest
-
     request = target(message.address) | {"disable_notification": message.silent or None}
     if message.reply_to is not None and message.reply_to.isdigit():
-        request["reply_parameters"] = ReplyParameters(int(message.reply_to), allow_sending_without_reply=True)
+        request["reply_parameters"] = {"message_id": int(message.reply_to), "allow_sending_without_reply": True}
     if message.buttons:
-        request["reply_markup"] = _keyboard(message.buttons, data)
+        request["reply_markup"] = {"inline_keyboard": _keyboard(message.buttons, iter(data))}
     try:
-        return await _request(bot, message, message.text, request)
-    except BadRequest as error:
-        if "message thread not found" not in str(error).lower() or request.pop("message_thread_id", None) is None:
+        return await _request(api, message, message.text, request)
+    except PlatformError as error:
+        if "message thread not found" not in error.message or request.pop("message_thread_id", None) is None:
             raise
-    return await _request(bot, message, f"{topic_gone}\n\n{message.text}", request)
+    return await _request(api, message, f"{topic_gone}\n\n{message.text}", request)
 
 
-async def change(bot: Bot, address: Address, platform_id: str, text: str) -> None:
+async def change(api: TelegramApi, address: Address, platform_id: str, text: str) -> None:
     """Give a sent message another text; of one with media it is the caption."""
-    from telegram.error import BadRequest
-
-    which = {"chat_id": int(address.peer), "message_id": int(platform_id)}
+    which = which_message(address, platform_id)
     try:
-        await _formatted(bot.edit_message_text, "text", text, which)
-    except BadRequest as error:
-        if "no text in the message" not in str(error):
+        await _formatted(api, "editMessageText", "text", text, which)
+    except PlatformError as error:
+        if "no text in the message" not in error.message:
             raise
-        await _formatted(bot.edit_message_caption, "caption", text, which)
+        await _formatted(api, "editMessageCaption", "caption", text, which)
 
 
-async def _request(bot: Bot, message: OutboundMessage, text: str, request: dict[str, Any]) -> Message:
+async def _request(api: TelegramApi, message: OutboundMessage, text: str, request: dict[str, Any]) -> str:
     if not message.media:
-        return await _formatted(bot.send_message, "text", text, request)
+        return str((await _formatted(api, "sendMessage", "text", text, request))["message_id"])
     (one,) = message.media
     kind = "voice" if one.voice and one.kind is MediaKind.AUDIO else _FIELDS[one.kind]
     content = await asyncio.to_thread(Path(one.path).read_bytes)
-    request = request | {kind: content, "write_timeout": UPLOAD_S, "read_timeout": UPLOAD_S}
-    if one.kind is MediaKind.STICKER:
-        return await bot.send_sticker(**request)
-    call: Callable[..., Awaitable[Message]] = getattr(bot, f"send_{kind}")
-    return await _formatted(call, "caption", text, request | {"filename": one.name})
+    request = request | {"files": {kind: (one.name, content)}}
+    # Stickers have no caption; the outbox gives them none.
+    return str((await _formatted(api, f"send{kind.capitalize()}", "caption", text, request))["message_id"])
 
 
-async def _formatted(call: Callable[..., Awaitable[T]], field: str, text: str, request: dict[str, Any]) -> T:
-    from telegram.error import BadRequest
-
+async def _formatted(api: TelegramApi, method: str, field: str, text: str, request: dict[str, Any]) -> Any:
+    if not text:
+        return await api.call(method, **request)
     try:
-        return await call(**request, **{field: render(text, Flavour.HTML_TELEGRAM)}, parse_mode="HTML")
-    except BadRequest as error:
-        if "can't parse entities" not in str(error).lower():
+        formatted = {field: render(text, Flavour.HTML_TELEGRAM), "parse_mode": "HTML"}
+        return await api.call(method, **(request | formatted))
+    except PlatformError as error:
+        if "can't parse entities" not in error.message:
             raise
-    return await call(**request, **{field: text})
+    return await api.call(method, **(request | {field: text}))
 
 
-def _keyboard(rows: Iterable[Iterable[Button]], data: Iterable[str]) -> InlineKeyboardMarkup:
-    from telegram import InlineKeyboardButton, InlineKeyboardMarkup
-
-    values = iter(data)
+def _keyboard(rows: Iterable[Iterable[Button]], data: Iterator[str]) -> list[list[dict[str, str]]]:
     keyboard = []
     for row in rows:
-        made = [InlineKeyboardButton(button.label, callback_data=next(values)) for button in row]
+        made = [{"text": button.label, "callback_data": next(data)} for button in row]
         keyboard += [made[n : n + BUTTONS_PER_ROW] for n in range(0, len(made), BUTTONS_PER_ROW)]
-    return InlineKeyboardMarkup(keyboard)
+    return keyboard

@@ -28,7 +28,8 @@ from hub.messaging.contract import (
     ReactionChanged,
     SharedLocation,
 )
-from integrations.channels.telegram.ledger import Ledger
+from integrations.channels.button_values import ButtonValues
+from integrations.channels.telegram.polls import SentPolls
 
 Json = Mapping[str, Any]
 
@@ -65,14 +66,16 @@ class UpdateReader:
 
     Args:
         account: What the configuration calls the account.
-        ledger: Knows the values of buttons and the chats of polls.
         me: The bot.
+        buttons: Know the values of the buttons that were sent.
+        polls: Know the chats of the polls that were sent.
     """
 
-    def __init__(self, account: str, ledger: Ledger, me: Me) -> None:
+    def __init__(self, account: str, me: Me, buttons: ButtonValues, polls: SentPolls) -> None:
         self._account = account
-        self._ledger = ledger
         self._me = me
+        self._buttons = buttons
+        self._polls = polls
         self._addressed_albums: deque[str] = deque(maxlen=ALBUMS_KEPT)
 
     def read(self, update: Json) -> list[Inbound]:
@@ -164,12 +167,12 @@ class UpdateReader:
         sender = _identity(query["from"])
         if message is None or sender is None or "data" not in query:
             return []
-        value = self._ledger.button_value(query["data"])
+        value = self._buttons.value_of(query["data"])
         id = str(message["message_id"])
         return [ButtonPressed(self._address(message), f"button:{query['id']}", sender, message_id=id, value=value)]
 
     def _vote(self, answer: Json, number: int) -> list[Inbound]:
-        poll = self._ledger.poll(answer["poll_id"])
+        poll = self._polls.get(answer["poll_id"])
         sender = _identity(answer.get("user"), answer.get("voter_chat"))
         if poll is None or sender is None:
             return []  # a poll that is not ours, or is long forgotten

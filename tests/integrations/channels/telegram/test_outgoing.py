@@ -134,9 +134,12 @@ async def test_a_person_who_blocked_the_bot_is_not_written_to_again(server: Tele
     assert "blocked" in str(delivery.error)
 
 
-async def test_a_group_that_became_another_is_told(server: TelegramServer, tmp_path: Path, clock: HurriedClock) -> None:
+async def test_a_group_that_became_another_is_told(
+    server: TelegramServer, tmp_path: Path, clock: HurriedClock, heard: Heard
+) -> None:
     moved: list[tuple[str, str]] = []
     bot = telegram_channel(server, tmp_path, clock, migrated=lambda old, new: moved.append((old, new)))
+    await bot.start(heard)
     server.chats.says("hello", chat=GROUP)
     server.chats.migrated[GROUP] = -100999
 
@@ -156,15 +159,22 @@ async def test_no_answer_in_time_may_mean_that_it_arrived(server: TelegramServer
     assert delivery.state is DeliveryState.UNKNOWN
 
 
-async def test_a_server_that_is_not_there_was_surely_sent_nothing(tmp_path: Path, clock: HurriedClock) -> None:
+async def test_a_server_that_is_not_there_was_surely_sent_nothing(
+    tmp_path: Path, clock: HurriedClock, heard: Heard
+) -> None:
     server = TelegramServer()
     await server.start()
     bot = telegram_channel(server, tmp_path, clock)
     await server.stop()
+    await bot.start(heard)
 
-    assert (await send(bot, "hello")).state is DeliveryState.TRANSIENT
-    assert (await bot.probe())["ok"] is False
+    delivery = await send(bot, "hello")
+    probed = await bot.probe()
     await bot.stop()
+
+    assert (delivery.state, probed["ok"]) == (DeliveryState.TRANSIENT, False)
+    assert "cannot be reached" in str(delivery.error)
+    assert (await send(bot, "hello")).state is DeliveryState.TRANSIENT
 
 
 async def test_the_caption_of_a_picture_is_edited(server: TelegramServer, bot: Telegram, tmp_path: Path) -> None:
@@ -213,11 +223,11 @@ async def test_a_row_of_many_buttons_is_broken(server: TelegramServer, bot: Tele
 
 
 async def test_long_values_of_buttons_survive_a_restart(
-    server: TelegramServer, bot: Telegram, tmp_path: Path, clock: HurriedClock
+    server: TelegramServer, bot: Telegram, tmp_path: Path, clock: HurriedClock, heard: Heard
 ) -> None:
     await send(bot, "May I?", buttons=((Button("Yes", "y" * 100),),))
     await bot.stop()
-    again, heard = telegram_channel(server, tmp_path, clock), Heard()
+    again = telegram_channel(server, tmp_path, clock)
     await again.start(heard)
 
     server.chats.presses(7, "Yes")
@@ -295,6 +305,6 @@ async def test_a_file_that_cannot_be_had_is_an_error_without_the_token(
 async def test_an_answer_of_telegram_that_has_another_shape_may_mean_that_it_arrived(
     server: TelegramServer, bot: Telegram
 ) -> None:
-    server.fail("sendMessage", Fault(200, body=json.dumps({"ok": True, "result": {"message_id": 1}}).encode()))
+    server.fail("sendMessage", Fault(200, body=json.dumps({"ok": True, "result": {}}).encode()))
 
     assert (await send(bot, "hello")).state is DeliveryState.UNKNOWN

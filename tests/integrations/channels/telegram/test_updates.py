@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import (
     Address,
     ButtonPressed,
@@ -18,8 +16,10 @@ from hub.messaging.contract import (
     PollAnswered,
     ReactionChanged,
 )
-from integrations.channels.telegram.ledger import Ledger, SentPoll
+from integrations.channels.button_values import ButtonValues
+from integrations.channels.telegram.polls import SentPoll, SentPolls
 from integrations.channels.telegram.updates import Me, UpdateReader
+from tests.channels.kit import Heard
 from tests.servers.telegram_chats import TelegramChats
 
 ME = {"id": 42, "is_bot": True, "first_name": "Homarus", "username": "Homarus_Bot"}
@@ -29,9 +29,9 @@ GROUP = -100123
 class Said:
     """Reads what people say in the chats of a server."""
 
-    def __init__(self, folder: Path) -> None:
-        self.ledger = Ledger(JsonStorage(folder / "ledger.json"))
-        self.reader = UpdateReader("default", self.ledger, Me(42, "Homarus_Bot"))
+    def __init__(self) -> None:
+        self.polls = SentPolls(Heard())
+        self.reader = UpdateReader("default", Me(42, "Homarus_Bot"), ButtonValues(Heard(), 64), self.polls)
         self.found: list[Any] = []
         self.chats = TelegramChats(ME, self._update)
 
@@ -54,8 +54,8 @@ class Said:
 
 
 @pytest.fixture
-def said(tmp_path: Path) -> Said:
-    return Said(tmp_path)
+def said() -> Said:
+    return Said()
 
 
 def test_a_direct_message_tells_sender_chat_and_time(said: Said) -> None:
@@ -230,7 +230,7 @@ def test_a_button_tells_its_value_and_who_pressed_it(said: Said) -> None:
 
 async def test_a_vote_is_heard_where_the_poll_is(said: Said) -> None:
     where = Address("telegram", str(GROUP), chat_type=ChatType.GROUP, thread="77")
-    await said.ledger.keep_poll(SentPoll("p", where, ("tea", "coffee")))
+    await said.polls.keep(SentPoll("p", where, ("tea", "coffee")))
 
     said.chats.votes("p", 1)
 
