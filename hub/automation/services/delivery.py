@@ -15,8 +15,8 @@ from hub.core.ids import new_id
 from hub.core.lanes import Lanes, Priority
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
+from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import message_of
-from hub.messaging.seams import ReplyOutbox
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.entry import EntryType, TranscriptEntry
 from hub.sessions.store import SessionStore
@@ -45,7 +45,7 @@ class ResultDelivery:
     def __init__(
         self,
         db: Database,
-        outbox: ReplyOutbox,
+        outbox: Outbox,
         sessions: SessionStore,
         lanes: Lanes,
         bus: EventBus,

@@ -20,8 +20,8 @@ from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHE
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.gateway.methods.sessions import THINKING, SessionMethods
 from hub.messaging.contract import Address
+from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import message_of
-from hub.messaging.seams import ReplyOutbox
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.keys import SessionKey, main_key
 from hub.sessions.store import SessionStore
@@ -56,7 +56,7 @@ class AgentMethods:
         sessions: SessionStore,
         agents: Agents,
         runner: AgentRunner,
-        outbox: ReplyOutbox,
+        outbox: Outbox,
         db: Database,
         clock: Clock,
         tasks: TaskOwner,

@@ -19,7 +19,7 @@ from hub.gateway.methods.sessions import MESSAGES_LIMIT, THINKING, SessionMethod
 from hub.gateway.push.events import RunEvents
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ClientMessage
-from hub.messaging.seams import MessageInbox
+from hub.messaging.inbox.inbox import Inbox
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.entry import EntryType, TranscriptEntry
 from hub.sessions.store import SessionStore
@@ -49,7 +49,7 @@ class ChatMethods:
         *,
         keys: SessionMethods,
         sessions: SessionStore,
-        inbox: MessageInbox,
+        inbox: Inbox,
         runner: AgentRunner,
         lanes: Lanes,
         events: RunEvents,

@@ -28,8 +28,8 @@ from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import Address, DeliveryState, Inbound, InboundMessage, OutboundMessage
+from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.owner_place import owner_place
-from hub.messaging.seams import ReplyOutbox
 from hub.messaging.texts import say
 from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import AttemptLimiter
@@ -125,7 +125,7 @@ class Pairings:
     def __init__(
         self,
         db: Database,
-        outbox: ReplyOutbox,
+        outbox: Outbox,
         *,
         bus: EventBus,
         clock: Clock,

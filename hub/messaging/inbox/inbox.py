@@ -21,8 +21,9 @@ from hub.messaging.contract import ClientMessage, Inbound, InboundEvent, Inbound
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.inbox_rows import InboxRow
 from hub.messaging.inbox.stored import load_event
+from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
-from hub.messaging.seams import AnswerQueue, ReplyOutbox
+from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.texts import say
 from hub.storage.database import Database
 
@@ -51,9 +52,9 @@ class Inbox:
         self,
         db: Database,
         router: Router,
-        queue: AnswerQueue,
+        queue: MessageQueue,
         commands: Commands,
-        outbox: ReplyOutbox,
+        outbox: Outbox,
         *,
         buttons: CommandButtons,
         bus: EventBus,

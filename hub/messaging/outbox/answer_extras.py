@@ -14,8 +14,8 @@ from hub.core.events import Event
 from hub.core.sql import SqlConnection
 from hub.messaging.capabilities import CanDraft
 from hub.messaging.contract import Address
+from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import ReplyTarget
-from hub.messaging.seams import ReplyOutbox
 from hub.messaging.texts import say
 from hub.models.contract import Thinking
 
@@ -53,7 +53,7 @@ class AnswerExtras:
     def __init__(
         self,
         parts: RunDependencies,
-        outbox: ReplyOutbox,
+        outbox: Outbox,
         language: Callable[[], str],
         may_send: Callable[[Address, str], bool],
     ) -> None:

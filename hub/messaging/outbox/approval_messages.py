@@ -13,8 +13,8 @@ from hub.core.errors import HubError
 from hub.core.events import Event, EventBus
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.registry import CommandReply
+from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.owner_place import owner_place
-from hub.messaging.seams import ReplyOutbox
 from hub.messaging.texts import say
 from hub.storage.database import Database
 from hub.tools.approval import Approval, shown
@@ -41,7 +41,7 @@ class ApprovalMessages:
         self,
         approvals: Approvals,
         db: Database,
-        outbox: ReplyOutbox,
+        outbox: Outbox,
         bus: EventBus,
         language: Callable[[], str],
         buttons: CommandButtons,

@@ -16,9 +16,9 @@ from hub.core.sql import SqlConnection
 from hub.messaging.capabilities import Capability
 from hub.messaging.contract import Address, ChatType, MediaKind, OutboundMedia
 from hub.messaging.outbox.chunking import closed
+from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow, RowSource, Withdrawal, select_rows
 from hub.messaging.outbox.reply import ParsedReply, digest, failed_tool, parse_reply, prefixed, rest_of, was_said
-from hub.messaging.seams import ReplyOutbox
 from hub.messaging.texts import say
 
 ROWS_LIMIT = 500
@@ -72,7 +72,7 @@ class Replies:
         language: Of what the hub says itself.
     """
 
-    def __init__(self, outbox: ReplyOutbox, workspaces: Workspaces, language: Callable[[], str]) -> None:
+    def __init__(self, outbox: Outbox, workspaces: Workspaces, language: Callable[[], str]) -> None:
         self._outbox = outbox
         self._workspaces = workspaces
         self._language = language

@@ -21,10 +21,10 @@ from hub.messaging.channels import Attached
 from hub.messaging.contract import Address, ChatType, Delivery, DeliveryState
 from hub.messaging.outbox.answer_extras import WATCHED_LIMIT
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, closed, sentence_end
+from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.messaging.outbox.reply import ParsedReply, shown_so_far
 from hub.messaging.outbox.streaming_policy import BlockStreaming, DraftStreaming
-from hub.messaging.seams import ReplyOutbox
 
 _log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class AnswerStreams:
     def __init__(
         self,
         parts: RunDependencies,
-        outbox: ReplyOutbox,
+        outbox: Outbox,
         replies: Replies,
         may_send: Callable[[Address, str], bool],
     ) -> None:

@@ -26,6 +26,7 @@ from hub.messaging.contract import Address, ChatType, ClientMessage, InboundEven
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.inbox_rows import InboxRow
 from hub.messaging.inbox.media_store import MediaStore
+from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
 from hub.messaging.queue.queue_policy import DropPolicy, QueueMode, QueuePolicy
 from hub.messaging.queue.queue_recovery import agent_of, taken_up
@@ -45,7 +46,6 @@ from hub.messaging.queue.waiting import (
     set_due,
     steerable,
 )
-from hub.messaging.seams import ReplyOutbox
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class MessageQueue:
         db: Database,
         router: Router,
         runner: AgentRunner,
-        outbox: ReplyOutbox,
+        outbox: Outbox,
         media: MediaStore,
         *,
         clock: Clock,

@@ -15,11 +15,11 @@ from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.media_store import MediaStore
 from hub.messaging.outbox.answer_extras import AnswerExtras
+from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.messaging.outbox.streaming import AnswerStreams
 from hub.messaging.queue.turn import turn_content
 from hub.messaging.queue.waiting import Conversation, WaitingMessage, conversation_of
-from hub.messaging.seams import ReplyOutbox
 from hub.messaging.texts import say
 from hub.models.contract import Message
 
@@ -73,7 +73,7 @@ class TurnRequests:
         parts: What runs work with.
     """
 
-    def __init__(self, router: Router, outbox: ReplyOutbox, media: MediaStore, parts: RunDependencies) -> None:
+    def __init__(self, router: Router, outbox: Outbox, media: MediaStore, parts: RunDependencies) -> None:
         self._router = router
         self._outbox = outbox
         self._media = media
