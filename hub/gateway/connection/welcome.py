@@ -25,6 +25,8 @@ EVENTS = (
     "exec.approval.resolved",
     "health",
     "heartbeat",
+    "pairing.requested",
+    "pairing.resolved",
     "presence",
     "session.message",
     "session.tool",

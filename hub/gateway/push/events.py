@@ -15,6 +15,7 @@ from hub.core.clock import Clock
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.gateway.calls.contract import READ, Push
 from hub.gateway.push.broadcast import Broadcast
+from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED, SCOPE
 
 COALESCE_S = 0.15
 FOLLOWED_LIMIT = 1_000
@@ -305,6 +306,8 @@ class HubEvents:
             bus.listen("config_changed", self._config),
             bus.listen("device_pair_requested", self._pair_requested),
             bus.listen("device_pair_resolved", self._pair_resolved),
+            bus.listen(EVENT_PAIRING_REQUESTED, self._stranger_asked),
+            bus.listen(EVENT_PAIRING_DECIDED, self._stranger_decided),
             bus.listen("repairs_changed", self._health_changed),
         ]
 
@@ -325,10 +328,19 @@ class HubEvents:
         self._broadcast.push(Push("config.changed", {"changed": changed, "ts": self._now_ms()}, scope=READ))
 
     def _pair_requested(self, event: Event) -> None:
-        self._broadcast.push(Push("device.pair.requested", event.data, scope="operator.pairing"))
+        self._broadcast.push(Push("device.pair.requested", event.data, scope=SCOPE))
 
     def _pair_resolved(self, event: Event) -> None:
-        self._broadcast.push(Push("device.pair.resolved", event.data, scope="operator.pairing"))
+        self._broadcast.push(Push("device.pair.resolved", event.data, scope=SCOPE))
+
+    def _stranger_asked(self, event: Event) -> None:
+        """Push that somebody asks to write; the code is theirs to give, and not in it."""
+        self._broadcast.push(Push("pairing.requested", {**event.data, "ts": self._now_ms()}, scope=SCOPE))
+
+    def _stranger_decided(self, event: Event) -> None:
+        facts = {key: event.data[key] for key in ("id", "channel", "account", "identity")}
+        decided = {"decision": event.data["state"], "resolvedBy": event.data["decided_by"], "ts": self._now_ms()}
+        self._broadcast.push(Push("pairing.resolved", facts | decided, scope=SCOPE))
 
     def _health_changed(self, _: Event) -> None:
         self._broadcast.push(Push("health", self._health(), scope=None, droppable=True))
