@@ -118,7 +118,9 @@ class Hub:
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
         self.agent_messages = messaging.agent_messages
         self.pairings = messaging.pairings
-        skills = SkillsComponent(base, agents=agents, tools=self.tools, commands=self.commands, router=messaging.router)
+        skills = SkillsComponent(
+            base, agents=agents, tools=self.tools, commands=self.commands, router=messaging.router, egress=self.egress
+        )
         self.skills = skills.skills
         integrations = IntegrationsComponent(
             base, make_host=partial(IntegrationHost, hub=self), apply=self.apply, renew_automations=self._renew

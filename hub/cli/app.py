@@ -28,6 +28,7 @@ COMMANDS = {
     "logs": "hub.cli.logs",
     "sessions": "hub.cli.sessions",
     "memory": "hub.cli.memory",
+    "skills": "hub.cli.skills",
     "approvals": "hub.cli.approvals",
     "pairing": "hub.cli.pairing",
     "route": "hub.cli.route",

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hub.components.agents import AgentsComponent
@@ -14,14 +14,19 @@ from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.events import Event
 from hub.core.stages import Stage
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.skills import SkillMethods
 from hub.messaging.access.router import Router
 from hub.messaging.commands.registry import Commands
 from hub.messaging.commands.skill_commands import SkillCommandNeeds, add_skill_commands
 from hub.messaging.contract import Address
 from hub.sections import skill_folders
+from hub.security.egress import Egress
+from hub.skills.control import SkillControl
 from hub.skills.gates import GateFacts, has_setting
 from hub.skills.pins import SkillPins
 from hub.skills.places import FOLDER, SkillPlace
+from hub.skills.propose import propose_tool
 from hub.skills.registry import EVENT_SKILLS_CHANGED, SkillRegistry, SkillSettings
 from hub.skills.skill import TRUSTED, SkillSource
 from hub.skills.tool import SkillTool
@@ -47,6 +52,7 @@ class SkillsComponent(Component):
         tools: ToolRegistry,
         commands: Commands,
         router: Router,
+        egress: Egress,
     ) -> None:
         self._base = base
         self._agents = agents.agents
@@ -64,11 +70,20 @@ class SkillsComponent(Component):
         needs = SkillCommandNeeds(self.skills, self._agents, tools, base.redactor, group_skills)
         self._commands = add_skill_commands(commands, needs)
         tools.register(SkillTool(self.skills, lambda agent_id: self._agents.get(agent_id).skills).tool())
+        home = base.home
+        self._control = SkillControl(
+            self.skills, home.path / FOLDER, home.storage / PROPOSALS, egress=egress, clock=base.clock
+        )
+        tools.register(propose_tool(self._control))
         base.bus.listen(EVENT_SKILLS_CHANGED, self._changed)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that looks at the skills and watches them, beside a hub that is open already."""
         return [Stage("skills", self._start)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return `skills.*`."""
+        return SkillMethods(self._control, self._agents, str(self._base.home.path / FOLDER)).methods()
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the settings, and look at the directories of what is configured now."""

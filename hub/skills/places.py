@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hub.skills.folder import FileFacts, digest_of, facts_of, read_folder
 from hub.skills.pins import SkillPin
+from hub.skills.scan import scan
 from hub.skills.skill import TRUSTED, FoundSkill, SkillSource
 from hub.skills.skill_file import FILE_LIMIT_BYTES, FILE_NAME, SkillInvalid, read_skill
 
@@ -63,7 +64,7 @@ def find_skills(place: SkillPlace, pins: Mapping[str, SkillPin]) -> list[FoundSk
 
 
 def _look(place: SkillPlace, folder: Path, id: str, pin: SkillPin) -> FoundSkill:
-    digest = None
+    digest, files = None, dict[str, bytes]()
     try:
         if place.source in TRUSTED:
             data = (folder / FILE_NAME).read_bytes()
@@ -78,5 +79,8 @@ def _look(place: SkillPlace, folder: Path, id: str, pin: SkillPin) -> FoundSkill
     except UnicodeDecodeError:
         return FoundSkill(id, place.source, folder, None, f"{FILE_NAME} is not UTF-8", digest, pin, place.agent_id)
     except (OSError, KeyError) as error:
-        return FoundSkill(id, place.source, folder, None, f"{FILE_NAME} cannot be read: {error}", None, pin)
-    return FoundSkill(id, place.source, folder, file, "", digest, pin, place.agent_id)
+        told = f"{FILE_NAME} cannot be read: {error}"
+        return FoundSkill(id, place.source, folder, None, told, None, pin, place.agent_id)
+    known = place.source in TRUSTED or (pin.enabled and pin.digest == digest)
+    findings = () if known else scan(files, file)
+    return FoundSkill(id, place.source, folder, file, "", digest, pin, place.agent_id, findings)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hub.skills.gates import GateFacts, SkillEntry, missing, told_missing
 from hub.skills.pins import SkillPin
+from hub.skills.scan import ScanFinding, dangers
 from hub.skills.skill_file import Requirements, SkillFile
 
 
@@ -28,6 +29,9 @@ TRUSTED = frozenset({SkillSource.INTEGRATION, SkillSource.BUNDLED})
 """What the owner installed as a part of the hub; all others are off until they are enabled."""
 
 
+REASONS_SHOWN = 3
+
+
 class SkillState(StrEnum):
     """Whether a skill may be used, and why not."""
 
@@ -37,6 +41,8 @@ class SkillState(StrEnum):
     DISABLED = "disabled"
     NOT_ENABLED = "not_enabled"
     """Nobody has looked at it and enabled it."""
+    QUARANTINED = "quarantined"
+    """Nobody has enabled it, and the scan found signs of harm."""
     CHANGED = "changed"
     """Its files are not those that were enabled."""
     SHADOWED = "shadowed"
@@ -56,6 +62,7 @@ class FoundSkill(Struct, frozen=True):
         digest: Of all its files; None of those that come with the hub.
         pin: What is known of it.
         agent_id: The only agent that it is for.
+        findings: Of the scan of what is not as it was enabled.
     """
 
     id: str
@@ -66,6 +73,7 @@ class FoundSkill(Struct, frozen=True):
     digest: str | None = None
     pin: SkillPin = SkillPin()
     agent_id: str | None = None
+    findings: tuple[ScanFinding, ...] = ()
 
     @property
     def name(self) -> str:
@@ -138,13 +146,15 @@ def _trust(
         return SkillState.DISABLED, "it is not in skills.bundled"
     if skill.trusted:
         return SkillState.READY, ""
+    if skill.pin.enabled and skill.pin.digest == skill.digest and skill.source is not SkillSource.PROPOSED:
+        return SkillState.READY, ""
+    if skill.pin.enabled and skill.source is not SkillSource.PROPOSED:
+        return SkillState.CHANGED, "its files changed since it was enabled; look at it and enable it again"
+    if bad := dangers(skill.findings):
+        return SkillState.QUARANTINED, "; ".join(str(each) for each in bad[:REASONS_SHOWN])
     if skill.source is SkillSource.PROPOSED:
         return SkillState.NOT_ENABLED, "the agent proposed it; look at it and enable it"
-    if not skill.pin.enabled or skill.pin.digest is None:
-        return SkillState.NOT_ENABLED, "look at it and enable it"
-    if skill.pin.digest != skill.digest:
-        return SkillState.CHANGED, "its files changed since it was enabled; look at it and enable it again"
-    return SkillState.READY, ""
+    return SkillState.NOT_ENABLED, "look at it and enable it"
 
 
 def permitted(judged: Sequence[JudgedSkill], *allowed: Sequence[str] | None) -> list[JudgedSkill]:

@@ -48,6 +48,8 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("pairing", "revoke"): ["telegram", "telegram:user:1"],
     ("route", "explain"): ["--channel", "telegram", "--peer", "1"],
     ("script", "run"): ["greet"],
+    **{("skills", name): ["shopping-list"] for name in ("info", "enable", "disable", "remove")},
+    ("skills", "install"): ["https://example.org/tea.zip"],
     ("service", "call"): ["hub.check"],
     ("sessions", "show"): ["main"],
     ("sessions", "reset"): ["main"],
@@ -72,7 +74,7 @@ NEEDS_HUB = {
         if path[0]
         in {
             *("automation", "blueprint", "channels", "cron", "event", "integration", "memory", "pairing", "route"),
-            *("script", "service", "state"),
+            *("script", "service", "skills", "state"),
         }
     ),
     ("call",),

@@ -244,6 +244,7 @@ NOT_INTO_CONVERSATIONS = {
         *("sessions.create", "sessions.patch", "sessions.reset", "sessions.trust", "sessions.delete"),
         *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
         *("outbox.list", "outbox.get", "outbox.retry", "outbox.drop"),
+        *("skills.install", "skills.update", "skills.remove"),
     },
     "route": {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),
@@ -316,6 +317,8 @@ ELSEWHERE = {
         "schedule": "test_automations_taint",
         "session_status": "no words of others",
         "standing_intent": "test_memory_outside",
+        "skill": "tests/skills/test_registry: what the owner enabled, unchanged",
+        "skill_propose": "tests/skills/test_control: off until the owner enables it",
     },
     "service": {
         "agent.heartbeat": "as agent.run",

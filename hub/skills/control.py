@@ -1,0 +1,300 @@
+"""What people do with skills: look at one, enable it, switch it off, install, remove; and what an agent proposes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hub.core.clock import Clock
+from hub.core.durable import sync_directory, write_new
+from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from hub.security.egress import Egress
+from hub.skills.archive import ARCHIVE_LIMIT_BYTES, read_archive
+from hub.skills.folder import digest_of, read_folder
+from hub.skills.pins import SkillPin
+from hub.skills.registry import SkillRegistry
+from hub.skills.scan import ScanFinding, dangers, scan
+from hub.skills.skill import TRUSTED, FoundSkill, JudgedSkill, SkillSource
+from hub.skills.skill_file import FILE_LIMIT_BYTES, FILE_NAME, SkillFile, SkillInvalid, read_skill
+from hub.storage.errors import from_os
+
+FETCH_LIMIT_S = 60.0
+PROPOSALS_LIMIT = 20
+ZIP_START = b"PK\x03\x04"
+
+
+class SkillLook(Struct, frozen=True):
+    """A skill as a person sees it before they enable it.
+
+    Attributes:
+        judged: The skill and its state.
+        digest: Of the files that are shown: enabling needs it, so that nothing else is enabled.
+        text: Its SKILL.md.
+        files: Sizes in bytes by path.
+        findings: Of the scan.
+    """
+
+    judged: JudgedSkill
+    digest: str
+    text: str
+    files: Mapping[str, int]
+    findings: tuple[ScanFinding, ...]
+
+
+class SkillControl:
+    """Changes which skills there are and which are used.
+
+    Args:
+        skills: The skills.
+        home: The directory that skills are installed in.
+        proposals: The directory that agents' proposals wait in.
+        egress: Fetches what is installed by URL.
+        clock: Tells the time.
+    """
+
+    def __init__(self, skills: SkillRegistry, home: Path, proposals: Path, egress: Egress, clock: Clock) -> None:
+        self._skills = skills
+        self._home = home
+        self._proposals = proposals
+        self._egress = egress
+        self._clock = clock
+        self._changing = asyncio.Lock()
+
+    async def list(self, agent_id: str) -> list[JudgedSkill]:
+        """Return all skills of an agent with their states."""
+        await self._skills.refresh()
+        return self._skills.judged(agent_id)
+
+    async def look(self, name: str, agent_id: str) -> SkillLook:
+        """Return a skill with all that a person should know of it.
+
+        Args:
+            name: Its id, or its name: then the one that is used, or else the first.
+
+        Raises:
+            NotFound: There is none.
+        """
+        judged = await self._find(name, agent_id)
+        if judged.skill.file is None:
+            return SkillLook(judged, "", "", {}, ())
+        files = await asyncio.to_thread(read_folder, judged.skill.folder)
+        findings = await asyncio.to_thread(scan, files, judged.skill.file)
+        sizes = {path: len(files[path]) for path in sorted(files)}
+        return SkillLook(judged, digest_of(files), files[FILE_NAME].decode("utf-8", "replace"), sizes, findings)
+
+    async def enable(self, name: str, agent_id: str, digest: str | None, *, accept: bool = False) -> JudgedSkill:
+        """Let a skill be used; one that did not come with the hub as it is now, and no longer when it changes.
+
+        Args:
+            digest: Of what was looked at.
+            accept: Whether it is enabled in spite of what the scan found.
+
+        Raises:
+            NotFound: There is none.
+            InvalidRequest: It is broken, or was not looked at.
+            Conflict: It is not what was looked at, or the scan found signs of harm.
+        """
+        async with self._changing:
+            look = await self.look(name, agent_id)
+            skill = look.judged.skill
+            if skill.file is None:
+                raise InvalidRequest(f"{skill.id} cannot be enabled: {skill.error}")
+            if skill.source in TRUSTED:
+                await self._keep(skill.id, replace(skill.pin, enabled=None))
+                return await self._find(skill.id, agent_id)
+            if digest is None:
+                raise InvalidRequest(f"look at {skill.id} first: enabling it takes the digest that skills.info shows")
+            if digest != look.digest:
+                raise Conflict(f"the files of {skill.id} are not those you looked at; look at it again")
+            if not accept and (bad := dangers(look.findings)):
+                told = "; ".join(map(str, bad))
+                raise Conflict(f"{skill.id} is in quarantine: {told}", details={"findings": len(bad)})
+            id = skill.id
+            if skill.source is SkillSource.PROPOSED:
+                id = await asyncio.to_thread(self._adopt, skill)
+                await asyncio.to_thread(self._skills.pins.put, skill.id, None)
+            pin = SkillPin(True, digest, self._now_ms(), skill.pin.origin)
+            await self._keep(id, pin)
+            return await self._find(id, agent_id)
+
+    async def disable(self, name: str, agent_id: str) -> JudgedSkill:
+        """Switch a skill off until it is enabled again.
+
+        Raises:
+            NotFound: There is none.
+        """
+        async with self._changing:
+            skill = (await self._find(name, agent_id)).skill
+            await self._keep(skill.id, replace(skill.pin, enabled=False))
+            return await self._find(skill.id, agent_id)
+
+    async def install(
+        self, data: bytes, origin: Mapping[str, Any], *, path: str | None = None, overwrite: bool = False
+    ) -> str:
+        """Put a skill into the home, off; return its id.
+
+        Args:
+            data: A ZIP file, or the text of a SKILL.md.
+            origin: Where it came from.
+            path: The folder in the archive, when it holds several skills.
+            overwrite: Whether it may take the place of one of the same name.
+
+        Raises:
+            SkillInvalid: It is refused; the message says why.
+            Conflict: There is one of that name.
+        """
+        folder, files = await asyncio.to_thread(_unpacked, data, path)
+        file = _readable(files, folder)
+        async with self._changing:
+            id, target = f"{SkillSource.HOME}/{file.name}", self._home / file.name
+            if overwrite and await asyncio.to_thread(_is_the_same, target, files):
+                return id  # and stays enabled
+            await asyncio.to_thread(self._put, target, files, overwrite=overwrite)
+            await self._keep(id, SkillPin(origin={**origin, **({"path": path} if path else {})}))
+            return id
+
+    async def install_url(self, url: str, *, path: str | None = None, overwrite: bool = False) -> str:
+        """Fetch a ZIP file or a SKILL.md and install it; see `install`.
+
+        Raises:
+            HubError: It cannot be fetched.
+        """
+        answer = await self._egress.fetch(url, limit_bytes=ARCHIVE_LIMIT_BYTES, timeout_s=FETCH_LIMIT_S)
+        if answer.status != 200:
+            raise InvalidRequest(f"{url} answered {answer.status}; expected a ZIP file or a {FILE_NAME}")
+        return await self.install(answer.body, {"kind": "url", "source": url}, path=path, overwrite=overwrite)
+
+    async def remove(self, name: str, agent_id: str) -> str:
+        """Delete a skill that was installed in the home or proposed; return its id.
+
+        Raises:
+            NotFound: There is none.
+            Forbidden: It is none of those: its files belong to somebody else.
+        """
+        async with self._changing:
+            skill = (await self._find(name, agent_id)).skill
+            if skill.source not in (SkillSource.HOME, SkillSource.PROPOSED):
+                raise Forbidden(f"{skill.id} is not in the home's skills; switch it off instead")
+            await asyncio.to_thread(_discard, skill.folder)
+            await self._keep(skill.id, None)
+            return skill.id
+
+    async def propose(self, name: str, text: str, origin: Mapping[str, Any]) -> str:
+        """Keep what an agent proposes as a skill, for the owner to look at; return its id.
+
+        Raises:
+            SkillInvalid: It is no valid SKILL.md, or is named as something else.
+            Conflict: So many proposals wait already.
+        """
+        data = text.encode()
+        file = _readable({FILE_NAME: data}, name)
+        if file.name != name:
+            raise SkillInvalid(f"the name in its front matter is {file.name}; expected {name}")
+        async with self._changing:
+            waiting = [each for each in self._skills.all() if each.source is SkillSource.PROPOSED]
+            if len(waiting) >= PROPOSALS_LIMIT and all(each.name != name for each in waiting):
+                raise Conflict(
+                    f"{PROPOSALS_LIMIT} proposals wait for the owner already; ask them to look at those first"
+                )
+            await asyncio.to_thread(self._put, self._proposals / name, {FILE_NAME: data}, overwrite=True)
+            id = f"{SkillSource.PROPOSED}/{name}"
+            await self._keep(id, SkillPin(origin=origin))
+            return id
+
+    async def _find(self, name: str, agent_id: str) -> JudgedSkill:
+        judged = await self.list(agent_id)
+        named = [each for each in judged if name in (each.skill.id, each.skill.name)]
+        if not named:
+            raise NotFound(f"there is no skill {name[:100]!r}; `homarus skills list` shows all")
+        return next((each for each in named if each.skill.id == name or each.ready), named[0])
+
+    async def _keep(self, id: str, pin: SkillPin | None) -> None:
+        await asyncio.to_thread(self._skills.pins.put, id, pin)
+        await self._skills.refresh(force=True)
+
+    def _adopt(self, skill: FoundSkill) -> str:
+        """Move a proposal among the skills of the home; one that was there goes."""
+        target = self._home / skill.folder.name
+        files = read_folder(skill.folder)
+        self._put(target, files, overwrite=True)
+        _discard(skill.folder)
+        return f"{SkillSource.HOME}/{target.name}"
+
+    def _put(self, target: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
+        """Write a skill beside its place, then move it there; no file is executable."""
+        if target.exists() and not overwrite:
+            raise Conflict(f"there is a skill {target.name} already; replace it or choose another")
+        fresh = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
+        try:
+            for path, data in files.items():
+                file = fresh / path
+                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_new(str(file), data, 0o600)
+            old = _set_aside(target)
+            try:
+                os.rename(fresh, target)
+            except OSError:
+                if old is not None:
+                    os.rename(old, target)
+                raise
+            sync_directory(target.parent)
+            if old is not None:
+                _delete(old)
+        except OSError as error:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise from_os(error, target, "installing the skill") from error
+
+    def _now_ms(self) -> int:
+        return int(self._clock.time() * 1_000)
+
+
+def _unpacked(data: bytes, path: str | None) -> tuple[str, Mapping[str, bytes]]:
+    if data.startswith(ZIP_START):
+        return read_archive(data, path)
+    if len(data) > FILE_LIMIT_BYTES or not data.lstrip(b"\xef\xbb\xbf").startswith(b"---"):
+        raise SkillInvalid(f"this is neither a ZIP file nor a {FILE_NAME}")
+    return "", {FILE_NAME: data}
+
+
+def _readable(files: Mapping[str, bytes], folder: str) -> SkillFile:
+    try:
+        return read_skill(files[FILE_NAME].decode("utf-8"), folder)
+    except UnicodeDecodeError as error:
+        raise SkillInvalid(f"{FILE_NAME} is not UTF-8 text") from error
+
+
+def _is_the_same(folder: Path, files: Mapping[str, bytes]) -> bool:
+    try:
+        return digest_of(read_folder(folder)) == digest_of(files)
+    except SkillInvalid:
+        return False
+
+
+def _discard(folder: Path) -> None:
+    """Delete a skill: at once for whoever looks, then its files."""
+    if (aside := _set_aside(folder)) is not None:
+        _delete(aside)
+
+
+def _set_aside(folder: Path) -> Path | None:
+    """Move what is in the place of a skill to a hidden name, a symlink itself; None when nothing is there."""
+    if not os.path.lexists(folder):
+        return None
+    aside = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    os.rename(folder, aside)
+    return aside
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
