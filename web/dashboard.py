@@ -45,6 +45,7 @@ from web.memory.pulse import MemoryPulse
 from web.routes import add_routes, frame_routes, pages_of_integrations
 from web.settings import routes as settings_routes
 from web.settings.configuration_page import ConfigurationPage
+from web.skills import routes as skill_routes
 
 if TYPE_CHECKING:
     from hub.config.store import ReloadResult
@@ -53,12 +54,13 @@ if TYPE_CHECKING:
     from web.channels.channels_page import ChannelsPage
     from web.developer.developer_page import DeveloperPage
     from web.memory.page_set import MemoryPages
+    from web.skills.skills_page import SkillsPage
 
 STOP_LIMIT_S = 2.0
 IN_RECOVERY = (home_routes.ENTRY, settings_routes.ENTRY)
 ENTRIES = (
     *(*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, channel_routes.ENTRY),
-    *(memory_routes.ENTRY, developer_routes.ENTRY),
+    *(memory_routes.ENTRY, skill_routes.ENTRY, developer_routes.ENTRY),
 )
 
 
@@ -136,11 +138,13 @@ class Dashboard:
         self._live.add_topic("pairing", self._pairing.state, ADMIN)
         automations, memory = LazyPages(self._load_automations), LazyPages(self._load_memory)
         developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
+        skills = LazyPages(self._load_skills)
         self._unsubscribe += [
             *automation_topics.serve_topics(hub.bus, self._live, automations),
             *memory_topics.serve_topics(hub.bus, self._live, self._pulse),
             *developer_topics.serve_topics(hub.bus, self._live, developer),
             *channel_routes.serve_topic(hub.bus, self._live, channels),
+            *skill_routes.serve_topic(hub.bus, self._live, skills),
         ]
         return [
             *routes,
@@ -149,6 +153,7 @@ class Dashboard:
             *memory_routes.routes(memory),
             *developer_routes.routes(developer),
             *channel_routes.routes(channels),
+            *skill_routes.routes(skills),
         ]
 
     def _make_login(self) -> LoginPage:
@@ -210,6 +215,11 @@ class Dashboard:
         from web.channels.channels_page import ChannelsPage
 
         return lambda: ChannelsPage(self._renderer, self._client, self._pairing)
+
+    def _load_skills(self) -> Callable[[], SkillsPage]:
+        from web.skills.skills_page import SkillsPage
+
+        return lambda: SkillsPage(self._renderer, self._client)
 
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))

@@ -39,7 +39,7 @@ def read_archive(data: bytes, path: str | None = None) -> tuple[str, dict[str, b
             prefix = f"{folder}/" if folder else ""
             chosen = {name[len(prefix) :]: each for name, each in entries.items() if name.startswith(prefix)}
             return PurePosixPath(folder).name, _contents(archive, chosen)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
         raise SkillInvalid(f"the archive cannot be read: {error}") from error
 
 

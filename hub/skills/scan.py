@@ -21,7 +21,7 @@ from hub.skills.scan_rules import (
     PROGRAM_SUFFIXES,
     SCRIPT_SUFFIXES,
     TEXT_RULES,
-    Severity,
+    ScanSeverity,
 )
 from hub.skills.skill_file import FILE_NAME, SkillFile
 
@@ -35,7 +35,7 @@ LINE_LIMIT = 2_000
 OVERLAP = 400
 """Characters that pieces of a long line share, so that no sign falls between two."""
 
-_ORDER = list(Severity)
+_ORDER = list(ScanSeverity)
 
 
 class ScanFinding(Struct, frozen=True):
@@ -47,7 +47,7 @@ class ScanFinding(Struct, frozen=True):
         line: From 1; None for the file as a whole.
     """
 
-    severity: Severity
+    severity: ScanSeverity
     rule: str
     message: str
     path: str
@@ -81,35 +81,35 @@ def scan(files: Mapping[str, bytes], skill: SkillFile | None = None) -> tuple[Sc
 
 def dangers(findings: tuple[ScanFinding, ...]) -> list[ScanFinding]:
     """Return the findings that put a skill into quarantine."""
-    return [each for each in findings if each.severity is Severity.DANGER]
+    return [each for each in findings if each.severity is ScanSeverity.DANGER]
 
 
 def _in_file(path: str, data: bytes, limit: int) -> tuple[list[ScanFinding], int]:
     """Return what is found in a file, and how many bytes were looked through."""
     name = PurePosixPath(path.lower())
     if data.startswith(PROGRAM_STARTS) or name.suffix in PROGRAM_SUFFIXES:
-        return [ScanFinding(Severity.DANGER, "program", "is a program, which cannot be read", path)], 0
+        return [ScanFinding(ScanSeverity.DANGER, "program", "is a program, which cannot be read", path)], 0
     if data.startswith(ARCHIVE_STARTS):
-        return [ScanFinding(Severity.DANGER, "archive", "is an archive, which hides what is in it", path)], 0
+        return [ScanFinding(ScanSeverity.DANGER, "archive", "is an archive, which hides what is in it", path)], 0
     found = list(_by_name(path, name, data))
     if name.suffix in DOCUMENT_SUFFIXES:
         return found, 0
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return [*found, ScanFinding(Severity.WARNING, "binary", "is not text, and was not looked into", path)], 0
+        return [*found, ScanFinding(ScanSeverity.WARNING, "binary", "is not text, and was not looked into", path)], 0
     if len(data) > limit:
-        return [*found, ScanFinding(Severity.DANGER, "too_long", "is too long to be looked through", path)], 0
+        return [*found, ScanFinding(ScanSeverity.DANGER, "too_long", "is too long to be looked through", path)], 0
     return [*found, *_in_text(path, text)], len(data)
 
 
 def _by_name(path: str, name: PurePosixPath, data: bytes) -> Iterator[ScanFinding]:
     if any(part.startswith(".") for part in name.parts):
-        yield ScanFinding(Severity.WARNING, "hidden_file", "is a hidden file", path)
+        yield ScanFinding(ScanSeverity.WARNING, "hidden_file", "is a hidden file", path)
     if name.name in INSTALLERS:
-        yield ScanFinding(Severity.DANGER, "installer", "is an installer; the hub runs none", path)
+        yield ScanFinding(ScanSeverity.DANGER, "installer", "is an installer; the hub runs none", path)
     elif name.suffix in SCRIPT_SUFFIXES or data.startswith(b"#!"):
-        yield ScanFinding(Severity.NOTE, "script", "is a script", path)
+        yield ScanFinding(ScanSeverity.NOTE, "script", "is a script", path)
     if name.name == "package.json":
         yield from _in_package(path, data)
 
@@ -117,9 +117,11 @@ def _by_name(path: str, name: PurePosixPath, data: bytes) -> Iterator[ScanFindin
 def _in_text(path: str, text: str) -> Iterator[ScanFinding]:
     for number, whole in enumerate(FLAG.sub("", text.removeprefix("\ufeff")).splitlines(), 1):
         if BIDIRECTIONAL.search(whole):
-            yield _at(Severity.DANGER, "bidirectional", "shows its text in another order than it is read", path, number)
+            yield _at(
+                ScanSeverity.DANGER, "bidirectional", "shows its text in another order than it is read", path, number
+            )
         if HIDDEN.search(whole):
-            yield _at(Severity.DANGER, "hidden_text", "holds signs that cannot be seen", path, number)
+            yield _at(ScanSeverity.DANGER, "hidden_text", "holds signs that cannot be seen", path, number)
         for start in range(0, max(1, len(whole)), LINE_LIMIT - OVERLAP):
             line = whole[start : start + LINE_LIMIT]
             for rule in TEXT_RULES:
@@ -136,24 +138,24 @@ def _in_package(path: str, data: bytes) -> Iterator[ScanFinding]:
         return
     scripts = package.get("scripts") if isinstance(package, dict) else None
     if isinstance(scripts, dict) and any(name in scripts for name in INSTALL_SCRIPTS):
-        yield ScanFinding(Severity.DANGER, "install_script", "runs a script when it is installed", path)
+        yield ScanFinding(ScanSeverity.DANGER, "install_script", "runs a script when it is installed", path)
 
 
 def _in_front(skill: SkillFile) -> Iterator[ScanFinding]:
     for note in skill.notes:
-        yield ScanFinding(Severity.NOTE, f"form: {note}", f"is accepted, although {note}", FILE_NAME)
+        yield ScanFinding(ScanSeverity.NOTE, f"form: {note}", f"is accepted, although {note}", FILE_NAME)
     if skill.installs:
         downloads = any(each.get("kind") == "download" for each in skill.installs)
-        severity = Severity.WARNING if downloads else Severity.NOTE
+        severity = ScanSeverity.WARNING if downloads else ScanSeverity.NOTE
         yield ScanFinding(severity, "installs", "names installers of programs; the hub runs none", FILE_NAME)
     if skill.tool is not None:
         told = f"has a command that calls the tool {skill.tool} without a model"
-        yield ScanFinding(Severity.NOTE, "dispatch", told, FILE_NAME)
+        yield ScanFinding(ScanSeverity.NOTE, "dispatch", told, FILE_NAME)
     asked = ", ".join(dict.fromkeys((*skill.requires.env, *filter(None, [skill.primary_env]))))
     if asked:
         told = f"gets the environment variables {asked}"
-        yield ScanFinding(Severity.NOTE, "environment", told, FILE_NAME)
+        yield ScanFinding(ScanSeverity.NOTE, "environment", told, FILE_NAME)
 
 
-def _at(severity: Severity, rule: str, message: str, path: str, line: int) -> ScanFinding:
+def _at(severity: ScanSeverity, rule: str, message: str, path: str, line: int) -> ScanFinding:
     return ScanFinding(severity, rule, message, path, line)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-class Severity(StrEnum):
+class ScanSeverity(StrEnum):
     """How bad a finding is."""
 
     DANGER = "danger"
@@ -25,12 +25,12 @@ class TextRule(Struct, frozen=True):
     """A sign in one line of text."""
 
     name: str
-    severity: Severity
+    severity: ScanSeverity
     pattern: re.Pattern[str]
     message: str
 
 
-def _rule(name: str, severity: Severity, pattern: str, message: str) -> TextRule:
+def _rule(name: str, severity: ScanSeverity, pattern: str, message: str) -> TextRule:
     return TextRule(name, severity, re.compile(pattern, re.IGNORECASE), message)
 
 
@@ -39,79 +39,81 @@ _SHELL = r"(?:sudo\s{1,3})?(?:ba|z|da|k)?sh\b"
 TEXT_RULES = (
     _rule(
         "injection",
-        Severity.DANGER,
+        ScanSeverity.DANGER,
         r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|system|safety)"
         r"\b.{0,40}\b(?:instructions?|prompts?|rules|messages|guidelines)\b",
         "tells the assistant to set its instructions aside",
     ),
     _rule(
         "concealment",
-        Severity.DANGER,
+        ScanSeverity.DANGER,
         r"\b(?:do not|don't|never|without)\b.{0,20}\b(?:tell|inform|notify|alert|asking|telling|informing|notifying)\b"
         r".{0,20}\b(?:user|owner|human|operator)\b",
         "tells the assistant to hide something from its owner",
     ),
     _rule(
         "role_marker",
-        Severity.DANGER,
+        ScanSeverity.DANGER,
         r"<\|(?:im_start|im_end|system|assistant|user)\|>|\[/?INST\]|<</?SYS>>|^\s*</?system(?:-reminder)?>\s*$",
         "imitates a message of the system",
     ),
     _rule(
         "pipe_to_shell",
-        Severity.DANGER,
+        ScanSeverity.DANGER,
         rf"\b(?:curl|wget|iwr|invoke-webrequest)\b[^|\n]{{0,300}}\|\s{{0,3}}{_SHELL}"
         rf"|\b(?:ba|z)?sh\s{{1,3}}(?:-c\s{{1,3}})?[\"']?(?:\$|<)\(\s{{0,3}}(?:curl|wget)\b|\b(?:iex|invoke-expression)\b",
         "runs a program straight from the network",
     ),
     _rule(
         "obfuscated",
-        Severity.DANGER,
+        ScanSeverity.DANGER,
         rf"base64\s{{1,3}}(?:-d|--decode)[^|\n]{{0,200}}\|\s{{0,3}}{_SHELL}|\beval\b.{{0,80}}(?:base64|atob|b64decode)"
         r"|\bexec\(.{0,40}(?:b64decode|fromhex|zlib|marshal)",
         "runs a program that cannot be read here",
     ),
     _rule(
         "reverse_shell",
-        Severity.DANGER,
+        ScanSeverity.DANGER,
         r"/dev/tcp/|\b(?:nc|ncat|netcat)\b.{0,40}\s-e\b|\bbash\s{1,3}-i\s{0,3}>&",
         "opens the machine to somebody outside",
     ),
     _rule(
         "credentials",
-        Severity.DANGER,
+        ScanSeverity.DANGER,
         r"\bsecrets\.yaml\b|\bhub_token\b|\.aws/credentials|\bid_(?:rsa|ed25519)\b|\blogin\.keychain|\bwallet\.dat\b"
         r"|\.(?:openclaw|clawdbot)/(?:credentials|openclaw\.json|\.env)",
         "names a file that holds keys",
     ),
     _rule(
         "drop_site",
-        Severity.DANGER,
+        ScanSeverity.DANGER,
         r"https?://(?:[\w-]+\.)*(?:glot\.io|pastebin\.com|rentry\.co|webhook\.site|transfer\.sh|0x0\.st|ngrok(?:-free)?"
         r"\.\w+|requestbin\.\w+|pipedream\.net)\b",
         "uses a site where anybody can leave or collect data",
     ),
     _rule(
         "protected_file",
-        Severity.WARNING,
+        ScanSeverity.WARNING,
         r"\b(?:append|write|add|insert|put|copy|save)\b.{0,60}\b(?:SOUL|AGENTS|MEMORY|IDENTITY|HEARTBEAT|USER|TOOLS)\.md\b",
         "changes what the assistant is beyond this skill",
     ),
     _rule(
         "download",
-        Severity.WARNING,
+        ScanSeverity.WARNING,
         r"https?://\S{1,300}\.(?:zip|exe|dmg|pkg|msi|deb|rpm|appimage|tar\.gz|tgz|sh|ps1|bat)\b",
         "names a program or an archive to be downloaded",
     ),
     _rule(
         "locked_archive",
-        Severity.WARNING,
+        ScanSeverity.WARNING,
         r"\b(?:unzip|7z|unrar|extract|archive)\b.{0,60}\bpass(?:word|phrase)?\b|\bpass(?:word|phrase)\b.{0,60}\b(?:zip|archive)\b",
         "speaks of an archive with a password, which no scanner can look into",
     ),
-    _rule("address", Severity.WARNING, r"https?://\d{1,3}(?:\.\d{1,3}){3}\b", "calls a bare address"),
-    _rule("comment", Severity.WARNING, r"<!--(?!\s{0,3}-->)", "holds a comment, which a rendered page does not show"),
-    _rule("elevated", Severity.WARNING, r"\bsudo\s{1,3}\w|\bchmod\s{1,3}(?:777|\+s)\b", "asks for more rights"),
+    _rule("address", ScanSeverity.WARNING, r"https?://\d{1,3}(?:\.\d{1,3}){3}\b", "calls a bare address"),
+    _rule(
+        "comment", ScanSeverity.WARNING, r"<!--(?!\s{0,3}-->)", "holds a comment, which a rendered page does not show"
+    ),
+    _rule("elevated", ScanSeverity.WARNING, r"\bsudo\s{1,3}\w|\bchmod\s{1,3}(?:777|\+s)\b", "asks for more rights"),
 )
 
 BIDIRECTIONAL = re.compile("[\u202a-\u202e\u2066-\u2069]")

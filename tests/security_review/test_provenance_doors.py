@@ -259,6 +259,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /scripts/save", "POST /scripts/delete", "POST /memory/delete", "POST /memory/forget"),
         *("POST /memory/undo", "POST /memory/intents/remove", "POST /memory/index", "POST /developer/remove"),
         *("POST /developer/templates", "POST /developer/preview"),
+        *("POST /skills/change", "POST /skills/remove", "POST /skills/install"),
     },
     "service": {
         *("agent.heartbeat_due", "automation.reload", "automation.toggle", "automation.turn_off"),

@@ -11,7 +11,7 @@ from hub.components.skills import BUNDLED
 from hub.skills.archive import read_archive
 from hub.skills.folder import read_folder
 from hub.skills.scan import dangers, scan
-from hub.skills.scan_rules import Severity
+from hub.skills.scan_rules import ScanSeverity
 from hub.skills.skill_file import SkillInvalid, read_skill
 from tests.skills.makes import MAKES
 from tests.skills.malicious import FRONT, QUARANTINED, REFUSED, packed
@@ -80,8 +80,8 @@ def test_what_a_person_should_know_is_said_without_quarantine() -> None:
         *("dispatch", "environment", "installs", "comment", "protected_file", "address", "download"),
         *("script", "hidden_file", "binary"),
     }
-    assert Severity.DANGER not in {each.severity for each in found}
-    assert [each.severity for each in found] == sorted((each.severity for each in found), key=list(Severity).index)
+    assert ScanSeverity.DANGER not in {each.severity for each in found}
+    assert [each.severity for each in found] == sorted((each.severity for each in found), key=list(ScanSeverity).index)
 
 
 def test_a_sign_is_found_wherever_it_lies_in_a_long_line() -> None:

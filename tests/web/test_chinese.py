@@ -87,6 +87,7 @@ PAGES = {
     "/chat/sessions": ["/chat/sessions"],
     "/overview": ["/overview"],
     "/channels": ["/channels"],
+    "/skills": ["/skills", "/skills?skill=shopping-list"],
     "/automations": ["/automations"],
     "/automations/history": ["/automations/history"],
     "/automations/new": ["/automations/new"],
@@ -130,7 +131,7 @@ ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
 KEPT = (
     "Homarus YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
     "Assistant Chroma Whoosh Python Jinja Markdown cron Ctrl Shift Esc Tab Enter ms min kB MB "
-    "Telegram Matrix Discord Slack Signal WhatsApp IRC"
+    "ZIP Telegram Matrix Discord Slack Signal WhatsApp IRC"
 )
 """Product names, formats, keys of the keyboard, and units."""
 VALUES = (

@@ -18,6 +18,8 @@ PAGES = [
     "/chat",
     "/chat/sessions",
     "/overview",
+    "/skills",
+    "/skills?skill=shopping-list",
     "/config",
     "/config/history?file=configuration.yaml",
     "/chat?session=agent:nobody:main",

@@ -37,6 +37,8 @@ PAGES = [
     "/chat",
     "/chat/sessions",
     "/overview",
+    "/skills",
+    "/skills?skill=shopping-list",
     "/automations",
     "/automations/history",
     "/automations/new",
@@ -90,6 +92,9 @@ FORMS = {
     "/scripts/delete": {"id": "none_such"},
     "/scripts/run": {"id": "none_such"},
     "/scripts/save": {"text": ""},
+    "/skills/change": {"id": "none-such", "do": "disable"},
+    "/skills/install": {"text": "x"},
+    "/skills/remove": {"id": "none-such"},
 }
 STATIC = re.compile(r'(?:src|href)="(/static/[^"]+)"')
 

@@ -15,6 +15,9 @@ from jinja2.ext import extract_from_ast
 
 import web
 from hub.automation.blueprints.document import read_blueprint
+from hub.components.skills import BUNDLED
+from hub.skills.scan_rules import TEXT_RULES
+from hub.skills.skill_file import read_skill
 from web.automations.form_kinds import KINDS, common_schema, own_keys, settings
 from web.automations.form_texts import FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
 from web.automations.trigger_texts import TRIGGER_TEXTS
@@ -61,6 +64,9 @@ def texts_of_modules() -> Iterator[str]:
         texts.PAIRING_STATES,
         texts.MESSAGE_STATES,
         texts.RUN_ENDS,
+        texts.SKILL_STATES,
+        texts.SKILL_SOURCES,
+        texts.SKILL_SEVERITIES,
         texts.ACTIVITY,
         texts.APPROVAL_KINDS,
         texts.APPROVAL_STATES,
@@ -100,6 +106,13 @@ def constants_of_the_hub() -> Iterator[str]:
     for path in _modules("hub", "integrations"):
         # The code that importing it has kept is read, not the source: in a hundredth of the time.
         yield from _texts_in(SourceFileLoader(path.stem, str(path)).get_code(path.stem))
+
+
+def texts_of_skills() -> Iterator[str]:
+    """Yield the descriptions of the bundled skills, and what the scan says in one sentence of any skill."""
+    for path in sorted(BUNDLED.rglob("SKILL.md")):
+        yield read_skill(path.read_text(encoding="utf-8"), path.parent.name).description
+    yield from (rule.message for rule in TEXT_RULES)
 
 
 def texts_of_blueprints() -> Iterator[str]:

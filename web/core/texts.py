@@ -41,6 +41,27 @@ MESSAGE_STATES = {
     "dead": "could not be sent",
 }
 
+SKILL_STATES = {
+    "quarantined": "in quarantine",
+    "changed": "changed",
+    "broken": "cannot be read",
+    "not_enabled": "not enabled",
+    "missing": "lacks something",
+    "ready": "ready",
+    "disabled": "switched off",
+    "shadowed": "another comes first",
+}
+"""Those that need a look first."""
+SKILL_SOURCES = {
+    "workspace": "Workspace of an agent",
+    "home": "Installed",
+    "extra": "Further directory",
+    "integration": "Comes with an integration",
+    "bundled": "Comes with Homarus",
+    "proposed": "Proposed by your assistant",
+}
+SKILL_SEVERITIES = {"danger": "Danger", "warning": "Warning", "note": "Note"}
+
 RUN_END = "run_finished"
 RUN_ENDS = {"ok": "Answered", "error": "Failed", "aborted": "Stopped", "timeout": "Took too long"}
 

@@ -11,6 +11,7 @@ from tests.web.texts_in_use import (
     texts_of_manifests,
     texts_of_modules,
     texts_of_scripts,
+    texts_of_skills,
     texts_of_templates,
 )
 from web.core.i18n import LANGUAGES, LOCALE_DIR, catalogue, choose_language, match_language, read_po
@@ -31,6 +32,7 @@ def test_every_text_is_translated_and_none_is_left_over(language: str) -> None:
         *texts_of_scripts(),
         *phrases_of_the_hub(),
         *texts_of_blueprints(),
+        *texts_of_skills(),
         *texts_of_manifests(),
     }
 

@@ -1,0 +1,39 @@
+"""Routes of the page of skills, and its live topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hub.core.events import EventBus, Unsubscribe
+from hub.gateway.calls.contract import ADMIN, Route
+from hub.gateway.pages import NavigationItem
+from hub.skills.registry import EVENT_SKILLS_CHANGED
+from web.core.lazy_pages import LazyPages
+from web.core.live import LiveUpdates
+from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
+
+if TYPE_CHECKING:
+    from web.skills.skills_page import SkillsPage
+
+ENTRY = NavigationItem("/skills", "Skills", "tool", position=55)
+TOPIC = "skills"
+
+
+def routes(pages: LazyPages[SkillsPage]) -> list[Route]:
+    """Return the routes."""
+    return [
+        page("/skills", pages.handler(lambda each: each.show)),
+        form("/skills/change", pages.handler(lambda each: each.change), ADMIN),
+        form("/skills/remove", pages.handler(lambda each: each.remove), ADMIN),
+        form("/skills/install", pages.handler(lambda each: each.install), ADMIN, TEXT_LIMIT_BYTES),
+    ]
+
+
+def serve_topic(bus: EventBus, live: LiveUpdates, pages: LazyPages[SkillsPage]) -> list[Unsubscribe]:
+    """Serve the live topic and keep it up to date.
+
+    Returns:
+        Functions that stop listening.
+    """
+    live.add_topic(TOPIC, pages.state(lambda each: each.state))
+    return [bus.listen(EVENT_SKILLS_CHANGED, lambda _: live.changed(TOPIC))]

@@ -1,0 +1,141 @@
+"""The page of skills: the list with the state of each, one skill with what the scan found, and a form that installs."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from hub.core.errors import HubError
+from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
+from hub.gateway.calls.contract import ADMIN, HttpCall
+from web.core.form import read_fields
+from web.core.live import Frame
+from web.core.method_client import MethodClient
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.texts import SKILL_SEVERITIES, SKILL_SOURCES, SKILL_STATES
+
+PATH = "/skills"
+ROOM_FOR_TEXT = 300_000
+
+_ID = All(string, Length(min=1, max=1_500))
+CHANGE = Schema(
+    {
+        Required("id"): _ID,
+        Required("do"): In(["enable", "disable"]),
+        Optional("digest", default=""): All(string, Length(max=64)),
+        Optional("accept", default=False): boolean,
+    }
+)
+REMOVE = Schema({Required("id"): _ID})
+INSTALL = Schema(
+    {
+        Optional("url", default=""): All(string, Length(max=8_192)),
+        Optional("path", default=""): All(string, Length(max=500)),
+        Optional("text", default=""): All(string, Length(max=ROOM_FOR_TEXT)),
+    }
+)
+
+
+class SkillsPage:
+    """The page and its forms.
+
+    Args:
+        client: Where skills are listed, looked at and changed.
+    """
+
+    def __init__(self, renderer: Renderer, client: MethodClient) -> None:
+        self._renderer = renderer
+        self._client = client
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /skills[?skill=ID]`: the list, or one skill."""
+        return await self._show(call, call.request.query.get("skill", ""), {})
+
+    async def change(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /skills/change`: enable what was looked at, or switch a skill off."""
+        fields = read_fields(call, CHANGE)
+        params = {"skillKey": fields["id"], "enabled": fields["do"] == "enable", "accept": fields["accept"]}
+        if fields["digest"]:
+            params["digest"] = fields["digest"]
+        try:
+            answer = await self._client.ask(call, "skills.update", params)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._show(call, fields["id"], {"error": error.message}, status=error.http_status)
+        return json_response(answer) if wants_json(call.request) else see_other(path_of(answer["skill"]["id"]))
+
+    async def remove(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /skills/remove`: delete a skill of the home, or a proposal."""
+        answer = await self._client.ask(call, "skills.remove", {"name": read_fields(call, REMOVE)["id"]})
+        return json_response(answer) if wants_json(call.request) else see_other(PATH)
+
+    async def install(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /skills/install`: from a URL, or from the text of a SKILL.md."""
+        fields = {name: value.strip() for name, value in read_fields(call, INSTALL).items()}
+        params = {"path": fields["path"]} if fields["path"] else {}
+        if fields["url"]:
+            params["url"] = fields["url"]
+        else:
+            params["archive"] = base64.b64encode(fields["text"].replace("\r\n", "\n").encode()).decode()
+        try:
+            answer = await self._client.ask(call, "skills.install", params)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._show(call, "", {"error": error.message, **fields}, status=error.http_status)
+        return json_response(answer) if wants_json(call.request) else see_other(path_of(answer["skill"]["id"]))
+
+    async def state(self, topic: str, language: str) -> Sequence[Frame]:
+        """Return the frame that shows the list."""
+        skills = _listed(await self._client.read("skills.status"))
+        return ({"t": "html", "id": "skills", "html": self._renderer.fragment("skills", language, skills=skills)},)
+
+    async def _show(
+        self, call: HttpCall, chosen: str, asked: Mapping[str, Any], *, status: int = 200
+    ) -> web.StreamResponse:
+        data: dict[str, Any] = {
+            "skills": _listed(await self._client.ask(call, "skills.status")),
+            "chosen": _looked_at(await self._client.ask(call, "skills.info", {"name": chosen})) if chosen else None,
+            "asked": {"url": "", "path": "", "text": "", **asked},
+            "error": asked.get("error"),
+            "may_change": call.known_caller.authority.has(ADMIN),
+        }
+        return await self._renderer.respond(call, RenderedPage("skills", "Skills", data, PATH, status))
+
+
+def path_of(id: str) -> str:
+    """Return the address of a skill."""
+    return f"{PATH}?{urlencode({'skill': id})}"
+
+
+def _listed(status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the skills, those that need a look first."""
+    order = list(SKILL_STATES)
+    found = [_shown(each) for each in status["skills"]]
+    return sorted(found, key=lambda each: (order.index(each["state"]), each["name"]))
+
+
+def _shown(skill: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **skill,
+        "path": path_of(skill["id"]),
+        "state_text": SKILL_STATES[skill["state"]],
+        "source_text": SKILL_SOURCES[skill["source"]],
+        "removable": skill["source"] in ("home", "proposed"),
+        "needs_look": skill["source"] not in ("bundled", "integration"),
+    }
+
+
+def _looked_at(look: Mapping[str, Any]) -> dict[str, Any]:
+    findings = [{**each, "severity_text": SKILL_SEVERITIES[each["severity"]]} for each in look["findings"]]
+    return {
+        **look,
+        "skill": _shown(look["skill"]),
+        "findings": findings,
+        "dangerous": any(each["severity"] == "danger" for each in findings),
+    }
