@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import Self, TypeVar
 
 import aiohttp
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError
+from hub.core.errors import HubError, InvalidRequest
 from hub.messaging.contract import Receiver
 
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+STORE_RETRY_S = 2.0
 BACKOFF_FIRST_S = 1.0
 BACKOFF_LIMIT_S = 120.0
 """Discord lets 1 000 sessions be opened in a day."""
@@ -50,7 +55,7 @@ class KeptConnection(ABC):
         """Keep up a connection until the account is refused."""
         wait = BACKOFF_FIRST_S
         while True:
-            self.is_up = False
+            self.is_up, stated_s = False, 0.0
             try:
                 reason = await self.connect()
             except AccountRefused as error:
@@ -58,13 +63,35 @@ class KeptConnection(ABC):
                 return
             except BROKEN as error:
                 reason = str(error) or type(error).__name__
+                stated_s = getattr(error, "retry_after_s", None) or 0.0
             if reason is None:
                 continue
             self._receive.disconnected(reason)
             wait = BACKOFF_FIRST_S if self.is_up else wait
             # Jitter spreads reconnects; it guards nothing.
-            await self._clock.sleep(wait * (1 + 0.25 * random.random()))  # noqa: S311
+            await self._clock.sleep(max(stated_s, wait * (1 + 0.25 * random.random())))  # noqa: S311
             wait = min(wait * 2, BACKOFF_LIMIT_S)
+
+    async def stored(self, work: Callable[[], Awaitable[T]]) -> T | None:
+        """Return what `work` returns, once the hub could store it; None when it is nothing that the hub takes.
+
+        For platforms that do not offer again what was not stored.
+        """
+        failed = False
+        while True:
+            try:
+                result = await work()
+            except InvalidRequest as error:
+                _log.warning("what a platform sent is not taken: %s", error)
+                return None
+            except HubError as error:
+                failed = True
+                self._receive.disconnected(f"the hub cannot store what comes: {error}")
+                await self._clock.sleep(STORE_RETRY_S)
+                continue
+            if failed:
+                self._receive.connected()
+            return result
 
 
 class SocketWatch:

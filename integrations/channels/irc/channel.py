@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from datetime import datetime
 from typing import Any
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
 from hub.messaging.contract import (
     Address,
@@ -29,24 +28,21 @@ from integrations.channels.irc.connection import (
     USUAL_TIMING,
     IrcAccount,
     IrcConnection,
-    IrcRefused,
     IrcTiming,
 )
 from integrations.channels.irc.protocol import IrcLine, fold, is_target, lines_of, mentions
+from integrations.channels.kept_connection import KeptConnection
 
+NAME = "irc"
 ANSWER_S = 30.0
-FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 300.0
-STORE_RETRY_S = 2.0
 _ACTION = "\x01ACTION "
 _CANNOT_SEND = {"401", "403", "404", "407", "412", "442", "477", "531"}
-
-logger = logging.getLogger(__name__)
 
 
 class IrcChannel:
     """One account on one network."""
 
-    name = "irc"
+    name = NAME
     limits = ChannelLimits(text=1_200, unit=TextUnit.BYTES, markup="irc")
 
     def __init__(self, account: IrcAccount, clock: Clock, timing: IrcTiming = USUAL_TIMING) -> None:
@@ -54,14 +50,13 @@ class IrcChannel:
         self._account = account
         self._clock = clock
         self._timing = timing
-        self._connection: IrcConnection | None = None
-        self._answers: dict[str, asyncio.Future[None]] = {}
-        self._refused: dict[str, str] = {}
+        self._link: IrcLink | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def start(self, receive: Receiver) -> None:
         """Begin to connect; see `Channel`."""
-        self._task = asyncio.create_task(self._stay(receive), name=f"irc {self.account}")
+        self._link = IrcLink(self._account, receive, self._clock, self._timing)
+        self._task = asyncio.create_task(self._link.keep(), name=f"irc {self.account}")
 
     async def stop(self) -> None:
         """Leave the network."""
@@ -71,18 +66,18 @@ class IrcChannel:
 
     async def send(self, message: OutboundMessage) -> Delivery:
         """Send a message line by line, and let the server say that it has them all."""
-        connection, target = self._connection, message.address.peer
+        link, connection, target = self._link, self._connection, message.address.peer
         if not is_target(target):
             return Delivery(DeliveryState.PERMANENT, error=f"{target[:100]!r} is neither a nick nor a channel")
-        if connection is None:
+        if link is None or connection is None:
             return Delivery(DeliveryState.TRANSIENT, error="the account is not connected", retry_after_s=5.0)
         if (wait := connection.wait_s()) > QUEUE_S:
             return Delivery(DeliveryState.TRANSIENT, error="too much is waiting to be sent", retry_after_s=wait)
         lines = lines_of(render(message.text, Flavour.IRC), target, connection.prefix)
         written = 0
         token = new_id()
-        answer = self._answers[token] = asyncio.get_running_loop().create_future()
-        self._refused.pop(fold(target), None)
+        answer = link.answers[token] = asyncio.get_running_loop().create_future()
+        link.refused.pop(fold(target), None)
         try:
             for line in lines:
                 await connection.write_in_turn(line)
@@ -94,8 +89,8 @@ class IrcChannel:
             state = DeliveryState.UNKNOWN if written else DeliveryState.TRANSIENT
             return Delivery(state, error=f"the connection ended while it was sent: {error}")
         finally:
-            del self._answers[token]
-        if (refused := self._refused.pop(fold(target), None)) is not None:
+            del link.answers[token]
+        if (refused := link.refused.pop(fold(target), None)) is not None:
             return Delivery(DeliveryState.PERMANENT, error=refused)
         return Delivery(DeliveryState.DELIVERED, (message.id,))
 
@@ -106,45 +101,56 @@ class IrcChannel:
             return {"ok": False, "error": "the account is not connected"}
         return {"ok": True, "nick": connection.nick, "channels": sorted(connection.joined)}
 
-    async def _stay(self, receive: Receiver) -> None:
-        wait = FIRST_WAIT_S
-        while True:
-            try:
-                await self._listen(receive)
-            except IrcRefused as error:
-                receive.disconnected(str(error), permanent=True)
-                return
-            except HubError as error:
-                receive.disconnected(str(error))
-                if self._connection is not None:
-                    wait = FIRST_WAIT_S
-            finally:
-                self._connection = None
-                for answer in self._answers.values():
-                    if not answer.done():
-                        answer.set_exception(Unavailable("it was cut"))
-            await self._clock.sleep(wait)
-            wait = min(2 * wait, LONGEST_WAIT_S)
+    @property
+    def _connection(self) -> IrcConnection | None:
+        return self._link.connection if self._link is not None else None
 
-    async def _listen(self, receive: Receiver) -> None:
+
+class IrcLink(KeptConnection):
+    """Keeps up the connection of an account, and reads it.
+
+    Attributes:
+        connection: While the network has let us in.
+        answers: To the PINGs behind what was sent, by their text.
+        refused: Why a nick or channel does not get what is sent to it.
+    """
+
+    def __init__(self, account: IrcAccount, receive: Receiver, clock: Clock, timing: IrcTiming) -> None:
+        super().__init__(receive, clock)
+        self._account = account
+        self._timing = timing
+        self.connection: IrcConnection | None = None
+        self.answers: dict[str, asyncio.Future[None]] = {}
+        self.refused: dict[str, str] = {}
+
+    async def connect(self) -> str | None:
+        """Connect, join the channels and read until the connection ends; see `KeptConnection`."""
         connection = IrcConnection(self._account, self._clock, self._timing)
         try:
             await connection.connect()
             for each in self._account.channels:
                 connection.write(f"JOIN {each}")
-            self._connection = connection
-            receive.connected(f"{self._account.nick}@{self._account.host}", connection.nick)
+            self.connection, self.is_up = connection, True
+            self._receive.connected(f"{self._account.nick}@{self._account.host}", connection.nick)
             async for line in connection.lines():
-                receive.progress()
-                if line.command == "PONG" and (answer := self._answers.get(line.parameters[-1])) is not None:
-                    if not answer.done():
-                        answer.set_result(None)
-                elif line.command in _CANNOT_SEND:
-                    self._refused[fold(line.parameter(1))] = f"{line.command} {line.parameters[-1]}"
-                elif (inbound := self._read(line, connection)) is not None:
-                    await self._stored(receive, inbound)
+                self._receive.progress()
+                await self._take(line, connection)
         finally:
+            self.connection = None
+            for answer in self.answers.values():
+                if not answer.done():
+                    answer.set_exception(Unavailable("it was cut"))
             await connection.close()
+        return "the connection ended"
+
+    async def _take(self, line: IrcLine, connection: IrcConnection) -> None:
+        if line.command == "PONG" and (answer := self.answers.get(line.parameters[-1])) is not None:
+            if not answer.done():
+                answer.set_result(None)
+        elif line.command in _CANNOT_SEND:
+            self.refused[fold(line.parameter(1))] = f"{line.command} {line.parameters[-1]}"
+        elif (inbound := self._read(line, connection)) is not None:
+            await self.stored(lambda: self._receive(inbound))
 
     def _read(self, line: IrcLine, connection: IrcConnection) -> Inbound | None:
         """Return what a line means to the hub; notices, CTCP requests and our own lines mean nothing."""
@@ -155,7 +161,7 @@ class IrcChannel:
         if line.command in ("JOIN", "PART", "KICK"):
             kicked = line.command == "KICK"
             member = f"irc:guest:{line.parameter(1)}" if kicked else sender
-            address = Address(self.name, room, self.account, ChatType.GROUP)
+            address = Address(NAME, room, self._account.name, ChatType.GROUP)
             return MembershipChanged(address, new_id(), sender, member=member, joined=line.command == "JOIN")
         text = line.parameters[-1] if len(line.parameters) > 1 else ""
         if text.startswith(_ACTION):
@@ -164,7 +170,7 @@ class IrcChannel:
             return None
         direct = room == fold(connection.nick)
         kind = ChatType.DIRECT if direct else ChatType.GROUP
-        address = Address(self.name, fold(line.nick) if direct else room, self.account, kind)
+        address = Address(NAME, fold(line.nick) if direct else room, self._account.name, kind)
         return InboundMessage(
             address,
             line.tags.get("msgid") or new_id(),
@@ -187,24 +193,6 @@ class IrcChannel:
         if self._account.trust_nicks:
             return f"irc:nick:{fold(line.source)}"
         return f"irc:guest:{line.source}:{connection.id}"
-
-    async def _stored(self, receive: Receiver, inbound: Inbound) -> None:
-        """Hand something over until it is stored; the server would not say it again."""
-        failed = False
-        while True:
-            try:
-                await receive(inbound)
-            except InvalidRequest as error:
-                logger.warning("irc: a line is not taken: %s", error)
-                return
-            except HubError as error:
-                failed = True
-                receive.disconnected(f"the hub cannot store what comes: {error}")
-                await self._clock.sleep(STORE_RETRY_S)
-                continue
-            if failed:
-                receive.connected()
-            return
 
 
 def _seconds(time: str | None) -> float | None:

@@ -13,10 +13,11 @@ from typing import Any
 from msgspec import Struct
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, Unavailable
+from hub.core.errors import Unavailable
 from hub.core.ids import new_id
 from hub.core.secret import Secret
 from integrations.channels.irc.protocol import IrcLine, parse, safe
+from integrations.channels.kept_connection import AccountRefused
 
 LINE_LIMIT = 16 * 1024
 NICK_TRIES = 8
@@ -31,12 +32,6 @@ _NICK_TAKEN = {"432", "433", "436", "437"}
 _NO_CHANNEL = {"403", "405", "471", "473", "474", "475", "476", "477", "489"}
 
 logger = logging.getLogger(__name__)
-
-
-class IrcRefused(HubError):
-    """The server does not let the account in: only a person can change that."""
-
-    code = "LOGIN_REFUSED"
 
 
 class IrcAccount(Struct, frozen=True):
@@ -93,7 +88,7 @@ class IrcConnection:
         """Connect, and register; ends when the server has let us in.
 
         Raises:
-            IrcRefused: It does not.
+            AccountRefused: It does not.
             Unavailable: It cannot be reached, or does not answer in time.
         """
         account = self._account
@@ -188,7 +183,7 @@ class IrcConnection:
                     self.write("CAP END")
                 case "001":
                     if account.sasl_password is not None and not offered & {"sasl"}:
-                        raise IrcRefused("the server offers no login to services (SASL); remove sasl_password")
+                        raise AccountRefused("the server offers no login to services (SASL); remove sasl_password")
                     self.nick = line.parameter(0)
                 case "376" | "422":
                     return
@@ -197,9 +192,9 @@ class IrcConnection:
                     self.nick = f"{account.nick}{'_' * tries}" if tries < 4 else f"{account.nick[:5]}{new_id()[-4:]}"
                     self.write(f"NICK {self.nick}")
                 case command if command in _SASL_FAILED:
-                    raise IrcRefused(f"services refuse the login: {line.parameters[-1]}")
+                    raise AccountRefused(f"services refuse the login: {line.parameters[-1]}")
                 case command if command in _REFUSED:
-                    raise IrcRefused(f"{_REFUSED[command]}: {line.parameters[-1]}")
+                    raise AccountRefused(f"{_REFUSED[command]}: {line.parameters[-1]}")
                 case "ERROR":
                     raise OSError(line.parameter(0)[:200])
 

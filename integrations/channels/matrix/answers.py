@@ -29,6 +29,12 @@ class NotConnected(Unavailable):
     code = "NOT_CONNECTED"
 
 
+class Refused(HubError):
+    """The homeserver does not do what was asked, and will not when it is asked again."""
+
+    code = "REFUSED"
+
+
 async def asked(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Any:
     """Return the answer to a request, which may be a refusal.
 
@@ -55,19 +61,31 @@ async def asked(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Any:
     return response
 
 
-async def delivery(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Delivery:
-    """Return how a request ended that sends something."""
+async def done(request: Awaitable[Any], limit_s: float = REQUEST_S) -> Any:
+    """Return the answer to a request that was carried out.
+
+    Raises:
+        Refused: The homeserver does not do it.
+        HubError: See `asked`.
+    """
+    response = await asked(request, limit_s)
+    refused = refusal(response)
+    if refused is not None and response.status_code != _ALREADY_SO:
+        raise Refused(refused)
+    return response
+
+
+async def delivery(work: Awaitable[Any]) -> Delivery:
+    """Return how something ended that sends an event, whose id it returns."""
     try:
-        response = await asked(request, limit_s)
-    except ServerFailed as error:
+        event_id = await work
+    except (Refused, OSError) as error:  # the latter: of a file
+        return Delivery(DeliveryState.PERMANENT, error=str(error))
+    except (ServerFailed, AttributeError, *_NOT_UNDERSTOOD) as error:
         return Delivery(DeliveryState.UNKNOWN, error=str(error))
     except HubError as error:
         return Delivery(DeliveryState.TRANSIENT, error=str(error), retry_after_s=error.retry_after_s)
-    refused = refusal(response)
-    if refused is None or response.status_code == _ALREADY_SO:
-        event_id = getattr(response, "event_id", None)
-        return Delivery(DeliveryState.DELIVERED, (event_id,) if event_id else ())
-    return Delivery(DeliveryState.PERMANENT, error=refused)
+    return Delivery(DeliveryState.DELIVERED, (event_id,) if event_id else ())
 
 
 def refusal(response: Any) -> str | None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
 from hub.messaging.contract import Address, ChatType, MembershipChanged, Receiver
+from integrations.channels.kept_connection import AccountRefused, KeptConnection
 from integrations.channels.matrix.answers import asked, is_signed_out
 from integrations.channels.matrix.keys import exchange
-from integrations.channels.matrix.login import LoginRefused
 from integrations.channels.matrix.reading import RecentEvents, RoomFacts, read
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ GAP_EVENTS = 2_000
 LATE_EVENTS = 200
 """Events that wait for the keys they were encrypted with."""
 INVITES = 100
-STORE_RETRY_S = 2.0
 FILTER = {
     "presence": {"types": []},
     "account_data": {"types": []},
@@ -53,47 +52,62 @@ class Waits(Struct, frozen=True):
 USUAL_WAITS = Waits()
 
 
-class Listening:
-    """Reads one logged-in account.
+class Listening(KeptConnection):
+    """Keeps an account logged in and reads it.
 
     Args:
-        client: The account.
+        log_in: Returns a client that is logged in.
         address: Of its channel and account; the peer is put in.
         receive: The way into the hub.
-        recent: The latest events.
+
+    Attributes:
+        client: The account, while it is logged in.
         commands: The names of commands.
     """
 
     def __init__(
         self,
-        client: AsyncClient,
+        log_in: Callable[[], Awaitable[AsyncClient]],
         address: Address,
         receive: Receiver,
-        recent: RecentEvents,
         clock: Clock,
         waits: Waits,
-        commands: Callable[[], frozenset[str]],
     ) -> None:
-        self._client = client
+        super().__init__(receive, clock)
+        self._log_in = log_in
         self._address = address
-        self._receive = receive
-        self._recent = recent
-        self._clock = clock
         self._waits = waits
+        self._recent = RecentEvents()
         self._late: dict[str, tuple[str, Any]] = {}
-        self._commands = commands
-        self.ready = False
+        self.client: AsyncClient | None = None
+        self.commands: frozenset[str] = frozenset()
 
-    async def run(self) -> None:
-        """Read until it is cancelled.
+    async def connect(self) -> str | None:
+        """Log in and read until the login ends or the homeserver does not answer; see `KeptConnection`."""
+        self.client = self._client = await self._log_in()
+        try:
+            self._receive.connected(self._client.user_id, self._client.user_id)
+            return await self._read()
+        except (AccountRefused, HubError):
+            raise
+        except Exception as error:  # whatever the library trips over, the account is read on
+            logger.exception("matrix: reading %s failed", self._client.user_id)
+            return f"reading failed: {error}"
+        finally:
+            self.client = None
+            await self._client.close()
+
+    async def _read(self) -> str:
+        """Return why reading ended.
 
         Raises:
-            LoginRefused: The login was ended.
-            Unavailable: The homeserver does not answer; start again.
+            HubError: The homeserver does not answer.
         """
-        cursor = await self._stored(self._receive.cursor)
+        cursor = await self.stored(self._receive.cursor)
         while True:
             response = await self._sync(cursor)
+            if is_signed_out(response):
+                return "the homeserver ended the login (M_UNKNOWN_TOKEN)"
             if response is None:
                 logger.warning("matrix: %s forgot where %s was; it is read from now on", *self._names)
                 cursor = None
@@ -107,9 +121,9 @@ class Listening:
             if response.next_batch != cursor:
                 cursor = str(response.next_batch)
                 keep = cursor
-                await self._stored(lambda: self._receive.keep_cursor(keep))  # noqa: B023  awaited at once
+                await self.stored(lambda: self._receive.keep_cursor(keep))  # noqa: B023  awaited at once
             await exchange(self._client)
-            self.ready = True
+            self.is_up = True
             self._receive.progress()
 
     @property
@@ -121,18 +135,16 @@ class Listening:
         from nio import SyncError
 
         waits = self._waits
-        patience = waits.poll_s + waits.grace_s if self.ready else waits.first_s
+        patience = waits.poll_s + waits.grace_s if self.is_up else waits.first_s
         # Synapse keeps an answer for minutes; another timeout makes a first request one that it has not seen.
         request = self._client.sync(
-            timeout=int(waits.poll_s * 1000) if self.ready else 1 + randbelow(1_000),
+            timeout=int(waits.poll_s * 1000) if self.is_up else 1 + randbelow(1_000),
             sync_filter=FILTER,
             since=cursor,
-            full_state=not self.ready,
+            full_state=not self.is_up,
         )
         response = await asked(request, patience)
-        if is_signed_out(response):
-            raise LoginRefused("the homeserver ended the login (M_UNKNOWN_TOKEN)")
-        if not isinstance(response, SyncError):
+        if is_signed_out(response) or not isinstance(response, SyncError):
             return response
         if cursor is not None and "token" in response.message.lower():
             self._client.next_batch = ""
@@ -188,14 +200,14 @@ class Listening:
             return
         inbound = read(source, self._facts(room, str(source.get("sender"))), self._recent)
         if inbound is not None:
-            await self._stored(lambda: self._receive(inbound))
+            await self.stored(lambda: self._receive(inbound))
 
     def _facts(self, room: MatrixRoom, sender: str) -> RoomFacts:
         direct = room.joined_count <= 2
         kind = ChatType.DIRECT if direct else ChatType.GROUP
         address = Address(self._address.channel, room.room_id, self._address.account, kind)
         name = None if direct else room.named_room_name()
-        return RoomFacts(address, self._client.user_id, name, room.user_name(sender), self._commands())
+        return RoomFacts(address, self._client.user_id, name, room.user_name(sender), self.commands)
 
     def _unreadable(self, room_id: str, event: Any) -> None:
         first = not any(each.session_id == event.session_id for _, each in self._late.values())
@@ -247,7 +259,7 @@ class Listening:
         for kind in (ChatType.DIRECT, ChatType.GROUP):
             address = Address(self._address.channel, room_id, self._address.account, kind)
             event = MembershipChanged(address, f"invite:{new_id()}", names[0], member=names[1], joined=True)
-            receipt = await self._stored(lambda: self._receive(event))  # noqa: B023  awaited at once
+            receipt = await self.stored(lambda: self._receive(event))  # noqa: B023  awaited at once
             if receipt is not None and receipt.accepted:
                 return True
         return False
@@ -256,21 +268,3 @@ class Listening:
         response = await asked(self._client.join(room_id))
         if not hasattr(response, "room_id") or response.room_id != room_id:
             logger.warning("matrix: %s cannot be joined: %s", room_id, response.message)
-
-    async def _stored(self, work: Callable[[], Awaitable[Any]]) -> Any:
-        """Return what `work` returns, once the hub could store it."""
-        failed = False
-        while True:
-            try:
-                result = await work()
-            except InvalidRequest as error:
-                logger.warning("matrix: an event is not taken: %s", error)
-                return None
-            except HubError as error:
-                failed = True
-                self._receive.disconnected(f"the hub cannot store what comes: {error}")
-                await self._clock.sleep(STORE_RETRY_S)
-                continue
-            if failed:
-                self._receive.connected(self._client.user_id)
-            return result

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from hub.core.errors import HubError, Unavailable
+from hub.core.errors import Unavailable
 from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
+from integrations.channels.kept_connection import AccountRefused
 from integrations.channels.matrix.answers import REQUEST_S, asked, is_signed_out, refusal
 
 if TYPE_CHECKING:
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
 DEVICE_NAME = "Homarus"
 INSTALL = "script/setup, or with: uv pip install 'homarus[matrix]'"
 _REFUSED = ("M_FORBIDDEN", "M_USER_DEACTIVATED", "M_INVALID_USERNAME")
-
-
-class LoginRefused(HubError):
-    """The homeserver does not take the credentials, or they belong to somebody else: only a person can change that."""
-
-    code = "LOGIN_REFUSED"
 
 
 class MatrixAccount(Struct, frozen=True):
@@ -54,7 +49,7 @@ async def log_in(account: MatrixAccount, kept: JsonStorage, keys: Path) -> Async
         keys: The folder of the crypto stores.
 
     Raises:
-        LoginRefused: The credentials are wrong, or encryption cannot be had.
+        AccountRefused: The credentials are wrong, or encryption cannot be had.
         Unavailable: The homeserver does not answer.
     """
     client = _client(account, keys)
@@ -76,7 +71,7 @@ def _client(account: MatrixAccount, keys: Path) -> AsyncClient:
     from integrations.channels.matrix.client import MatrixClient
 
     if account.encryption and not ENCRYPTION_ENABLED:
-        raise LoginRefused(f"encryption needs packages that are not installed; install them with {INSTALL}")
+        raise AccountRefused(f"encryption needs packages that are not installed; install them with {INSTALL}")
     if account.encryption:
         keys.mkdir(mode=0o700, parents=True, exist_ok=True)
     config = AsyncClientConfig(
@@ -93,9 +88,9 @@ def _client(account: MatrixAccount, keys: Path) -> AsyncClient:
 async def _by_token(client: AsyncClient, account: MatrixAccount, token: str) -> None:
     user_id, device_id = await _whoami(client, token)
     if user_id != account.user_id:
-        raise LoginRefused(f"the access token belongs to {user_id}, not to {account.user_id}")
+        raise AccountRefused(f"the access token belongs to {user_id}, not to {account.user_id}")
     if account.device_id not in (None, device_id):
-        raise LoginRefused(f"the access token belongs to the device {device_id}, not to {account.device_id}")
+        raise AccountRefused(f"the access token belongs to the device {device_id}, not to {account.device_id}")
     client.restore_login(user_id, device_id, token)
 
 
@@ -108,12 +103,12 @@ async def _by_password(client: AsyncClient, account: MatrixAccount, password: st
             await _whoami(client, saved["access_token"])
             client.restore_login(account.user_id, saved["device_id"], saved["access_token"])
             return
-        except LoginRefused:
+        except AccountRefused:
             # The login was ended from elsewhere; a new one on the same device keeps its keys.
             client.access_token, client.device_id = "", saved["device_id"]
     login = await _required(client.login(password, device_name=DEVICE_NAME))
     if login.user_id != account.user_id:
-        raise LoginRefused(f"the password belongs to {login.user_id}, not to {account.user_id}")
+        raise AccountRefused(f"the password belongs to {login.user_id}, not to {account.user_id}")
     await kept.save(whose | {"device_id": login.device_id, "access_token": login.access_token})
 
 
@@ -128,6 +123,6 @@ async def _required(request: Any) -> Any:
     response = await asked(request)
     if (error := refusal(response)) is not None:
         if is_signed_out(response) or response.status_code in _REFUSED:
-            raise LoginRefused(f"the homeserver refuses the login: {error}")
+            raise AccountRefused(f"the homeserver refuses the login: {error}")
         raise Unavailable(f"the homeserver cannot log in: {error}")
     return response

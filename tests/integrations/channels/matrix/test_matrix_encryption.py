@@ -164,7 +164,7 @@ async def test_nothing_is_sent_before_everybody_has_the_key(
     channel = await rig.start()
     await rig.heard(await ada.say(room, "Hi"))
     await until(lambda: rig.hub.states[-1] == "connected")
-    rig.channel._client.olm.session_store._entries.clear()  # type: ignore[union-attr]
+    channel._client.olm.session_store._entries.clear()
     failing = rig.proxy.fails(request_kind, times=9, **fault)
 
     first = await channel.send(rig.message(room, "Read this", "one"))

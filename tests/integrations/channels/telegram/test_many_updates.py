@@ -43,9 +43,9 @@ async def test_none_is_lost_and_none_is_answered_twice(tmp_path: Path, openai_se
     server = rig.server
     await rig.start()
     hub = ChannelHub(tmp_path, openai_server.base_url, rig)
-    hub.people = People(
-        [Person("me", "Me", owner=True, identities=tuple(f"telegram:user:{n}" for n in CHATS))], hub.channels.is_home
-    )
+    # Each has a conversation of their own, as in a home; one for all would fill the window of the model.
+    people = [Person(f"p{n}", f"P{n}", owner=n == CHATS[0], identities=(f"telegram:user:{n}",)) for n in CHATS]
+    hub.people = People(people, hub.channels.is_home)
     await hub.open()
 
     def answered() -> Counter[str]:
