@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.agent.compaction.settings import CompactionSettings
+from hub.agent.human_delay import HumanDelay, human_delay
 from hub.agent.limits import RunLimits
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.core.context import ToolPolicy
@@ -40,6 +41,7 @@ class Agent(Struct, frozen=True):
         credentials: Credentials that it may use, in order, by provider.
         skills: Names of the skills it may use; None is all.
         mention_patterns: Regular expressions that count as a mention of it in a group.
+        human_delay: The pause between the blocks of its answers; None is `messages.human_delay`.
     """
 
     id: str
@@ -55,6 +57,7 @@ class Agent(Struct, frozen=True):
     mention_patterns: tuple[str, ...] = ()
     credentials: Mapping[str, Sequence[str]] = field(default_factory=dict)
     skills: tuple[str, ...] | None = None
+    human_delay: HumanDelay | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The agent as plain data."""
@@ -129,4 +132,5 @@ class Agents:
             mention_patterns=tuple(item["mention_patterns"]),
             credentials=item["credentials"],
             skills=tuple(item["skills"]) if "skills" in item else None,
+            human_delay=human_delay(item["human_delay"]) if "human_delay" in item else None,
         )

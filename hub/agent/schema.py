@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hub.agent.compaction.settings import DEFAULT_KEEP_TOKENS, DEFAULT_RESERVE_TOKENS, DEFAULT_SOFT_TOKENS
+from hub.agent.human_delay import HUMAN_DELAY_SCHEMA
 from hub.agent.limits import (
     DEFAULT_CALLS,
     DEFAULT_COST_USD,
@@ -128,6 +129,9 @@ AGENT_SCHEMA = {
     Optional("tools", default=dict, description="Which tools it may use, within `tools:`"): All(_mapping, POLICY_KEYS),
     Optional("skills", description="Only these skills; without it, all that are enabled"): skill_names,
     Optional("thinking", description="How much it thinks before it answers, where the model can"): In(list(THINKING)),
+    Optional("human_delay", description="The pause between blocks of its answers; without it messages.human_delay"): (
+        HUMAN_DELAY_SCHEMA
+    ),
     Optional("limits", default=dict, description="Bounds on one run"): All(_mapping, LIMITS_SCHEMA),
     Optional("compaction", default=dict, description="How its long conversations are summarised"): All(
         _mapping, COMPACTION_SCHEMA

@@ -207,6 +207,8 @@ class ChannelLimits(Struct, frozen=True):
         idempotent: Whether a message sent twice with one id is shown once; an unknown delivery is then sent again.
         draft_interval_s: The shortest time between two looks at an answer that is being written.
         edits: How often a message may be edited.
+        block_chars: The fewest characters of a streamed block where many short messages disturb, unless the account
+            says otherwise.
     """
 
     text: int = 4_000
@@ -219,6 +221,7 @@ class ChannelLimits(Struct, frozen=True):
     idempotent: bool = False
     draft_interval_s: float = 1.0
     edits: int = 1_000
+    block_chars: int = 0
 
 
 class ChannelState(StrEnum):

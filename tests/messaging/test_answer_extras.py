@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hub.messaging.contract import Address
+from hub.messaging.outbox.answer_extras import AnswerExtras
 from tests.agent.house import TEXT
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import Pigeons, Post
@@ -46,6 +48,18 @@ async def test_a_line_is_sent_for_each_tool_call_where_that_is_wanted(post: Post
     await post.until(lambda: len(post.pigeons.sent) == 3)
 
     assert post.pigeons.texts() == ['[look] text="into the attic"', "done", "done"]
+
+
+@pytest.mark.parametrize(("waited_ms", "verbose", "lines"), [(5_000, "on", 1), (500, "on", 0), (5_000, "off", 0)])
+async def test_a_message_that_waited_is_said_to_have(post: Post, waited_ms: int, verbose: str, lines: int) -> None:
+    extras = AnswerExtras(post.house.runner.parts, post.outbox, lambda: "en", lambda address, session_key: True)
+    due_ms = post.house.runner.parts.now_ms() - waited_ms
+    extras.watch("waited", "agent:main:main", Address("test", "7"), {"verbose": verbose}, due_ms)
+
+    post.house.bus.fire("run_started", {"run_id": "waited"})
+    await post.house.tasks.drain(timeout_s=2)
+
+    assert [re.sub(r"\d+", "N", text) for text in post.pigeons.texts()] == ["[queued for N ms]"] * lines
 
 
 async def test_secrets_are_kept_out_of_those_lines(post: Post, openai_server: OpenAIServer) -> None:

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from hub.agent.human_delay import HumanDelay
 from hub.core.context import Context
 from hub.messaging.access.access import AccessPolicy
 from hub.messaging.contract import Address, ChannelLimits, Delivery, DeliveryState, OutboundMessage
 from hub.messaging.outbox.outbound_policy import OutboundPolicy
 from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.messaging.outbox.streaming import AnswerStreams
-from hub.messaging.outbox.streaming_policy import BlockStreaming, DraftStreaming, HumanDelay
+from hub.messaging.outbox.streaming_policy import BlockSending, BlockStreaming, DraftStreaming
 from tests.agent.house import TEXT
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import OWNER, Pigeons, Post
@@ -149,6 +150,46 @@ async def test_what_was_said_before_a_tool_is_a_block(start: Start, openai_serve
     await post.until(lambda: post.pigeons.texts() == ["Let me look", "done"])
 
 
+async def test_with_message_end_nothing_is_sent_before_the_model_has_said_it_all(
+    start: Start, openai_server: OpenAIServer
+) -> None:
+    post = await start(OutboundPolicy(blocks=replace(BLOCKS, send_at=BlockSending.MESSAGE_END)))
+    release = asyncio.Event()
+
+    async def look(call: Any) -> str:
+        await release.wait()
+        return "nothing"
+
+    post.house.tool("look", look, parameters=TEXT)
+    call = {"tool_call": {"name": "look", "arguments": {"text": "x"}}}
+    openai_server.queue([{"text": f"{ONE} "}, {"hold": "rest"}, {"text": f"{TWO} {THREE}"}, call], "done")
+
+    await post.said("look")
+    await post.until(lambda: bool(post.house.told("run_delta")))
+    await asyncio.sleep(3 * BLOCKS.idle_ms / 1000)
+    before = post.pigeons.texts()
+    openai_server.release("rest")
+    await post.until(lambda: " ".join(post.pigeons.texts()) == f"{ONE} {TWO} {THREE}")
+    release.set()
+    await post.until(lambda: post.pigeons.texts()[-1] == "done")
+
+    assert before == []
+
+
+async def test_where_short_messages_disturb_blocks_are_longer(start: Start, openai_server: OpenAIServer) -> None:
+    slates = Slates(limits=ChannelLimits(text=400, block_chars=100))
+    post = await start(OutboundPolicy(), slates)
+    post.sending = replace(post.sending, blocks=replace(BLOCKS, idle_ms=60_000))
+    openai_server.queue([{"text": f"{ONE}\n\n" * 6 + "And"}, {"hold": "rest"}, {"text": " the last."}])
+
+    await post.said("tell")
+    await post.until(lambda: bool(slates.sent))
+    openai_server.release("rest")
+    await post.until(lambda: slates.texts()[-1].endswith(THREE))
+
+    assert len(slates.texts()[0]) > BLOCKS.max_chars
+
+
 async def test_a_block_that_ends_in_code_is_closed_and_the_next_opens_it_again(
     start: Start, openai_server: OpenAIServer
 ) -> None:
@@ -211,11 +252,15 @@ async def test_a_run_that_is_done_again_after_a_crash_goes_on_behind_its_blocks(
     assert post.pigeons.texts() == [f"{ONE}\n\n{TWO}", THREE]
 
 
+@pytest.mark.parametrize("whose", ["the home's", "the agent's"])
 async def test_between_blocks_is_a_pause_and_none_before_the_answers_end(
-    start: Start, openai_server: OpenAIServer
+    start: Start, openai_server: OpenAIServer, whose: str
 ) -> None:
     post = await start(OutboundPolicy(blocks=replace(BLOCKS, max_chars=25)))
-    post.sending = replace(post.sending, human_delay=HumanDelay(150, 150))
+    if whose == "the agent's":
+        post.house.agents.configure([{"id": "main", "human_delay": {"min_ms": 150, "max_ms": 150}}])
+    else:
+        post.sending = replace(post.sending, human_delay=HumanDelay(150, 150))
     openai_server.queue([{"text": f"{ONE}\n\n{TWO}\n\nAnd"}, {"hold": "paced"}, {"text": " the last."}])
 
     await post.said("tell")

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from hub.agent.human_delay import NATURAL_DELAY, HumanDelay
 from hub.core.schema import Schema, SchemaError
 from hub.messaging.outbox.chunking import BlockBreak
 from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS, OutboxSettings, outbound_policy
-from hub.messaging.outbox.streaming_policy import NATURAL_DELAY, BlockStreaming, DraftStreaming, HumanDelay
+from hub.messaging.outbox.streaming_policy import BlockSending, BlockStreaming, DraftStreaming
 from hub.messaging.schema import MESSAGES_SCHEMA
 
 ACCOUNT = Schema(dict(OUTBOUND_KEYS))
@@ -25,8 +26,11 @@ def test_nothing_is_streamed_unless_it_is_asked_for() -> None:
 
 def test_what_is_asked_for_is_read() -> None:
     stated = {"enabled": True, "min_chars": 100, "max_chars": 300, "break": "sentence", "idle_ms": 500}
+    stated["send_at"] = "message_end"
 
-    assert settings(block_streaming=stated).blocks == BlockStreaming(True, 100, 300, BlockBreak.SENTENCE, 500)
+    assert settings(block_streaming=stated).blocks == BlockStreaming(
+        True, 100, 300, BlockBreak.SENTENCE, 500, BlockSending.MESSAGE_END
+    )
     assert settings(human_delay="natural").human_delay == NATURAL_DELAY
     assert settings(human_delay={"max_ms": 900}).human_delay == HumanDelay(800, 900)
     account = outbound_policy(ACCOUNT({"streaming": "partial", "block_streaming": {"enabled": True}}))
@@ -41,6 +45,7 @@ def test_what_is_asked_for_is_read() -> None:
         ({"human_delay": "slow"}, "human_delay"),
         ({"block_streaming": {"break": "word"}}, "break"),
         ({"block_streaming": {"idle_ms": 0}}, "idle_ms"),
+        ({"block_streaming": {"send_at": "once"}}, "send_at"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(messages: dict[str, Any], said: str) -> None:

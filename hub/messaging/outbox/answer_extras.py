@@ -21,6 +21,8 @@ from hub.models.contract import Thinking
 
 WATCHED_LIMIT = 1_000
 """Runs that are watched at once; of the oldest beyond that nothing is sent but the answer."""
+QUEUED_FROM_MS = 2_000
+"""A message that waited so long for its turn is said to have."""
 ARGUMENT_CHARS = 160
 THINKING_CHARS = 3_000
 
@@ -28,12 +30,13 @@ THINKING_CHARS = 3_000
 class _WatchedRun:
     """A run whose chat may want to see more than its answer."""
 
-    __slots__ = ("address", "draft_next_at", "options", "session_key", "thought")
+    __slots__ = ("address", "draft_next_at", "due_ms", "options", "session_key", "thought")
 
-    def __init__(self, session_key: str, address: Address, options: Mapping[str, Any]) -> None:
+    def __init__(self, session_key: str, address: Address, options: Mapping[str, Any], due_ms: int) -> None:
         self.session_key = session_key
         self.address = address
         self.options = options
+        self.due_ms = due_ms
         self.thought = ""
         self.draft_next_at = 0.0
 
@@ -62,19 +65,23 @@ class AnswerExtras:
         self._language = language
         self._may_send = may_send
         self._watched: OrderedDict[str, _WatchedRun] = OrderedDict()
+        parts.bus.listen("run_started", self._started)
         parts.bus.listen("run_tool_started", self._tool_started)
         parts.bus.listen("run_thinking", self._thinking)
         parts.bus.listen("run_finished", self._finished)
 
-    def watch(self, run_id: str, session_key: str, address: Address, options: Mapping[str, Any]) -> None:
+    def watch(
+        self, run_id: str, session_key: str, address: Address, options: Mapping[str, Any], due_ms: int = 0
+    ) -> None:
         """Watch a run from now to its end.
 
         Args:
             options: Those of the message that it answers.
+            due_ms: When that could have begun, in milliseconds since the epoch; 0 when it does not matter.
         """
         if self._outbox.channels.is_home(address.channel):
             return
-        self._watched[run_id] = _WatchedRun(session_key, address, options)
+        self._watched[run_id] = _WatchedRun(session_key, address, options, due_ms)
         while len(self._watched) > WATCHED_LIMIT:
             self._watched.popitem(last=False)
 
@@ -99,6 +106,16 @@ class AnswerExtras:
         cost = "-" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
         key = f"footer.{level}"
         return say(key, self._language(), input=read, output=usage.output_tokens, cost=cost, model=result.model or "-")
+
+    def _started(self, event: Event) -> None:
+        run = self._watched.get(event.data["run_id"])
+        waited_ms = self._parts.now_ms() - run.due_ms if run is not None and run.due_ms else 0
+        if run is None or waited_ms < QUEUED_FROM_MS or self._chosen(run, "verbose") != "on":
+            return
+        if self._may_send(run.address, run.session_key):
+            text = say("verbose.queued", self._language(), ms=waited_ms)
+            sending = self._outbox.send(run.address, text, event.context, session_key=run.session_key)
+            self._parts.tasks.spawn(sending, name="say how long a message waited")
 
     async def _tool_started(self, event: Event) -> None:
         run = self._watched.get(event.data["run_id"])

@@ -9,16 +9,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from hub.agent.human_delay import HUMAN_DELAY_SCHEMA, HumanDelay, human_delay
 from hub.core.schema import All, In, Optional, Range, Schema, integer, number, string
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT, ChunkMode
 from hub.messaging.outbox.streaming_policy import (
     BLOCK_STREAMING_SCHEMA,
-    HUMAN_DELAY_SCHEMA,
     BlockStreaming,
     DraftStreaming,
-    HumanDelay,
     block_streaming,
-    human_delay,
 )
 
 ATTEMPTS = 12
@@ -60,7 +58,7 @@ class OutboxSettings(Struct, frozen=True):
         language: Of the sentences that the hub itself adds.
         media_roots: Directories below which attachments may lie.
         blocks: Whether answers are sent in blocks while they are written.
-        human_delay: The pause between those.
+        human_delay: The pause between those, of agents that have none of their own.
     """
 
     retry: DeliveryRetry = DeliveryRetry()

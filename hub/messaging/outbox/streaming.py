@@ -24,7 +24,7 @@ from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak, block_end,
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.messaging.outbox.reply import ParsedReply, shown_so_far
-from hub.messaging.outbox.streaming_policy import BlockStreaming, DraftStreaming
+from hub.messaging.outbox.streaming_policy import BlockSending, BlockStreaming, DraftStreaming
 
 _log = logging.getLogger(__name__)
 
@@ -180,13 +180,16 @@ class AnswerStreams:
 
     async def _blocks(self, stream: _AnswerStream, attached: Attached, blocks: BlockStreaming) -> None:
         """Send the blocks of an answer until there is nothing more to send now."""
-        idle_s, limit = blocks.idle_ms / 1000, attached.outbound.text_limit or attached.channel.limits.text
-        most = min(blocks.max_chars, limit)
-        least = min(blocks.min_chars, most)
+        limits, idle_s = attached.channel.limits, blocks.idle_ms / 1000
+        least = blocks.min_chars if attached.outbound.blocks else max(blocks.min_chars, limits.block_chars)
+        most = min(max(blocks.max_chars, least), attached.outbound.text_limit or limits.text)
+        least = min(least, most)
         while True:
             await self._parts.clock.sleep(min(BLOCK_CHECK_S, idle_s))
             idle = self._parts.clock.monotonic() - stream.said_at >= idle_s
             for said in list(stream.said):
+                if blocks.send_at is BlockSending.MESSAGE_END and not said.whole:
+                    continue
                 so_far = shown_so_far(said.text)
                 text = so_far.text or ""
                 end = block_end(text, said.cut, least, most, blocks.break_at)
@@ -228,7 +231,9 @@ class AnswerStreams:
         said.cut = len(so_far.text or "")
         if ids:
             stream.own.update(ids)
-            delay_ms = self._outbox.settings.human_delay.delay_ms(random.random())  # noqa: S311  a pause guards nothing
+            own = (each.human_delay for each in self._parts.agents.all() if each.id == target.agent_id)
+            pause = next(own, None) or self._outbox.settings.human_delay
+            delay_ms = pause.delay_ms(random.random())  # noqa: S311  it guards nothing
             stream.next_ms = max(stream.next_ms, self._parts.now_ms()) + delay_ms
         return True
 

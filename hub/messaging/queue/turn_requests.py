@@ -93,7 +93,8 @@ class TurnRequests:
         content = turn_content(turn.messages, gap_ms)
         group = self._router.group_settings(newest.address)
         options = newest.options if isinstance(newest, ClientMessage) else {}
-        self._extras.watch(turn.run_id, turn.session_key, turn.address, options)
+        due_ms = turn.first.received_ms + gap_ms
+        self._extras.watch(turn.run_id, turn.session_key, turn.address, options, due_ms)
         target = ReplyTarget(turn.address, turn.agent_id, turn.session_key, content.context, newest.message_id)
         self._streams.watch(turn.run_id, target)
 

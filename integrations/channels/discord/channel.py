@@ -65,6 +65,7 @@ class DiscordChannel:
         media_bytes=10 * 1024 * 1024,
         buttons=25,
         markup="markdown",
+        block_chars=1_500,
     )
 
     def __init__(self, account: str, token: Secret, api_root: str, gateway_url: str | None, clock: Clock) -> None:

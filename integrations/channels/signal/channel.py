@@ -63,6 +63,7 @@ class SignalChannel:
         media_bytes=MEDIA_BYTES,
         draft_interval_s=4.0,
         edits=10,
+        block_chars=1_500,
     )
 
     def __init__(

@@ -53,6 +53,7 @@ class SlackChannel:
         media_bytes=100_000_000,
         buttons=25,
         markup="mrkdwn",
+        block_chars=1_500,
     )
 
     def __init__(
