@@ -42,7 +42,18 @@ def test_any_bytes_are_a_frame_or_an_error(data: bytes) -> None:
     assert frame is None or isinstance(frame, Request | Cancel)
 
 
-@given(st.dictionaries(st.sampled_from(["type", "id", "method", "params", "x"]), JSON, max_size=5))
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(["req", "req", "cancel", "event"]) | JSON,
+            "id": st.text(min_size=1, max_size=8) | JSON,
+            "method": st.sampled_from(["health", "chat.send"]) | JSON,
+            "params": JSON,
+            "x": JSON,
+        },
+    )
+)
 def test_any_object_is_a_frame_or_an_error_that_names_what_is_wrong(data: dict[str, object]) -> None:
     frame, told = None, ""
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 from importlib import import_module
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from hub.automation.definition.kinds import TRIGGERS
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.context import CHAIN_LIMIT, SYSTEM, Authority, Context
 from hub.core.schema import Invalid
-from hub.template.searching import pattern, search_for
+from hub.template.searching import SEARCHED_CHARS, pattern, search_for
 
 OUTSIDE, CAUSE, TIME = "outside", "cause", "time"
 WHOSE = {
@@ -25,11 +24,19 @@ WHOSE = {
 """Whose words a trigger brings: anybody's, those of whoever caused it, or nobody's."""
 
 
+FIRED_BY = {
+    **dict.fromkeys(("state", "numeric_state", "template"), "holding"),
+    **dict.fromkeys(("time", "time_pattern", "sun", "at", "every", "cron"), "scheduled"),
+}
+"""Kinds that another module fires for."""
+
+
 def fires(kind: str) -> list[ast.Call]:
-    """The calls with which the module of a kind tells that it fired."""
-    tree = ast.parse(inspect.getsource(import_module(f"hub.automation.triggers.{TRIGGERS[kind]}")))
+    """The calls with which a kind tells that it fired."""
+    module = FIRED_BY.get(kind, TRIGGERS[kind])
+    tree = ast.parse(inspect.getsource(import_module(f"hub.automation.triggers.{module}")))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [call for call in calls if ast.unparse(call.func) in {"fire", "site.fire", "self._site.fire"}]
+    return [call for call in calls if ast.unparse(call.func) in {"fire", "host.fire", "self._host.fire"}]
 
 
 def test_whose_words_each_kind_brings_was_thought_of() -> None:
@@ -38,7 +45,10 @@ def test_whose_words_each_kind_brings_was_thought_of() -> None:
 
 @pytest.mark.parametrize("kind", sorted(WHOSE))
 def test_each_kind_says_what_it_brings_when_it_fires(kind: str) -> None:
-    for call in fires(kind):
+    calls = fires(kind)
+
+    assert calls
+    for call in calls:
         said = {word.arg: ast.unparse(word.value) for word in call.keywords}
         match WHOSE[kind]:
             case "outside":
@@ -47,6 +57,8 @@ def test_each_kind_says_what_it_brings_when_it_fires(kind: str) -> None:
             case "cause":
                 assert len(call.args) == 2, ast.unparse(call)  # with its context the cause goes on
                 assert said.get("tainted") not in (None, "False"), ast.unparse(call)
+            case "time":
+                assert "tainted" not in said, ast.unparse(call)
 
 
 @pytest.mark.parametrize(
@@ -72,13 +84,19 @@ def test_only_an_owners_cause_is_the_owners(cause: Context | None, somebody_else
         *("(?:a?){40}a{40}", r"(\w+\s?)*$", "(.+)+@"),
     ],
 )
-def test_no_expression_over_a_message_takes_long(find: str) -> None:
-    try:
-        text: Any = pattern(find)
-    except Invalid:
-        return
-    for unit in ("a", "x", "a ", "ab", "\n"):
-        search_for(text)(unit * 20_000 + "!")
+def test_an_expression_that_takes_long_over_a_message_is_refused(find: str) -> None:
+    with pytest.raises(Invalid, match="may take too long"):
+        pattern(find)
+
+
+@pytest.mark.parametrize("find", ["a+$", r"\w+\s+\w+!", "x.*y", "(a|b)*!", "a?a?a?a?aaaa"])
+def test_an_expression_that_is_taken_looks_through_a_bounded_part_of_a_message(find: str) -> None:
+    search = search_for(pattern(find))
+
+    found = [search(unit * 20_000 + "!") for unit in ("a", "x", "a ", "ab", "\n")]
+
+    assert search.limit in SEARCHED_CHARS
+    assert all(match.end() <= search.limit for match in found if match)
 
 
 def test_a_chain_of_causes_is_bounded() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -191,8 +192,8 @@ def _stamp(path: Path) -> Stamp:
 
 
 @given(st.lists(st.binary(max_size=80), max_size=12))
-def test_no_bytes_of_a_conversation_raise(lines: list[bytes]) -> None:
-    transcript_chunks(b"\n".join(lines), SETTINGS, person=None, trusted=True)
+def test_no_bytes_that_are_no_entries_make_a_passage_or_raise(lines: list[bytes]) -> None:
+    assert transcript_chunks(b"\n".join(lines), SETTINGS, person=None, trusted=True) == []
 
 
 JSON = st.recursive(
@@ -203,9 +204,11 @@ JSON = st.recursive(
 
 
 @given(st.lists(st.fixed_dictionaries({"type": st.just("message"), "id": JSON, "ts_ms": JSON, "message": JSON})))
-def test_no_json_of_a_conversation_raises(entries: list[dict[str, object]]) -> None:
-    import json
+def test_odd_entries_of_a_conversation_do_not_hide_a_good_one(entries: list[dict[str, object]]) -> None:
+    good: dict[str, object] = {"type": "message", "id": "the-good-entry", "ts_ms": 1_000}
+    good["message"] = {"role": "user", "content": "the boiler hums"}
+    data = "\n".join(json.dumps(each) for each in (*entries, good)).encode()
 
-    data = "\n".join(json.dumps(each) for each in entries).encode()
+    found = transcript_chunks(data, SETTINGS, person=None, trusted=True)
 
-    transcript_chunks(data, SETTINGS, person=None, trusted=True)
+    assert any("the boiler hums" in each.text for each in found)
