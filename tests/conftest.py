@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.lengths import EXAMPLES
 from tests.servers import shared
@@ -27,8 +30,25 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", settings.get_profile("untimed"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "untimed")
 
+STARTED_ONCE = re.compile(r"/(matrix|irc|email|litellm|engines)/|[\[-](matrix|irc|email)[\]-]")
+"""Tests of a server or a library that takes seconds to start: one worker runs all of a name, so that it starts once."""
+
 LONG = ("faults", "web", "e2e", "security_review")
 """Folders whose tests start whole hubs and browsers."""
+
+
+class FilesAndServers(LoadFileScheduling):  # type: ignore[misc]  # it has no types
+    """Gives a worker a whole file at a time, or all tests of a server; see `STARTED_ONCE`."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        found = STARTED_ONCE.search(nodeid)
+        return str(found[1] or found[2] if found else super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesAndServers | None:
+    """Share out the tests as said above where whole files would be."""
+    return FilesAndServers(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -122,25 +122,25 @@ def facts_on(channel: str, policy: AccessPolicy, agents: Agents) -> Facts:
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", RULES)
-def test_who_may_do_what_where(rule: str, kind: str, channel: str, agents: Agents) -> None:
+def test_who_may_do_what_where(rule: str, channel: str, agents: Agents) -> None:
     facts = facts_on(channel, policy_on(channel, rule), agents)
     _, direct, rooms = RULES[rule]
     expected = {(who, "direct") for who in direct} | {(who, where) for who in rooms for where in ROOMS}
 
-    decided = {
-        (who, where): decide(
-            KINDS[kind](place(channel, id), f"{channel}:user:{id}"), Context(Authority("peer:somebody")), facts
-        )
-        for who, id in IDS.items()
-        for where, place in WHERE.items()
-    }
+    for kind, make in KINDS.items():
+        decided = {
+            (who, where): decide(
+                make(place(channel, id), f"{channel}:user:{id}"), Context(Authority("peer:somebody")), facts
+            )
+            for who, id in IDS.items()
+            for where, place in WHERE.items()
+        }
 
-    assert {key for key, decision in decided.items() if not isinstance(decision, Refuse)} == expected
-    assert {type(decided[key]) for key in expected} <= {OUTCOMES.get(kind, Notice)}
-    rights = {key for key in expected if getattr(decided[key], "context").authority.owner}  # noqa: B009  no Refuse is here
-    assert rights == ({("owner", "direct")} & expected)
+        assert {key for key, decision in decided.items() if not isinstance(decision, Refuse)} == expected, kind
+        assert {type(decided[key]) for key in expected} <= {OUTCOMES.get(kind, Notice)}, kind
+        rights = {key for key in expected if getattr(decided[key], "context").authority.owner}  # noqa: B009  no Refuse
+        assert rights == ({("owner", "direct")} & expected), kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
