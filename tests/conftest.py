@@ -66,7 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take long first: at the end, no worker then waits for what another has just begun."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path not in slow, item.path.relative_to(HERE).parts[0] not in LONG, item.path))
+    long = tuple(f"{HERE}/{folder}/" for folder in LONG)
+    items.sort(key=lambda item: (item.path not in slow, not (path := str(item.path)).startswith(long), path))
 
 
 def pytest_collection_finish() -> None:
