@@ -159,6 +159,8 @@ class Hub:
                 lanes=self.lanes,
                 inbox=self.inbox,
                 outbox=self.outbox,
+                addresses=messaging.addresses,
+                redactor=base.redactor,
             )
         )
         facts = clients.facts(self.integrations.statuses)

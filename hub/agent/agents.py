@@ -16,7 +16,13 @@ from hub.agent.schema import AGENTS_SCHEMA
 from hub.core.context import ToolPolicy
 from hub.core.errors import NotFound
 from hub.storage.homedir import Home
-from hub.tools.policy import policies_from_config
+from hub.tools.policy import (
+    ModelPolicies,
+    ToolRules,
+    model_policies_from_config,
+    policies_for_model,
+    policies_from_config,
+)
 
 IMPLICIT_ID = "main"
 DEFAULT_NAME = "Homarus"
@@ -37,6 +43,7 @@ class Agent(Struct, frozen=True):
         limits: Bounds on one run.
         compaction: When its conversations are compacted.
         tool_policies: All must permit a tool.
+        model_policies: Must permit it too while a model of that name answers.
         params: Further parameters of its model calls.
         credentials: Credentials that it may use, in order, by provider.
         skills: Names of the skills it may use; None is all.
@@ -53,11 +60,22 @@ class Agent(Struct, frozen=True):
     limits: RunLimits = field(default_factory=RunLimits)
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
     tool_policies: tuple[ToolPolicy, ...] = ()
+    model_policies: ModelPolicies = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     mention_patterns: tuple[str, ...] = ()
     credentials: Mapping[str, Sequence[str]] = field(default_factory=dict)
     skills: tuple[str, ...] | None = None
     human_delay: HumanDelay | None = None
+
+    def policies(self, rules: ToolRules, model: str | None) -> tuple[ToolPolicy, ...]:
+        """Return what must permit a tool, beside the rules that hold for all, while a model answers.
+
+        Args:
+            rules: What the configuration says of tools.
+            model: `provider/model`; None while it is not known.
+        """
+        of_model = (*policies_for_model(rules.by_provider, model), *policies_for_model(self.model_policies, model))
+        return (*self.tool_policies, *of_model) if of_model else self.tool_policies
 
     def as_dict(self) -> dict[str, Any]:
         """The agent as plain data."""
@@ -127,7 +145,8 @@ class Agents:
             thinking=item.get("thinking"),
             limits=RunLimits(**item["limits"]),
             compaction=CompactionSettings(**item["compaction"]),
-            tool_policies=policies_from_config(item["tools"]),
+            tool_policies=policies_from_config(item["tools"], f"agents.{item['id']}.tools"),
+            model_policies=model_policies_from_config(item["tools"], f"agents.{item['id']}.tools"),
             params=item["params"],
             mention_patterns=tuple(item["mention_patterns"]),
             credentials=item["credentials"],

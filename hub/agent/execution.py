@@ -82,7 +82,7 @@ class Execution:
             session_key=request.session_key,
             credentials=agent.credentials,
         )
-        tools = parts.tools.available(authority, agent.tool_policies)
+        tools = parts.tools.available(authority, agent.policies(parts.tools.rules, candidates[0].ref))
         files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(request.session_key, authority))
         extra = "\n\n".join(filter(None, [request.configured_prompt, request.extra_system_prompt]))
         skills = await self._skills(agent)

@@ -15,7 +15,7 @@ from hub.agent.parts import Prompt, RunDependencies
 from hub.agent.run import AgentRun
 from hub.agent.whose_words import is_room, speaker
 from hub.agent.window import budget_for
-from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock, Usage
+from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock, ToolSpec, Usage
 from hub.models.failover import Attempt, stream_with_failover
 from hub.models.resolved import Resolved
 from hub.skills.registry import NO_SKILLS, SkillSnapshot
@@ -138,7 +138,7 @@ class RunPorts:
         asked = ToolCallRequest.from_block(
             call,
             context,
-            policies=config.agent.tool_policies,
+            policies=config.agent.policies(parts.tools.rules, run.model),
             environment=config.skills.environment,
             **run.facts,
         )
@@ -169,7 +169,7 @@ class RunPorts:
             model=info.id,
             system=config.prompt.system,
             messages=window.messages,
-            tools=config.prompt.specs,
+            tools=self._specs(resolved.ref),
             thinking=config.thinking,
             session_key=None if run.request.ephemeral else run.request.session_key,
             timeout_s=resolved.timeout_s,
@@ -180,6 +180,15 @@ class RunPorts:
         """Return a model's name, with its credential when there are several for it."""
         several = sum(each.ref == candidate.ref for each in self._config.candidates) > 1
         return f"{candidate.ref}@{candidate.credential}" if several else candidate.ref
+
+    def _specs(self, ref: str) -> tuple[ToolSpec, ...]:
+        """Return the tools of the prompt that may be used while this model answers."""
+        config, tools = self._config, self._parts.tools
+        if ref == config.candidates[0].ref:
+            return config.prompt.specs
+        policies = config.agent.policies(tools.rules, ref)
+        chosen = {tool.name for tool in tools.all() if all(each.permits(tool.name, tool.group) for each in policies)}
+        return tuple(spec for spec in config.prompt.specs if spec.name in chosen)
 
     def _attempted(self, attempt: Attempt) -> None:
         failed, self._asked = self._asked, attempt.candidate

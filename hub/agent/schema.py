@@ -37,7 +37,7 @@ from hub.core.schema import (
 from hub.models.schema import CREDENTIALS_LIMIT, model_ref
 from hub.skills.schema import skill_names
 from hub.template.searching import caseless_pattern
-from hub.tools.schema import POLICY_KEYS
+from hub.tools.schema import TOOL_KEYS
 
 AGENTS_LIMIT = 100
 MENTION_PATTERNS_LIMIT = 20
@@ -126,7 +126,7 @@ AGENT_SCHEMA = {
     Optional("workspace", description="Its directory; without it workspace, or workspace-ID for further agents"): (
         Described(_directory, {"type": "string"}, "directory")
     ),
-    Optional("tools", default=dict, description="Which tools it may use, within `tools:`"): All(_mapping, POLICY_KEYS),
+    Optional("tools", default=dict, description="Which tools it may use, within `tools:`"): All(_mapping, TOOL_KEYS),
     Optional("skills", description="Only these skills; without it, all that are enabled"): skill_names,
     Optional("thinking", description="How much it thinks before it answers, where the model can"): In(list(THINKING)),
     Optional("human_delay", description="The pause between blocks of its answers; without it messages.human_delay"): (

@@ -29,6 +29,7 @@ COMMANDS = {
     "sessions": "hub.cli.sessions",
     "memory": "hub.cli.memory",
     "skills": "hub.cli.skills",
+    "tools": "hub.cli.tools",
     "approvals": "hub.cli.approvals",
     "pairing": "hub.cli.pairing",
     "route": "hub.cli.route",

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
+from hub.automation.services.addresses import Addresses
 from hub.components.component import Component
 from hub.core.lanes import Lanes
 from hub.core.stages import Stage
@@ -24,11 +25,13 @@ from hub.gateway.methods.catalog import CatalogMethods
 from hub.gateway.methods.chat import ChatMethods
 from hub.gateway.methods.hub_state import HubFacts
 from hub.gateway.methods.sessions import SessionMethods
+from hub.gateway.methods.tools import ToolMethodDependencies, ToolMethods
 from hub.gateway.push.events import RunEvents
 from hub.gateway.push.schedule_events import ScheduleEvents
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.outbox.outbox import Outbox
 from hub.models.registry import ModelRegistry
+from hub.security.redaction import Redactor
 from hub.sessions.keys import main_key
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
@@ -49,6 +52,8 @@ class ClientDependencies(Struct, frozen=True):
     lanes: Lanes
     inbox: Inbox
     outbox: Outbox
+    addresses: Addresses
+    redactor: Redactor
 
 
 class ClientsComponent(Component):
@@ -60,7 +65,18 @@ class ClientsComponent(Component):
         self._needs = needs
         gateway = needs.gateway
         self._events = RunEvents(gateway.bus, gateway.broadcast, gateway.clock)
-        self._catalog = CatalogMethods(needs.agents, needs.models, needs.tools)
+        self._catalog = CatalogMethods(needs.agents, needs.models)
+        self._tools = ToolMethods(
+            ToolMethodDependencies(
+                agents=needs.agents,
+                sessions=needs.sessions,
+                models=needs.models,
+                tools=needs.tools,
+                channels=needs.outbox.channels,
+                addresses=needs.addresses,
+                redactor=needs.redactor,
+            )
+        )
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that begins to tell clients of runs."""
@@ -88,22 +104,24 @@ class ClientsComponent(Component):
             channels=channels,
         )
         agent = AgentMethods(
-            sessions,
             sessions=needs.sessions,
             agents=needs.agents,
             runner=needs.runner,
             outbox=needs.outbox,
+            addresses=needs.addresses,
             db=needs.db,
             clock=clock,
             tasks=needs.tasks,
         )
-        return [*self._catalog.methods(), *sessions.methods(), *chat.methods(), *agent.methods()]
+        groups = (self._catalog, sessions, chat, agent, self._tools)
+        return [method for group in groups for method in group.methods()]
 
     def routes(self) -> Iterable[Route]:
-        """Return the routes of OpenAI's API."""
+        """Return the routes of OpenAI's API, and the one to use a tool."""
         needs = self._needs
         runs = ApiRuns(needs.agents, needs.sessions, needs.runner, needs.gateway.bus, needs.tasks)
         return [
+            *self._tools.routes(),
             *ChatCompletions(runs).routes(),
             *Responses(runs, needs.db).routes(),
             *Models(needs.agents, int(needs.gateway.clock.time())).routes(),

@@ -86,9 +86,9 @@ class MessagingComponent(Component):
                 self._sending, media_roots=tuple(agent.workspace for agent in agents.agents.all())
             ),
         )
-        addresses = Addresses(db, people, channels)
-        self.agent_messages = AgentMessages(db, self.outbox, addresses, agents.workspaces)
-        self._outbox_methods = OutboxMethods(self.outbox, addresses, agents.agents, agents.workspaces)
+        self.addresses = Addresses(db, people, channels)
+        self.agent_messages = AgentMessages(db, self.outbox, self.addresses, agents.workspaces)
+        self._outbox_methods = OutboxMethods(self.outbox, self.addresses, agents.agents, agents.workspaces)
         buttons = CommandButtons(hub_token(base.home.path), channels)
         ApprovalMessages(engines.approvals, db, self.outbox, base.bus, base.language, buttons)
         self.pairings = Pairings(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
@@ -40,18 +41,28 @@ def expand_scopes(scopes: Iterable[str]) -> frozenset[str]:
 class ToolPolicy(Struct, frozen=True):
     """Which tools may be used: those in `allow` (None means every tool) and not in `deny`.
 
-    Names are tool names or `group:<group>`.
+    Names are tool names or `group:<group>`, in lower case; `*` and `?` stand for any characters and any one.
+
+    Attributes:
+        source: Where it is configured, for explanations.
     """
 
     allow: frozenset[str] | None = None
     deny: frozenset[str] = frozenset()
+    source: str = ""
 
     def permits(self, name: str, group: str) -> bool:
         """Whether a tool of this name and group may be used."""
-        keys = {name, f"group:{group}"}
-        if keys & self.deny:
+        if _covers(self.deny, name, group):
             return False
-        return self.allow is None or bool(keys & self.allow)
+        return self.allow is None or _covers(self.allow, name, group)
+
+
+def _covers(patterns: frozenset[str], name: str, group: str) -> bool:
+    keys = (name, f"group:{group}")
+    if not patterns.isdisjoint(keys):
+        return True
+    return any(fnmatchcase(key, each) for each in patterns if "*" in each or "?" in each for key in keys)
 
 
 class Authority(Struct, frozen=True):
@@ -112,7 +123,11 @@ class Authority(Struct, frozen=True):
             "person": self.person,
             "scopes": sorted(self.scopes),
             "tool_policies": [
-                {"allow": None if policy.allow is None else sorted(policy.allow), "deny": sorted(policy.deny)}
+                {
+                    "allow": None if policy.allow is None else sorted(policy.allow),
+                    "deny": sorted(policy.deny),
+                    "source": policy.source,
+                }
                 for policy in self.tool_policies
             ],
             "owner": self.owner,
@@ -128,7 +143,9 @@ class Authority(Struct, frozen=True):
             scopes=SCOPES.intersection(stored.get("scopes", ())),
             tool_policies=tuple(
                 ToolPolicy(
-                    None if policy.get("allow") is None else frozenset(policy["allow"]), frozenset(policy["deny"])
+                    None if policy.get("allow") is None else frozenset(policy["allow"]),
+                    frozenset(policy["deny"]),
+                    policy.get("source", ""),
                 )
                 for policy in stored.get("tool_policies", ())
             ),

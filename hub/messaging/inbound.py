@@ -20,7 +20,7 @@ class ChatType(StrEnum):
 
 
 class Address(Struct, frozen=True):
-    """CommandPlace a message goes: a peer on one account of a channel, perhaps in a thread.
+    """Where a message goes: a peer on one account of a channel, perhaps in a thread.
 
     Attributes:
         channel: Name of the channel.

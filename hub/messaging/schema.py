@@ -231,13 +231,13 @@ def access_policy(account: Mapping[str, Any]) -> AccessPolicy:
         dm=DmPolicy(account["dm_policy"]),
         allow_from=frozenset(account["allow_from"]) - {ANYBODY},
         group=GroupPolicy(account["group_policy"]),
-        groups={str(key): _group_settings(stated) for key, stated in account["groups"].items()},
+        groups={str(key): _group_settings(str(key), stated) for key, stated in account["groups"].items()},
         group_allow_from=frozenset(account["group_allow_from"]),
         require_mention=account["require_mention"],
     )
 
 
-def _group_settings(stated: Mapping[str, Any]) -> GroupSettings:
+def _group_settings(name: str, stated: Mapping[str, Any]) -> GroupSettings:
     activation = stated.get("activation")
     if "require_mention" in stated:
         activation = Activation.MENTION if stated["require_mention"] else Activation.ALWAYS
@@ -245,7 +245,7 @@ def _group_settings(stated: Mapping[str, Any]) -> GroupSettings:
         allow=stated.get("allow"),
         activation=Activation(activation) if activation else None,
         mention_patterns=tuple(stated.get("mention_patterns", ())),
-        tools=policies_from_config(stated.get("tools")),
+        tools=policies_from_config(stated.get("tools"), f"groups.{name}.tools"),
         agent=stated.get("agent"),
         system_prompt=stated.get("system_prompt"),
         history_limit=stated.get("history_limit"),

@@ -33,7 +33,6 @@ class Session(Struct, frozen=True):
         send: on | off: whether answers are sent to its chat; None for the configured policy.
         activation: mention | always: when it is answered in its group; None for the configured way.
         tainted: Whether an untrusted block is in its window.
-        last_address: Where its last message came from, as a mapping of `hub.messaging.contract.Address`.
         usage: Tokens and cost since its transcript began.
         context_tokens: Tokens of the last request, if known.
         turns: Model calls since its transcript began.
@@ -55,7 +54,6 @@ class Session(Struct, frozen=True):
     send: str | None = None
     activation: str | None = None
     tainted: bool = False
-    last_address: Mapping[str, Any] | None = None
     usage: Usage = field(default_factory=Usage)
     context_tokens: int = 0
     turns: int = 0
@@ -75,7 +73,6 @@ class Session(Struct, frozen=True):
             "title": self.title,
             **{name: getattr(self, name) for name in SETTINGS},
             "tainted": self.tainted,
-            "last_address": dict(self.last_address) if self.last_address is not None else None,
             "usage": self.usage.as_dict(),
             "context_tokens": self.context_tokens,
             "turns": self.turns,
@@ -101,7 +98,7 @@ _DATA = frozenset(each.name for each in fields(Session)) - {
     "created_ms",
     "updated_ms",
 }
-PATCHABLE = frozenset({"title", *SETTINGS, "tainted", "last_address", "person"})
+PATCHABLE = frozenset({"title", *SETTINGS, "tainted", "person"})
 """What `SessionStore.patch` may change; totals have their own way."""
 
 

@@ -146,7 +146,7 @@ class SessionStore:
         return session
 
     async def patch(self, key: str, /, **changes: Any) -> Session:
-        """Change the title, a setting, tainted, last_address or person; it is on disk when this returns.
+        """Change the title, a setting, tainted or person; it is on disk when this returns.
 
         Raises:
             NotFound: There is no such session.
@@ -373,8 +373,5 @@ def _check_patch(changes: dict[str, Any]) -> None:
         if name == "tainted":
             if not isinstance(value, bool):
                 raise InvalidRequest("tainted is true or false")
-        elif name == "last_address":
-            if value is not None and not isinstance(value, dict):
-                raise InvalidRequest("last_address is a mapping or null")
         elif value is not None and (not isinstance(value, str) or not value or len(value) > TEXT_LIMIT):
             raise InvalidRequest(f"{name} is a text of 1 to {TEXT_LIMIT} characters, or null")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.core.context import Authority, ToolPolicy
 from hub.tools.contract import Tool
 from hub.tools.profiles import PROFILES
 
-_ANYTHING = ToolPolicy()
 _MINIMAL = ToolPolicy(allow=PROFILES["minimal"])
+
+ModelPolicies = Mapping[str, tuple[ToolPolicy, ...]]
+"""Policies by provider or `provider/model`."""
 
 
 class ToolRules(Struct, frozen=True):
@@ -20,6 +23,7 @@ class ToolRules(Struct, frozen=True):
 
     Attributes:
         policies: All must permit a tool.
+        by_provider: Must permit it too while a model of that name answers.
         tainted: Must permit it too while the authority is tainted.
         strangers: Must permit it too for those who do not belong to this home.
         timeout_s: Upper bound over each tool's own.
@@ -27,7 +31,8 @@ class ToolRules(Struct, frozen=True):
     """
 
     policies: tuple[ToolPolicy, ...] = ()
-    tainted: ToolPolicy = _ANYTHING
+    by_provider: ModelPolicies = field(default_factory=dict)
+    tainted: ToolPolicy = ToolPolicy()
     strangers: ToolPolicy = _MINIMAL
     timeout_s: float | None = None
     output_limit: int | None = None
@@ -36,34 +41,72 @@ class ToolRules(Struct, frozen=True):
     def from_config(cls, section: Mapping[str, Any]) -> ToolRules:
         """Read the validated section `tools:`."""
         return cls(
-            policies=policies_from_config(section),
-            tainted=_policy(section.get("tainted") or {}),
-            strangers=profile_policy(section.get("strangers", "minimal")),
+            policies=policies_from_config(section, "tools"),
+            by_provider=model_policies_from_config(section, "tools"),
+            tainted=_policy(section.get("tainted") or {}, "tools.tainted"),
+            strangers=profile_policy(section.get("strangers", "minimal"), "tools.strangers"),
             timeout_s=section.get("timeout"),
             output_limit=section.get("output_limit"),
         )
 
 
-def profile_policy(name: str) -> ToolPolicy:
+class LayerVerdict(Struct, frozen=True):
+    """What one layer of the rules says of a tool.
+
+    Attributes:
+        layer: The rule, by its place in the configuration where it has one.
+        permits: Whether it permits the tool.
+        reason: Why not, for people and models.
+    """
+
+    layer: str
+    permits: bool
+    reason: str
+
+
+def profile_policy(name: str, source: str = "") -> ToolPolicy:
     """Return what a profile allows.
 
     Raises:
         KeyError: There is no such profile; schemas let none in.
     """
-    return ToolPolicy(allow=PROFILES[name])
+    return ToolPolicy(allow=PROFILES[name], source=source)
 
 
-def policies_from_config(section: Mapping[str, Any] | None) -> tuple[ToolPolicy, ...]:
-    """Return the policies that a validated `tools:` states, at the top level or of an agent; they meet."""
+def policies_from_config(section: Mapping[str, Any] | None, source: str) -> tuple[ToolPolicy, ...]:
+    """Return the policies that validated rules for tools state; all must permit a tool.
+
+    Args:
+        section: The rules, of the hub, an agent, a provider or a group.
+        source: Where they are configured.
+    """
     if not section:
         return ()
-    stated = []
-    if section.get("profile", "full") != "full":
-        stated.append(profile_policy(section["profile"]))
-    own = _policy(section)
-    if own != _ANYTHING:
-        stated.append(own)
-    return tuple(stated)
+    profile = profile_policy(section.get("profile", "full"), f"{source}.profile")
+    own = _policy(section, source)
+    also = frozenset(section.get("also_allow") or ())
+    if also:
+        profile, own = (
+            each if each.allow is None else replace(each, allow=each.allow | also) for each in (profile, own)
+        )
+    return tuple(each for each in (profile, own) if each.allow is not None or each.deny)
+
+
+def model_policies_from_config(section: Mapping[str, Any] | None, source: str) -> ModelPolicies:
+    """Return the policies of `by_provider` in validated rules for tools."""
+    stated = (section or {}).get("by_provider") or {}
+    return {name: policies_from_config(rules, f"{source}.by_provider.{name}") for name, rules in stated.items()}
+
+
+def policies_for_model(by_provider: ModelPolicies, ref: str | None) -> tuple[ToolPolicy, ...]:
+    """Return what is stated for a model, or else for its provider.
+
+    Args:
+        ref: `provider/model`; None while it is not known.
+    """
+    if not by_provider or ref is None:
+        return ()
+    return by_provider.get(ref) or by_provider.get(ref.partition("/")[0], ())
 
 
 def belongs_here(authority: Authority) -> bool:
@@ -76,15 +119,26 @@ def listed(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rul
 
     Taint does not count: it changes within a session, and the list is in the stable head of the prompt.
     """
-    return _hidden(tool, authority, policies, rules) is None
+    return all(verdict.permits for verdict in _standing_layers(tool, authority, policies, rules))
 
 
 def refusal(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
     """Return why an authority may not use a tool, even with approval; None when it may, or may ask."""
-    why_not = _hidden(tool, authority, policies, rules)
-    if why_not is None and authority.tainted and not rules.tainted.permits(tool.name, tool.group):
-        return f"{tool.name} is switched off while words from outside are in this conversation (tools.tainted)"
-    return why_not
+    verdicts = explain_tool(tool, authority, policies, rules)
+    return next((verdict.reason for verdict in verdicts if not verdict.permits), None)
+
+
+def explain_tool(
+    tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules
+) -> Iterator[LayerVerdict]:
+    """Yield what each layer of the rules says of a tool; the first that does not permit it decides."""
+    yield from _standing_layers(tool, authority, policies, rules)
+    if authority.tainted:
+        yield LayerVerdict(
+            "tools.tainted",
+            rules.tainted.permits(tool.name, tool.group),
+            f"{tool.name} is switched off while words from outside are in this conversation (tools.tainted)",
+        )
 
 
 def needs_approval(tool: Tool, arguments: Mapping[str, Any], authority: Authority) -> str | None:
@@ -100,21 +154,23 @@ def needs_approval(tool: Tool, arguments: Mapping[str, Any], authority: Authorit
     return f"words from outside are in this conversation, and {tool.name} may do what they say"
 
 
-def _hidden(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
-    if tool.annotations.owner_only and not authority.owner:
-        return f"{tool.name} is for the owner of this home only"
-    if not authority.permits_tool(tool.name, tool.group):
-        return f"{tool.name} is not allowed here"
-    if not all(policy.permits(tool.name, tool.group) for policy in (*rules.policies, *policies)):
-        return f"{tool.name} is switched off in the configuration (tools)"
-    if not belongs_here(authority) and not rules.strangers.permits(tool.name, tool.group):
-        return f"{tool.name} is for the people of this home only"
-    return None
+def _standing_layers(
+    tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules
+) -> Iterator[LayerVerdict]:
+    name, group = tool.name, tool.group
+    if tool.annotations.owner_only:
+        yield LayerVerdict("owner", authority.owner, f"{name} is for the owner of this home only")
+    for policy in (*rules.policies, *policies):
+        where = policy.source or "tools"
+        reason = f"{name} is switched off in the configuration ({where})"
+        yield LayerVerdict(where, policy.permits(name, group), reason)
+    for policy in authority.tool_policies:
+        yield LayerVerdict(policy.source or "caller", policy.permits(name, group), f"{name} is not allowed here")
+    if not belongs_here(authority):
+        reason = f"{name} is for the people of this home only"
+        yield LayerVerdict("tools.strangers", rules.strangers.permits(name, group), reason)
 
 
-def _policy(section: Mapping[str, Any]) -> ToolPolicy:
+def _policy(section: Mapping[str, Any], source: str) -> ToolPolicy:
     allow = section.get("allow")
-    return ToolPolicy(
-        allow=None if allow is None else frozenset(allow),
-        deny=frozenset(section.get("deny") or ()),
-    )
+    return ToolPolicy(None if allow is None else frozenset(allow), frozenset(section.get("deny") or ()), source)

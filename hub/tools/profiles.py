@@ -12,3 +12,12 @@ PROFILES: Mapping[str, frozenset[str] | None] = {
     "minimal": frozenset({"session_status"}),
 }
 """What each profile allows: names of tools or `group:<group>`; None is every tool."""
+
+GROUP_ALIASES: Mapping[str, str] = {
+    "group:fs": "group:files",
+    "group:runtime": "group:shell",
+    "group:sessions": "group:session",
+    "group:messaging": "group:message",
+    "group:automation": "group:schedule",
+}
+"""OpenClaw's names of groups that are called otherwise here."""

@@ -28,4 +28,4 @@ def rules_in_force(config: Config, repairs: Repairs) -> ToolRules:
         ),
         location={"path": "tools"},
     )
-    return ToolRules(policies=(profile_policy("minimal"),))
+    return ToolRules(policies=(profile_policy("minimal", "tools"),))

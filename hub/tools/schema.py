@@ -2,31 +2,69 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from hub.config.sections import Section
-from hub.core.schema import All, In, Match, Optional, Range, Schema, ensure_list, integer, positive_seconds
-from hub.tools.profiles import PROFILES
+from hub.core.schema import (
+    All,
+    Described,
+    In,
+    Invalid,
+    Match,
+    Optional,
+    Range,
+    Schema,
+    ensure_list,
+    integer,
+    positive_seconds,
+)
+from hub.tools.profiles import GROUP_ALIASES, PROFILES
 
 MEDIA_LIMIT_BYTES = 8 * 1024 * 1024
 
-_name = All(str, Match(r"^(group:)?[a-z][a-z0-9_-]{0,63}$", msg="expected the name of a tool, or group:<group>"))
+_NAME = re.compile(r"(group:)?[a-z*?][a-z0-9_*?-]{0,63}")
+
+
+def _tool_name(value: Any) -> str:
+    """Return the name of a tool or group as it is matched: in lower case, a group by the name it has here."""
+    name = value.lower() if isinstance(value, str) else ""
+    if not _NAME.fullmatch(name):
+        raise Invalid("expected the name of a tool, or group:<group>; * and ? stand for any characters")
+    return GROUP_ALIASES.get(name, name)
+
+
+_name = Described(_tool_name, {"type": "string"}, "text")
+_names = ensure_list(_name)
 
 POLICY_KEYS = {
     Optional("profile", description="Which tools there are at all, before allow and deny."): In(sorted(PROFILES)),
-    Optional("allow", description="Only these of them: names, or group:<group>."): ensure_list(_name),
-    Optional("deny", default=list, description="Not these of them: names, or group:<group>."): ensure_list(_name),
+    Optional("allow", description="Only these of them: names, or group:<group>."): _names,
+    Optional("also_allow", default=list, description="These too, beside what profile and allow say here."): _names,
+    Optional("deny", default=list, description="Not these of them: names, or group:<group>."): _names,
 }
-"""Keys of `tools:` at the top level and of `tools:` of an agent; all that is stated must permit a tool."""
+"""Rules for tools as a group of a channel has them; all that is stated must permit a tool."""
+
+TOOL_KEYS = {
+    **POLICY_KEYS,
+    Optional(
+        "by_provider",
+        default=dict,
+        description="Further rules while a model of this provider (anthropic), or this model (openai/gpt-5), answers.",
+    ): {All(str, Match(r"^[^/\s]+(/\S+)?$", msg="expected a provider, or provider/model")): POLICY_KEYS},
+}
+"""Rules for tools at the top level and of an agent."""
 
 TOOLS_SCHEMA = Schema(
     {
-        **POLICY_KEYS,
+        **TOOL_KEYS,
         Optional(
             "tainted",
             default=dict,
             description="Narrower rules while words from outside are in a session, beside the built-in ones.",
         ): {
-            Optional("allow", description="Only these: names, or group:<group>."): ensure_list(_name),
-            Optional("deny", default=list, description="Not these: names, or group:<group>."): ensure_list(_name),
+            Optional("allow", description="Only these: names, or group:<group>."): _names,
+            Optional("deny", default=list, description="Not these: names, or group:<group>."): _names,
         },
         Optional(
             "strangers",

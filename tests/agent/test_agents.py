@@ -53,7 +53,7 @@ def test_all_that_is_configured_is_taken(home: Home) -> None:
     assert (bee.id, bee.name, bee.model, bee.thinking, bee.params) == ("b", "Bee", "test/x", "low", {"temperature": 0})
     assert bee.workspace == home.path / "bees"
     assert bee.limits == RunLimits(turns=3, seconds=120)
-    assert bee.tool_policies == (ToolPolicy(deny=frozenset({"write"})),)
+    assert bee.tool_policies == (ToolPolicy(deny=frozenset({"write"}), source="agents.b.tools"),)
     assert not agents.get("a").default
 
 

@@ -60,6 +60,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("template",): ["{{ 6 * 7 }}"],
     ("token", "create"): ["--name", "phone", "--scopes", "operator.read"],
     ("token", "revoke"): ["some-id"],
+    ("tools", "explain"): ["read"],
     ("config", "set"): ["hub.name", "House"],
 }
 NEEDS_HUB = {
@@ -74,7 +75,7 @@ NEEDS_HUB = {
         if path[0]
         in {
             *("automation", "blueprint", "channels", "cron", "event", "integration", "memory", "pairing", "route"),
-            *("script", "service", "skills", "state"),
+            *("script", "service", "skills", "state", "tools"),
         }
     ),
     ("call",),

@@ -13,6 +13,7 @@ from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
+from hub.automation.services.addresses import Addresses
 from hub.components.automation import automation_methods
 from hub.components.clients import ClientDependencies, ClientsComponent
 from hub.config.store import ConfigStore, ReloadResult
@@ -242,6 +243,8 @@ class FullRig(Rig):
                 lanes=self.lanes,
                 inbox=self.inbox,
                 outbox=self.outbox,
+                addresses=Addresses(self.db, People, self.channels),
+                redactor=self.redactor,
             )
         )
         for stage in clients.stages():

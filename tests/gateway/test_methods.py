@@ -90,6 +90,25 @@ async def test_agent_answers_twice_under_one_id(house: FullRig, openai_server: O
     assert waited["payload"]["endedAt"] >= waited["payload"]["startedAt"]
 
 
+async def test_an_answer_is_delivered_where_the_conversation_is_held(
+    house: FullRig, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue("done")
+
+    async with connected(house) as client:
+        nowhere = await client.call(
+            "agent", {"message": "x", "idempotencyKey": "run-0", "deliver": True, "sessionKey": "agent:main:cron:c"}
+        )
+        id = await client.send("agent", {"message": "do it", "idempotencyKey": "run-1", "deliver": True})
+        await client.answer(id)
+        second = await client.answer(id)
+        [row] = await house.outbox.rows()
+
+    assert "channel and to" in nowhere["error"]["message"]
+    assert second["payload"]["summary"] == "done"
+    assert (row.address.channel, row.address.peer, row.session_key) == ("webchat", MAIN, MAIN)
+
+
 async def test_waiting_for_a_run_times_out_and_an_unknown_one_is_not_there(
     house: FullRig, openai_server: OpenAIServer
 ) -> None:

@@ -286,8 +286,9 @@ def test_groups_are_read_as_a_mapping_or_as_a_list() -> None:
 
     policy = access_policy(ACCOUNT({"groups": mapping}))
 
+    denied = ToolPolicy(deny=frozenset({"browser"}), source="groups.-100.tools")
     assert policy.groups == {
-        "-100": GroupSettings(activation=Activation.ALWAYS, tools=(ToolPolicy(deny=frozenset({"browser"})),)),
+        "-100": GroupSettings(activation=Activation.ALWAYS, tools=(denied,)),
         "*": GroupSettings(history_limit=9),
         "5": GroupSettings(),
     }

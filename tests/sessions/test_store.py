@@ -81,7 +81,7 @@ async def test_a_patch_is_kept(world: World) -> None:
     await store.ensure(MAIN)
     world.clock.jump(5)
 
-    session = await store.patch(MAIN, model="p/m", title="锅炉", tainted=True, last_address={"channel": "x"})
+    session = await store.patch(MAIN, model="p/m", title="锅炉", tainted=True)
     same = await store.patch(MAIN, model="p/m")
 
     assert same is session

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
+from hub.agent.agents import Agent
 from hub.core.context import Authority, ToolPolicy
 from hub.core.events import EventBus
 from hub.core.schema import Schema, SchemaError
 from hub.core.tasks import TaskOwner
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from hub.tools.policy import ToolRules, belongs_here, needs_approval, policies_from_config, refusal
+from hub.tools.policy import ToolRules, belongs_here, explain_tool, needs_approval, policies_from_config, refusal
 from hub.tools.profiles import PROFILES
 from hub.tools.registry import ToolRegistry
-from hub.tools.schema import POLICY_KEYS, TOOLS_SCHEMA
+from hub.tools.schema import TOOL_KEYS, TOOLS_SCHEMA
 
 OWNER = Authority("owner", person="me", owner=True)
 PERSON = Authority("peer:x", person="anna")
@@ -76,20 +78,80 @@ def test_strangers_have_the_profile_that_is_set_for_them() -> None:
         ({"allow": ["group:files"]}, "x", "home", False),
         ({"allow": []}, "x", "files", False),
         ({"allow": "x"}, "x", "home", True),
+        ({"allow": ["X"]}, "x", "home", True),
+        ({"allow": ["mail_*"]}, "mail_send", "message", True),
+        ({"allow": ["mail_*"]}, "x", "message", False),
+        ({"deny": ["mail_?end"]}, "mail_send", "message", False),
+        ({"deny": ["group:*"]}, "x", "home", False),
+        ({"allow": ["x"], "deny": ["*"]}, "x", "home", False),
+        ({"allow": ["group:fs"]}, "x", "files", True),
+        ({"deny": ["group:Runtime"]}, "x", "shell", False),
+        ({"profile": "messaging", "also_allow": ["x"]}, "x", "files", True),
+        ({"profile": "messaging", "allow": ["group:memory"], "also_allow": ["x"]}, "x", "files", True),
+        ({"also_allow": ["x"]}, "y", "files", True),
+        ({"profile": "messaging", "also_allow": ["x"], "deny": ["x"]}, "x", "files", False),
     ],
 )
 def test_profile_allow_and_deny_meet(section: dict[str, Any], name: str, group: str, allowed: bool) -> None:
-    policies = policies_from_config(Schema(POLICY_KEYS)(section))
+    policies = policies_from_config(Schema(TOOL_KEYS)(section), "tools")
 
     assert all(policy.permits(name, group) for policy in policies) is allowed
     assert (refusal(tool(name, group), OWNER, policies, rules()) is None) is allowed
     assert (refusal(tool(name, group), OWNER, (), rules(**section)) is None) is allowed
 
 
-@pytest.mark.parametrize("section", [{"profile": "everything"}, {"allow": ["group:"]}, {"deny": ["A b"]}, {"x": 1}])
+BY_PROVIDER = {
+    "profile": "coding",
+    "by_provider": {"cheap": {"deny": ["group:files"]}, "cheap/good": {"deny": ["look"]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "allowed"),
+    [
+        (None, "look", True),
+        ("other/m", "look", True),
+        ("cheap/small", "look", False),
+        ("cheap/small", "read", False),
+        ("cheap/good", "look", False),
+        ("cheap/good", "read", True),
+    ],
+)
+def test_what_is_said_of_a_model_comes_before_what_is_said_of_its_provider(
+    tmp_path: Path, model: str | None, name: str, allowed: bool
+) -> None:
+    of_hub, of_agent = rules(**BY_PROVIDER), rules()
+    hub_wide = Agent("a", "A", tmp_path).policies(of_hub, model)
+    own = Agent("a", "A", tmp_path, model_policies=of_hub.by_provider).policies(of_agent, model)
+
+    assert (refusal(tool(name), OWNER, hub_wide, of_hub) is None) is allowed
+    assert (refusal(tool(name), OWNER, own, of_agent) is None) is allowed
+
+
+def test_a_refusal_names_the_rule_and_an_explanation_all_of_them() -> None:
+    stated = rules(profile="coding", deny=["look"], tainted={"deny": ["look"]})
+    authority = OWNER.narrow(policy=ToolPolicy(source="groups.77.tools")).narrow(tainted=True)
+
+    layers = [(verdict.layer, verdict.permits) for verdict in explain_tool(tool(), authority, (), stated)]
+
+    assert refusal(tool(), authority, (), stated) == "look is switched off in the configuration (tools)"
+    assert layers == [("tools.profile", True), ("tools", False), ("groups.77.tools", True), ("tools.tainted", False)]
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"profile": "everything"},
+        {"allow": ["group:"]},
+        {"deny": ["A b"]},
+        {"x": 1},
+        {"by_provider": {"a b": {}}},
+        {"by_provider": {"a": {"by_provider": {}}}},
+    ],
+)
 def test_a_policy_with_a_mistake_is_refused(section: dict[str, Any]) -> None:
     with pytest.raises(SchemaError):
-        Schema(POLICY_KEYS)(section)
+        Schema(TOOL_KEYS)(section)
 
 
 @pytest.mark.parametrize(
@@ -134,9 +196,20 @@ def test_taint_changes_nothing_of_what_is_listed() -> None:
 
 POLICIES = st.builds(
     ToolPolicy,
-    allow=st.none() | st.frozensets(st.sampled_from(["a", "b", "group:g", "group:h"])),
-    deny=st.frozensets(st.sampled_from(["a", "b", "group:g", "group:h"])),
+    allow=st.none() | st.frozensets(st.sampled_from(["a", "b", "group:g", "group:h", "*", "?", "group:*"])),
+    deny=st.frozensets(st.sampled_from(["a", "b", "group:g", "group:h", "*", "a*"])),
 )
+
+
+@given(POLICIES, POLICIES, st.sampled_from("ab"), st.sampled_from("gh"), st.booleans())
+def test_what_explains_and_what_refuses_are_one(
+    one: ToolPolicy, other: ToolPolicy, name: str, group: str, tainted: bool
+) -> None:
+    authority, each = STRANGER.narrow(policy=one, tainted=tainted), tool(name, group)
+
+    verdicts = list(explain_tool(each, authority, (other,), rules()))
+
+    assert (refusal(each, authority, (other,), rules()) is None) is all(verdict.permits for verdict in verdicts)
 
 
 @given(POLICIES, POLICIES, st.sampled_from("ab"), st.sampled_from("gh"), st.booleans())

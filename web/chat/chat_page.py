@@ -262,9 +262,7 @@ class ChatPage:
 
 
 def _place(session: Session) -> tuple[str, str]:
-    """Return the channel and the peer of a conversation: where its last message came from, else what its key says."""
-    if session.last_address is not None:
-        return str(session.last_address["channel"]), str(session.last_address["peer"])
+    """Return the channel and the peer of a conversation, as its key says."""
     key = SessionKey.parse(session.key)
     return key.channel or "", key.id or ""
 

@@ -158,7 +158,7 @@ def narrowed(authority: Authority, tools: Any) -> Authority:
         tools = {"profile": tools}
     elif isinstance(tools, list):
         tools = {"allow": tools}
-    for policy in policies_from_config(tools):
+    for policy in policies_from_config(tools, "agent.run tools"):
         authority = authority.narrow(policy=policy)
     return authority
 

@@ -9,6 +9,7 @@ from hub.agent.agents import Agents
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.runner import AgentRunner
 from hub.agent.whose_words import check_extra_prompt
+from hub.automation.services.addresses import Addresses
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.lanes import DEFAULT_LIMITS, MAIN
@@ -18,7 +19,7 @@ from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
-from hub.gateway.methods.sessions import THINKING, SessionMethods
+from hub.gateway.methods.sessions import THINKING
 from hub.messaging.contract import Address
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import message_of
@@ -40,32 +41,32 @@ class AgentMethods:
     """The methods that run agents.
 
     Args:
-        keys: Knows sessions by any form of their key.
         sessions: The store.
         agents: Who there is.
         runner: Runs them.
         outbox: Sends an answer on, when that is asked for.
+        addresses: Knows where a conversation is held.
         db: Knows when runs began and ended.
         tasks: Owner of the runs.
     """
 
     def __init__(
         self,
-        keys: SessionMethods,
         *,
         sessions: SessionStore,
         agents: Agents,
         runner: AgentRunner,
         outbox: Outbox,
+        addresses: Addresses,
         db: Database,
         clock: Clock,
         tasks: TaskOwner,
     ) -> None:
-        self._keys = keys
         self._sessions = sessions
         self._agents = agents
         self._runner = runner
         self._outbox = outbox
+        self._addresses = addresses
         self._db = db
         self._clock = clock
         self._tasks = tasks
@@ -113,8 +114,9 @@ class AgentMethods:
         ]
 
     async def _agent(self, call: MethodCall) -> Mapping[str, Any]:
-        request = self._request(call)
-        self._tasks.spawn(self._run(call, request), name=f"agent {request.run_id}")
+        address = await self._address(call.params) if call.params["deliver"] else None
+        request = self._request(call, address)
+        self._tasks.spawn(self._run(call, request, address), name=f"agent {request.run_id}")
         return {
             "runId": request.run_id,
             "status": "accepted",
@@ -122,11 +124,10 @@ class AgentMethods:
             "sessionKey": request.session_key,
         }
 
-    def _request(self, call: MethodCall) -> RunRequest:
+    def _request(self, call: MethodCall, address: Address | None) -> RunRequest:
         params = call.params
         session_key = self._session_key(params)
         agent = self._agents.get(SessionKey.parse(session_key).agent)
-        address = self._address(params, session_key) if params["deliver"] else None
         run_id = params[IDEMPOTENCY_KEY]
 
         def on_final(connection: SqlConnection, result: RunResult) -> None:
@@ -174,17 +175,16 @@ class AgentMethods:
             raise InvalidRequest(f"agentId: {key} is not a session of {agent_id}")
         return key
 
-    def _address(self, params: Mapping[str, Any], session_key: str) -> Address:
+    async def _address(self, params: Mapping[str, Any]) -> Address:
         channel, to = params.get("channel"), params.get("to")
         if channel and to:
             return Address(channel, to, params.get("accountId") or "default")
-        session = self._sessions.get(session_key)
-        last = session.last_address if session is not None else None
-        if last and not channel and not to:
-            return Address(**last)
-        raise InvalidRequest("deliver: say where to, with channel and to")
+        place = None if channel or to else await self._addresses.of_session(self._session_key(params))
+        if place is None:
+            raise InvalidRequest("deliver: say where to, with channel and to")
+        return place.address
 
-    async def _run(self, call: MethodCall, request: RunRequest) -> None:
+    async def _run(self, call: MethodCall, request: RunRequest, address: Address | None) -> None:
         try:
             result = await self._runner.run(request)
         except HubError as error:
@@ -193,8 +193,8 @@ class AgentMethods:
             )
         if call.respond_later is not None:
             await call.respond_later(_final(result))
-        if call.params["deliver"] and result.status == RunStatus.OK:
-            self._outbox.notify(self._address(call.params, request.session_key))
+        if address is not None and result.status == RunStatus.OK:
+            self._outbox.notify(address)
 
     async def _wait(self, call: MethodCall) -> Mapping[str, Any]:
         run_id = call.params["runId"]

@@ -1,4 +1,4 @@
-"""`models.list`, `agents.list`, `agent.identity.get`, `tools.catalog`: what there is."""
+"""`models.list`, `agents.list`, `agent.identity.get`: what there is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hub.gateway.calls.contract import READ, Method, MethodCall
 from hub.models.contract import ModelInfo
 from hub.models.registry import ModelRegistry
 from hub.sessions.keys import SessionKey, main_key
-from hub.tools.registry import ToolRegistry
 
 OWNER = "gateway"
 
@@ -22,13 +21,11 @@ class CatalogMethods:
     Args:
         agents: Who there is.
         models: What they can run on.
-        tools: What they can do.
     """
 
-    def __init__(self, agents: Agents, models: ModelRegistry, tools: ToolRegistry) -> None:
+    def __init__(self, agents: Agents, models: ModelRegistry) -> None:
         self._agents = agents
         self._models = models
-        self._tools = tools
 
     def methods(self) -> list[Method]:
         """Return the methods."""
@@ -42,7 +39,6 @@ class CatalogMethods:
             Method("models.list", self._models_list, OWNER, Schema({}), READ),
             Method("agents.list", self._agents_list, OWNER, Schema({}), READ),
             Method("agent.identity.get", self._identity, OWNER, identity, READ),
-            Method("tools.catalog", self._catalog, OWNER, Schema({Optional("agentId"): str}), READ),
         ]
 
     def models_status(self) -> dict[str, Any]:
@@ -78,19 +74,6 @@ class CatalogMethods:
             agent_id = SessionKey.parse(params["sessionKey"], default_agent=default).agent
         agent = self._agents.get(agent_id)
         return {"agentId": agent.id, "mainSessionKey": main_key(agent.id), **_identity(agent)}
-
-    async def _catalog(self, call: MethodCall) -> Mapping[str, Any]:
-        agent = self._agents.get(call.params.get("agentId") or self._agents.default().id)
-        usable = {tool.name for tool in self._tools.available(call.caller.authority, agent.tool_policies)}
-        entries = [entry | {"available": entry["name"] in usable} for entry in self._tools.catalog()]
-        groups: dict[str, list[dict[str, Any]]] = {}
-        for entry in entries:
-            groups.setdefault(entry["group"], []).append(entry)
-        return {
-            "agentId": agent.id,
-            "tools": entries,
-            "groups": [{"id": group, "label": group, "tools": tools} for group, tools in groups.items()],
-        }
 
 
 def _model(info: ModelInfo) -> dict[str, Any]:

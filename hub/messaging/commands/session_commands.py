@@ -143,11 +143,11 @@ class SessionCommands:
         parts, agent = needs.runner.parts, needs.agents.get(call.agent_id)
         await asyncio.to_thread(parts.workspaces.ensure, agent.id)
         files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(call.session_key, authority))
-        tools = parts.tools.available(authority, agent.tool_policies)
-        taken = parts.skills.in_conversation(call.session_key) if parts.skills is not None else None
-        prompt = parts.prompts.of(agent.name, files, tools, None, taken.listing if taken is not None else "")
         session = needs.sessions.get(call.session_key)
         resolved = await needs.models.resolve((session and session.model) or agent.model)
+        tools = parts.tools.available(authority, agent.policies(parts.tools.rules, resolved.ref))
+        taken = parts.skills.in_conversation(call.session_key) if parts.skills is not None else None
+        prompt = parts.prompts.of(agent.name, files, tools, None, taken.listing if taken is not None else "")
         used = session.context_tokens if session is not None else 0
         head = say(
             "context.lines",

@@ -1,0 +1,77 @@
+"""`homarus tools`: which tools there are, and which rule decides about one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+
+@click.group("tools", cls=Group)
+def command() -> None:
+    """Show the tools of agents, and why one may be used or not.
+
+    Example:
+      homarus tools list
+    """
+
+
+@command.command("list")
+@click.option("--agent", metavar="ID", help="For this agent; the default agent without it.")
+@home_option
+@json_option
+def list_(home: Path, as_json: bool, agent: str | None) -> None:
+    """List all tools, and whether the agent may use them for you.
+
+    Example:
+      homarus tools list --agent work
+    """
+    answer = HubClient(home).call("tools.catalog", {"agentId": agent} if agent else {})
+    if as_json:
+        print_json(answer["tools"])
+        return
+    rows = [
+        (
+            tool["name"],
+            tool["group"],
+            "yes" if tool["available"] else "no",
+            tool["description"].partition(". ")[0].rstrip(".")[:80],
+        )
+        for tool in answer["tools"]
+    ]
+    print_table(rows, ("tool", "group", "usable", "does"))
+
+
+@command.command("explain")
+@click.argument("name")
+@click.option("--session", metavar="KEY", help="In this session; the default agent's main one without it.")
+@click.option(
+    "--as",
+    "somebody",
+    type=click.Choice(["owner", "person", "guest"]),
+    default="owner",
+    show_default=True,
+    help="For whom.",
+)
+@click.option("--tainted", is_flag=True, help="As while words from outside are in the session.")
+@home_option
+@json_option
+def explain(home: Path, as_json: bool, name: str, session: str | None, somebody: str, tainted: bool) -> None:
+    """Say whether the tool NAME may be used, and what each rule says.
+
+    Example:
+      homarus tools explain write --session agent:main:telegram:group:-100 --as person
+    """
+    params = {"name": name, "as": somebody, "tainted": tainted} | ({"sessionKey": session} if session else {})
+    answer = HubClient(home).call("tools.explain", params)
+    if as_json:
+        print_json(answer)
+        return
+    click.echo(f"{answer['tool']} (group:{answer['group']}) in {answer['sessionKey']}, for: {somebody}")
+    click.echo("May be used." if answer["allowed"] else f"May not be used: {answer['reason']}.")
+    for layer in answer["layers"]:
+        click.echo(f"  {'yes' if layer['permits'] else 'no ':3}  {layer['layer']}")
