@@ -7,15 +7,17 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hub.core.context import ToolPolicy
+from hub.core.context import SCOPES, Authority, Context, ToolPolicy
 from hub.messaging.access.access import AccessPolicy, GroupPolicy, GroupSettings
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from hub.tools.policy import ToolRules
 from hub.tools.schema import TOOLS_SCHEMA
 from tests.gateway.house import FullRig
-from tests.gateway.rig import connected
+from tests.gateway.rig import connected, until
 from tests.messaging.outbox_bench import Platform
+
+OWNER_HERE = Context(Authority("owner", person="me", scopes=SCOPES, owner=True))
 
 
 async def _echo(call: ToolCall) -> ToolResult:
@@ -83,6 +85,22 @@ async def test_whoever_may_not_use_a_tool_does_not_learn_that_it_exists(echo: Fu
 
     assert wipe["error"]["message"].replace("wipe", "nothing") == nothing["error"]["message"]
     assert said["payload"]["ok"] is True
+
+
+@pytest.mark.parametrize("owner", [True, False])
+async def test_what_a_token_has_a_tool_write_is_asked_about(echo: FullRig, owner: bool) -> None:
+    anybody = Annotations(owner_only=False, open_world=False)
+    echo.tools.register(Tool("keep", "Keeps it.", from_schema({}), _echo, "files", anybody))
+    _, secret = await echo.tokens.create("writer", ["operator.write"])
+
+    async with connected(echo, token=echo.token if owner else secret.reveal()) as client:
+        id = await client.send("tools.invoke", {"name": "keep"})
+        if not owner:
+            await until(lambda: bool(echo.approvals.pending()))
+            await echo.approvals.resolve(echo.approvals.pending()[0].id, False, OWNER_HERE)
+        answer = await client.answer(id)
+
+    assert answer["payload"]["ok"] is owner
 
 
 @pytest.mark.parametrize(

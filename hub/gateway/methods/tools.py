@@ -175,6 +175,8 @@ class ToolMethods:
         key, agent = self._place(session_key)
         policies = await self._usable(name, context.authority, agent, key)
         id = new_id()
+        # What somebody else than the owner has a tool do follows words from outside; see `acting`.
+        context = context if context.authority.owner else context.tainted()
         request = ToolCallRequest(id, name, arguments, context, agent.id, key, f"tool-{id}", policies=policies)
         return await invoke_tool(needs.tools, request, redact=needs.redactor.redact)
 
