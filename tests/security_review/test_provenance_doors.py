@@ -319,7 +319,6 @@ ELSEWHERE = {
         "remember": "test_memory_outside",
         "schedule": "test_automations_taint",
         "session_status": "no words of others",
-        "skill": "instructions that the owner enabled",
         "standing_intent": "test_memory_outside",
         "skill": "tests/skills/test_registry: what the owner enabled, unchanged",
         "skill_propose": "tests/skills/test_control: off until the owner enables it",
