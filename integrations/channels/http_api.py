@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
@@ -14,6 +15,7 @@ from msgspec import Struct
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.messaging.contract import Delivery, DeliveryState
+from hub.models.retry_after import retry_after_s
 
 REQUEST_LIMIT_S = 30.0
 CONNECT_LIMIT_S = 10.0
@@ -65,7 +67,7 @@ class HttpAnswer(Struct, frozen=True):
     @property
     def retry_after_s(self) -> float | None:
         """How long the platform asks to wait."""
-        return seconds(self.headers.get("Retry-After"))
+        return retry_after_s(self.headers, "", time.time())
 
 
 class HttpApi:
@@ -83,7 +85,7 @@ class HttpApi:
         # trust_env would look for the proxy, and for passwords in ~/.netrc, at every request.
         self.session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), proxy=_proxy_for(root))
         self.platform = platform
-        self._root = root.rstrip("/") + "/"
+        self.root = root.rstrip("/") + "/"
         self._headers = headers
         self._limit_s = limit_s
 
@@ -104,13 +106,14 @@ class HttpApi:
         """
         if "://" not in path:
             request.setdefault("headers", self._headers)
-        url = urljoin(self._root, path.lstrip("/")) if "://" not in path else path
+        url = urljoin(self.root, path.lstrip("/")) if "://" not in path else path
         timeout = aiohttp.ClientTimeout(total=limit_s or self._limit_s, connect=CONNECT_LIMIT_S)
         try:
             async with self.session.request(method, url, allow_redirects=False, timeout=timeout, **request) as response:
                 return HttpAnswer(response.status, response.headers, await response.read())
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise self.error(DeliveryState.TRANSIENT, f"cannot be reached: {type(error).__name__}") from error
+            cause = getattr(error, "os_error", None) or type(error).__name__
+            raise self.error(DeliveryState.TRANSIENT, f"cannot be reached: {cause}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:  # their text may show the address, and a token
             raise self.error(DeliveryState.UNKNOWN, f"did not answer: {type(error).__name__}") from error
 
@@ -130,7 +133,7 @@ class HttpApi:
         parts = urlsplit(url)
         host = parts.hostname or ""
         own = host in hosts or host.endswith(tuple(each for each in hosts if each.startswith(".")))
-        if not (own and parts.scheme == "https") and parts[:2] != urlsplit(self._root)[:2]:
+        if not (own and parts.scheme == "https") and parts[:2] != urlsplit(self.root)[:2]:
             raise self.error(DeliveryState.PERMANENT, f"a file is not on its servers but on {host}")
         headers = self._headers if signed else None
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT_S, sock_read=self._limit_s)
@@ -189,11 +192,3 @@ async def patiently(clock: Clock, call: Callable[..., Awaitable[T]], *given: Any
             if error.retry_after_s is None:
                 raise
             await clock.sleep(error.retry_after_s)
-
-
-def seconds(value: Any) -> float | None:
-    """Return a number of seconds as a platform writes it; None when it is none."""
-    try:
-        return max(0.0, float(value))
-    except (TypeError, ValueError):
-        return None

@@ -31,11 +31,62 @@ class AccountRefused(Exception):
     """The platform takes no connection of the account until a person changes something; the message says what."""
 
 
+async def keep_connected(connect: Callable[[], Awaitable[str | None]], receive: Receiver, clock: Clock) -> None:
+    """Connect again and again until the account is refused, and say so to the hub.
+
+    The pauses grow as long as connections last no longer than the pause before them, and are as long as the platform asks.
+
+    Args:
+        connect: Connects, and returns why the connection ended; None when the platform asked for another one.
+    """
+    pause_s = BACKOFF_FIRST_S
+    while True:
+        began, asked_s = clock.monotonic(), 0.0
+        try:
+            reason = await connect()
+        except AccountRefused as error:
+            receive.disconnected(str(error), permanent=True)
+            return
+        except BROKEN as error:
+            reason = str(error) or type(error).__name__
+            asked_s = getattr(error, "retry_after_s", None) or 0.0
+        if reason is None:
+            continue
+        receive.disconnected(reason)
+        if clock.monotonic() - began > pause_s:
+            pause_s = BACKOFF_FIRST_S
+        # Jitter spreads reconnects; it guards nothing.
+        await clock.sleep(max(asked_s, pause_s * (1 + 0.25 * random.random())))  # noqa: S311
+        pause_s = min(pause_s * 2, BACKOFF_LIMIT_S)
+
+
+async def stored(work: Callable[[], Awaitable[T]], receive: Receiver, clock: Clock) -> T | None:
+    """Return what `work` returns, once the hub could store it; None when it is nothing that the hub takes.
+
+    For platforms that do not offer again what was not stored.
+    """
+    failed = False
+    while True:
+        try:
+            result = await work()
+        except InvalidRequest as error:
+            _log.warning("what a platform sent is not taken: %s", error)
+            return None
+        except HubError as error:
+            failed = True
+            receive.disconnected(f"the hub cannot store what comes: {error}")
+            await clock.sleep(STORE_RETRY_S)
+            continue
+        if failed:
+            receive.connected()
+        return result
+
+
 class KeptConnection(ABC):
     """Connects again and again, and says so to the hub.
 
     Attributes:
-        is_up: To be set by `connect` once the platform took the connection: the next pause is then a short one.
+        is_up: To be set by `connect` once the platform took the connection.
     """
 
     def __init__(self, receive: Receiver, clock: Clock) -> None:
@@ -53,45 +104,16 @@ class KeptConnection(ABC):
 
     async def keep(self) -> None:
         """Keep up a connection until the account is refused."""
-        wait = BACKOFF_FIRST_S
-        while True:
-            self.is_up, stated_s = False, 0.0
-            try:
-                reason = await self.connect()
-            except AccountRefused as error:
-                self._receive.disconnected(str(error), permanent=True)
-                return
-            except BROKEN as error:
-                reason = str(error) or type(error).__name__
-                stated_s = getattr(error, "retry_after_s", None) or 0.0
-            if reason is None:
-                continue
-            self._receive.disconnected(reason)
-            wait = BACKOFF_FIRST_S if self.is_up else wait
-            # Jitter spreads reconnects; it guards nothing.
-            await self._clock.sleep(max(stated_s, wait * (1 + 0.25 * random.random())))  # noqa: S311
-            wait = min(wait * 2, BACKOFF_LIMIT_S)
+
+        async def connect() -> str | None:
+            self.is_up = False
+            return await self.connect()
+
+        await keep_connected(connect, self._receive, self._clock)
 
     async def stored(self, work: Callable[[], Awaitable[T]]) -> T | None:
-        """Return what `work` returns, once the hub could store it; None when it is nothing that the hub takes.
-
-        For platforms that do not offer again what was not stored.
-        """
-        failed = False
-        while True:
-            try:
-                result = await work()
-            except InvalidRequest as error:
-                _log.warning("what a platform sent is not taken: %s", error)
-                return None
-            except HubError as error:
-                failed = True
-                self._receive.disconnected(f"the hub cannot store what comes: {error}")
-                await self._clock.sleep(STORE_RETRY_S)
-                continue
-            if failed:
-                self._receive.connected()
-            return result
+        """Return what `work` returns, once the hub could store it; see `stored`."""
+        return await stored(work, self._receive, self._clock)
 
 
 class SocketWatch:

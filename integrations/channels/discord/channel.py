@@ -34,6 +34,7 @@ from integrations.channels.discord.intake import PAGE, PAGES_LIMIT, DiscordIntak
 from integrations.channels.discord.rest import DiscordRest
 from integrations.channels.discord.rooms import DiscordRoom
 from integrations.channels.http_api import PlatformError, delivery_of
+from integrations.channels.kept_connection import keep_connected
 
 CONTENT_UNITS = 2_000
 NONCE_CHARS = 25
@@ -81,8 +82,8 @@ class DiscordChannel:
         self._receive = receive
         self._rest = DiscordRest(self._root, self._token)
         self._intake = DiscordIntake(self._rest, receive, self._clock, self.account)
-        gateway = DiscordGateway(self._rest, self._token, self._gateway_url, self._intake, receive, self._clock)
-        self._tasks.spawn(gateway.keep(), name="gateway")
+        gateway = DiscordGateway(self._rest, self._token, self._gateway_url, self._intake)
+        self._tasks.spawn(keep_connected(gateway.connect, receive, self._clock), name="gateway")
 
     async def stop(self) -> None:
         """Close the connection."""

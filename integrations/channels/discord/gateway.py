@@ -13,13 +13,11 @@ from typing import Any
 
 import aiohttp
 
-from hub.core.clock import Clock
 from hub.core.secret import Secret
-from hub.messaging.contract import Receiver
 from integrations.channels.discord.intake import DiscordIntake
 from integrations.channels.discord.rest import DiscordRest
 from integrations.channels.http_api import PlatformError
-from integrations.channels.kept_connection import AccountRefused, KeptConnection, SocketWatch
+from integrations.channels.kept_connection import AccountRefused, SocketWatch
 
 _log = logging.getLogger(__name__)
 
@@ -41,18 +39,15 @@ REFUSALS = {
 }
 
 
-class DiscordGateway(KeptConnection):
-    """Keeps up one bot's connection.
+class DiscordGateway:
+    """Connects one bot.
 
     Args:
         intake: Takes the events; what it raises ends the connection, and the event comes again.
         url: Where to connect; None asks the API, and resumes sessions where Discord says.
     """
 
-    def __init__(
-        self, rest: DiscordRest, token: Secret, url: str | None, intake: DiscordIntake, receive: Receiver, clock: Clock
-    ) -> None:
-        super().__init__(receive, clock)
+    def __init__(self, rest: DiscordRest, token: Secret, url: str | None, intake: DiscordIntake) -> None:
         self._rest = rest
         self._token = token
         self._url = url
@@ -61,7 +56,11 @@ class DiscordGateway(KeptConnection):
         self._seq: int | None = None
 
     async def connect(self) -> str:
-        """Open a session or resume the last one; see `KeptConnection`."""
+        """Open a session or resume the last one; return why the connection ended.
+
+        Raises:
+            AccountRefused: Discord will not take it until a person changes something.
+        """
         url = f"{await self._address()}?v=10&encoding=json"
         limit = aiohttp.ClientWSTimeout(ws_close=1.0)
         async with self._rest.session.ws_connect(url, max_msg_size=FRAME_LIMIT_BYTES, timeout=limit) as socket:
@@ -135,4 +134,3 @@ class DiscordGateway(KeptConnection):
             session = (data["session_id"], data["resume_gateway_url"])
         await self._intake.handle(event, data, f"{session[0] if session else ''}:{seq}")
         self._session, self._seq = session, seq
-        self.is_up = True

@@ -15,7 +15,7 @@ import aiohttp
 import hub
 from hub.core.secret import Secret
 from hub.messaging.contract import DeliveryState
-from integrations.channels.http_api import HttpApi, seconds
+from integrations.channels.http_api import HttpApi
 
 CDN_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")
 USER_AGENT = f"DiscordBot (homarus, {hub.__version__})"
@@ -59,7 +59,7 @@ class DiscordRest(HttpApi):
         if "errors" in known:
             text += f": {json.dumps(known['errors'])[:300]}"
         if status == 429:
-            wait = seconds(known.get("retry_after")) or answer.retry_after_s or 1.0
+            wait = known.get("retry_after") or answer.retry_after_s or 1.0
             raise self.error(DeliveryState.TRANSIENT, text, status=status, retry_after_s=wait)
         state = DeliveryState.PERMANENT if 400 <= status < 500 else DeliveryState.UNKNOWN
         raise self.error(state, text, status=status, reason=code)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -18,7 +16,7 @@ from typing import Any
 import aiosmtplib
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, Unavailable
+from hub.core.errors import Unavailable
 from hub.core.executors import Executor
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import (
@@ -34,16 +32,17 @@ from hub.messaging.contract import (
 )
 from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.email.mail_text import attachments_of, parts_of, text_of
-from integrations.channels.email.mailbox import BROKEN, Mailbox, MailboxAccount, MailLoginRefused
+from integrations.channels.email.mailbox import BROKEN, Mailbox, MailboxAccount
 from integrations.channels.email.sender import is_automatic, is_vouched_for, sender_of
+from integrations.channels.kept_connection import AccountRefused, keep_connected
 
 _log = logging.getLogger(__name__)
 
 IDLE_S = 240.0
 """A push can get lost; so often the folder is looked at anyway."""
 SEND_LIMIT_S = 45.0
-RETRY_FIRST_S = 2.0
-RETRY_LIMIT_S = 300.0
+REFUSED_RETRY_S = 300.0
+"""Before a mail is tried again whose sending was refused for the password."""
 LOOK_BACK = timedelta(days=3)
 """How far back mail is read again when the server numbers it anew; what was answered is known by its Message-ID."""
 THREADS_KEPT = 500
@@ -72,18 +71,18 @@ class Email:
         self._clock = clock
         self._storage = threads
         self._threads: dict[str, dict[str, str]] = {}
-        self._answers: dict[str, deque[float]] = {}
+        self._answers: dict[str, dict[str, float]] = {}
         self._thread_of_imap = Executor("email", 1)
         self._mailbox: Mailbox | None = None
         self._listening: asyncio.Task[None] | None = None
         self._beginning: asyncio.Future[str | None] | None = None
-        self._receive: Receiver | None = None
 
     async def start(self, receive: Receiver) -> None:
         """Begin to read."""
         self._receive = receive
         self._threads = await self._storage.load({})
-        self._listening = asyncio.get_running_loop().create_task(self._listen(receive), name="read e-mail")
+        reading = keep_connected(self._connect, receive, self._clock)
+        self._listening = asyncio.get_running_loop().create_task(reading, name="read e-mail")
 
     async def stop(self) -> None:
         """Stop reading."""
@@ -96,7 +95,7 @@ class Email:
     async def send(self, message: OutboundMessage) -> Delivery:
         """Send a mail; its Message-ID is the outbox's id, so that whoever gets it twice can tell."""
         thread = message.address.thread
-        if thread is not None and not self._may_answer(thread):
+        if thread is not None and not self._may_answer(thread, message.id):
             return Delivery(DeliveryState.PERMANENT, error=f"over {ANSWERS_AN_HOUR} answers an hour in one thread")
         mail = await asyncio.to_thread(self._mail, message)
         client = self._smtp()
@@ -106,8 +105,9 @@ class Email:
                     await client.connect()
                     await client.login(self._config.username, self._config.password.reveal())
                 except aiosmtplib.SMTPAuthenticationError as error:
-                    self._login_refused(f"{self._config.smtp_host} does not accept the password: {error.message}")
-                    return Delivery(DeliveryState.TRANSIENT, error=str(error), retry_after_s=RETRY_LIMIT_S)
+                    text = f"{self._config.smtp_host} does not accept the password: {error.message}"
+                    self._receive.disconnected(text, permanent=True)
+                    return Delivery(DeliveryState.TRANSIENT, error=text, retry_after_s=REFUSED_RETRY_S)
                 except (aiosmtplib.SMTPException, OSError) as error:
                     return Delivery(DeliveryState.TRANSIENT, error=f"{self._config.smtp_host}: {error}")
                 return await self._handed_over(client, mail)
@@ -131,7 +131,7 @@ class Email:
 
         try:
             raw = await asyncio.to_thread(read)
-        except (MailLoginRefused, *BROKEN) as error:
+        except (AccountRefused, *BROKEN) as error:
             raise Unavailable(f"the mailbox cannot be read: {error}") from error
         part = next((each for at, each in enumerate(parts_of(_parsed(raw))) if at == number), None)
         if part is None:
@@ -153,25 +153,15 @@ class Email:
 
     # --- reading ---
 
-    async def _listen(self, receive: Receiver) -> None:
-        failures = 0
-        while True:
-            mailbox = self._mailbox = Mailbox(self._config)
-            try:
-                await self._read(mailbox, receive)
-            except MailLoginRefused as error:
-                receive.disconnected(str(error), permanent=True)
-                return
-            except (TimeoutError, *BROKEN) as error:
-                receive.disconnected(f"{self._config.imap_host}: {error}")
-            except HubError as error:  # it could not be stored; it is offered again
-                receive.disconnected(error.message)
-            finally:
-                mailbox.close()
-            failures += 1
-            # Jitter spreads retries; it guards nothing.
-            wait = min(RETRY_LIMIT_S, RETRY_FIRST_S * 2.0 ** min(failures - 1, 10)) * (1 + 0.3 * random.random())  # noqa: S311
-            await self._clock.sleep(wait)
+    async def _connect(self) -> None:
+        """Read what comes, for as long as the connection lasts."""
+        mailbox = self._mailbox = Mailbox(self._config)
+        try:
+            await self._read(mailbox, self._receive)
+        except (TimeoutError, *BROKEN) as error:
+            raise Unavailable(f"{self._config.imap_host}: {error}") from error
+        finally:
+            mailbox.close()
 
     async def _read(self, mailbox: Mailbox, receive: Receiver) -> None:
         run = self._thread_of_imap.run
@@ -291,21 +281,16 @@ class Email:
             await client.quit()
         return Delivery(DeliveryState.DELIVERED, platform_ids=(str(mail["Message-ID"]),))
 
-    def _may_answer(self, thread: str) -> bool:
+    def _may_answer(self, thread: str, message_id: str) -> bool:
         now = self._clock.time()
-        answers = self._answers.setdefault(thread, deque())
-        while answers and answers[0] < now - 3_600:
-            answers.popleft()
+        answers = {id: at for id, at in self._answers.pop(thread, {}).items() if at > now - 3_600}
+        self._answers[thread] = answers
         if len(self._answers) > THREADS_KEPT:
-            self._answers.pop(next(iter(self._answers)))
-        if len(answers) >= ANSWERS_AN_HOUR:
+            del self._answers[next(iter(self._answers))]
+        if message_id not in answers and len(answers) >= ANSWERS_AN_HOUR:
             return False
-        answers.append(now)
+        answers.setdefault(message_id, now)
         return True
-
-    def _login_refused(self, error: str) -> None:
-        if self._receive is not None:
-            self._receive.disconnected(error, permanent=True)
 
 
 def _parsed(raw: bytes) -> EmailMessage:

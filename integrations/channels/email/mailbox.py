@@ -18,6 +18,7 @@ from imap_tools.errors import ImapToolsError, MailboxLoginError
 from msgspec import Struct
 
 from hub.core.secret import Secret
+from integrations.channels.kept_connection import AccountRefused
 
 CONNECT_LIMIT_S = 20.0
 POLL_S = 60.0
@@ -51,10 +52,6 @@ class MailboxAccount(Struct, frozen=True):
         return cls(**{name: account[name] for name in cls.__struct_fields__})
 
 
-class MailLoginRefused(Exception):
-    """The server does not accept name and password."""
-
-
 class Mailbox:
     """One connection to a mailbox."""
 
@@ -67,7 +64,7 @@ class Mailbox:
         """Log in and open the folder; return its UIDVALIDITY, and the UID that the next mail will have.
 
         Raises:
-            MailLoginRefused: Name or password is wrong.
+            AccountRefused: Name or password is wrong.
             OSError, IMAP4.error, ImapToolsError: The server cannot be reached, or has no such folder.
         """
         account = self._account
@@ -75,7 +72,7 @@ class Mailbox:
         try:
             box.login(account.username, account.password.reveal(), initial_folder=None)
         except MailboxLoginError as error:
-            raise MailLoginRefused(f"{account.imap_host} does not accept {account.username}: {error}") from error
+            raise AccountRefused(f"{account.imap_host} does not accept {account.username}: {error}") from error
         box.folder.set(account.folder, readonly=True)
         status = box.folder.status(account.folder, ("UIDVALIDITY", "UIDNEXT"))
         return status["UIDVALIDITY"], status["UIDNEXT"]

@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import random
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
-
-import aiohttp
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest
@@ -31,8 +28,10 @@ from hub.messaging.contract import (
     TextUnit,
 )
 from hub.messaging.outbox.markup import Flavour, render
+from integrations.channels.http_api import PlatformError, delivery_of
+from integrations.channels.kept_connection import AccountRefused, keep_connected
 from integrations.channels.signal.events import inbound_of, message_id, split_id
-from integrations.channels.signal.rpc import REQUEST_LIMIT_S, SILENCE_LIMIT_S, SignalError, SignalRpc, failure_of
+from integrations.channels.signal.rpc import SILENCE_LIMIT_S, SignalRpc
 
 _log = logging.getLogger(__name__)
 
@@ -41,8 +40,6 @@ MEDIA_BYTES = 100_000_000
 SENT_LIMIT = 1_000
 """Own messages that are remembered, to know their echoes by."""
 STORE_DELAY_S = 2.0
-BACKOFF_FIRST_S = 1.0
-BACKOFF_LIMIT_S = 60.0
 
 
 class SignalChannel:
@@ -76,55 +73,43 @@ class SignalChannel:
         self._silence_s = silence_s
         self._me: set[str] = {number}
         self._sent: deque[int] = deque(maxlen=SENT_LIMIT)
-        self._reactions: dict[tuple[str, str], str] = {}
+        self._reactions: dict[str, str] = {}
         self._tasks = TaskOwner(f"signal {account}")
 
     async def start(self, receive: Receiver) -> None:
         """Start listening."""
         self._receive = receive
-        session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=REQUEST_LIMIT_S), cookie_jar=aiohttp.DummyCookieJar()
-        )
-        self._rpc = SignalRpc(session, self._url, self._number, self._silence_s)
-        self._tasks.spawn(self._listen(), name="events")
+        self._rpc = SignalRpc(self._url, self._number, self._silence_s)
+        self._tasks.spawn(keep_connected(self._listen, receive, self._clock), name="events")
 
     async def stop(self) -> None:
         """Close the stream."""
         await self._tasks.cancel_all()
-        await self._rpc.session.close()
+        await self._rpc.close()
 
     async def probe(self) -> dict[str, Any]:
         """Ask the daemon for its version, and whether the account is there."""
         try:
             version = await self._rpc.call("version")
             await self._rpc.call("getUserStatus", recipient=[self._number])
-        except SignalError as error:
+        except PlatformError as error:
             return {"ok": False, "error": error.message}
         return {"ok": True, "id": self._number, "name": f"signal-cli {version.get('version', '')}".strip()}
 
     # --- in ---
 
-    async def _listen(self) -> None:
-        wait = 0.0
-        while True:
-            self._opened = False
-            try:
-                await self._find_out_who()
-                async with aclosing(self._rpc.events(self._streams, self._receive.progress)) as events:
-                    async for text in events:
-                        await self._take(text)
-                reason = "signal-cli closed the stream"
-            except SignalError as error:
-                reason = error.message
-                if error.state is DeliveryState.PERMANENT:
-                    self._receive.disconnected(f"{reason}. See docs/channels/signal.md.", permanent=True)
-                    return
-            except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-                reason = f"signal-cli cannot be reached: {str(error) or type(error).__name__}"
-            wait = BACKOFF_FIRST_S if self._opened else min(max(wait * 2, BACKOFF_FIRST_S), BACKOFF_LIMIT_S)
-            self._receive.disconnected(reason)
-            # Jitter spreads reconnects; it guards nothing.
-            await self._clock.sleep(wait * (1 + 0.25 * random.random()))  # noqa: S311
+    async def _listen(self) -> str:
+        """Take what the daemon receives until its stream ends; return why."""
+        try:
+            await self._find_out_who()
+        except PlatformError as error:
+            if error.state is DeliveryState.PERMANENT:
+                raise AccountRefused(f"{error.message}. See docs/channels/signal.md.") from error
+            raise
+        async with aclosing(self._rpc.events(self._streams, self._receive.progress)) as events:
+            async for text in events:
+                await self._take(text)
+        return "signal-cli closed the stream"
 
     async def _find_out_who(self) -> None:
         """Learn the account's own id; its number may change hands."""
@@ -132,7 +117,6 @@ class SignalChannel:
         self._me |= {each["uuid"] for each in found if each.get("uuid")}
 
     def _streams(self) -> None:
-        self._opened = True
         ids = self._me - {self._number}
         self._receive.connected(min(ids, default=self._number), self._number)
 
@@ -171,85 +155,55 @@ class SignalChannel:
 
     async def send(self, message: OutboundMessage) -> Delivery:
         """Send a message, in Signal's own styles."""
-        return await self._delivery(self._send(message))
-
-    async def _send(self, message: OutboundMessage) -> int:
         quote: dict[str, Any] = {}
         if message.reply_to:
             try:
                 timestamp, author = split_id(message.reply_to)
                 quote = {"quoteTimestamp": timestamp, "quoteAuthor": author}
-            except ValueError:
-                _log.info("signal: %r is no message to quote", message.reply_to)
-        return await self._call(
-            "send",
-            message.address,
-            message=render(message.text, Flavour.PLAIN),
-            attachments=[each.path for each in message.media] or None,
-            **quote,
-        )
+            except PlatformError as error:
+                _log.info("signal: nothing to quote: %s", error)
+        text, files = render(message.text, Flavour.PLAIN), [each.path for each in message.media] or None
+        return await delivery_of(self._call("send", message.address, message=text, attachments=files, **quote))
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text."""
-        return await self._on_own("send", address, platform_id, "editTimestamp", message=render(text, Flavour.PLAIN))
+        rendered = render(text, Flavour.PLAIN)
+        return await delivery_of(self._on_own("send", address, platform_id, "editTimestamp", message=rendered))
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Delete a message for everybody."""
-        return await self._on_own("remoteDelete", address, platform_id, "targetTimestamp")
+        return await delivery_of(self._on_own("remoteDelete", address, platform_id, "targetTimestamp"))
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
         """React to a message; Signal wants to know what is taken back."""
-        key = (address.peer, platform_id)
-        try:
-            timestamp, author = split_id(platform_id)
-        except ValueError:
-            return Delivery(DeliveryState.PERMANENT, error=f"{platform_id!r} is no message of Signal's")
-        shown = emoji or self._reactions.pop(key, "👍")
+        return await delivery_of(self._react(address, platform_id, emoji))
+
+    async def _react(self, address: Address, platform_id: str, emoji: str | None) -> str:
+        timestamp, author = split_id(platform_id)
+        shown = emoji or self._reactions.pop(platform_id, "👍")
         if emoji is not None:
-            self._reactions = dict([*self._reactions.items(), (key, emoji)][-SENT_LIMIT:])
+            self._reactions = dict([*self._reactions.items(), (platform_id, emoji)][-SENT_LIMIT:])
         about = {"targetTimestamp": timestamp, "targetAuthor": author, "remove": emoji is None or None}
-        return await self._delivery(self._call("sendReaction", address, emoji=shown, **about))
+        return await self._call("sendReaction", address, emoji=shown, **about)
 
     async def poll(self, poll: OutboundPoll) -> Delivery:
         """Open a poll."""
-        opening = self._call(
-            "sendPollCreate",
-            poll.address,
-            question=poll.question,
-            option=list(poll.options),
-            noMulti=not poll.multiple or None,
-        )
-        return await self._delivery(opening)
+        asked = {"question": poll.question, "option": list(poll.options), "noMulti": not poll.multiple or None}
+        return await delivery_of(self._call("sendPollCreate", poll.address, **asked))
 
     async def typing(self, address: Address) -> None:
         """Show for fifteen seconds that an answer is being written."""
         await self._rpc.call("sendTyping", **_target(address))
 
-    async def _on_own(self, method: str, address: Address, platform_id: str, key: str, **params: Any) -> Delivery:
-        try:
-            timestamp, _ = split_id(platform_id)
-        except ValueError:
-            return Delivery(DeliveryState.PERMANENT, error=f"{platform_id!r} is no message of Signal's")
-        delivery = await self._delivery(self._call(method, address, **{key: timestamp}, **params))
-        done = delivery.state is DeliveryState.DELIVERED
-        return Delivery(DeliveryState.DELIVERED, (platform_id,)) if done else delivery
+    async def _on_own(self, method: str, address: Address, platform_id: str, key: str, **params: Any) -> str:
+        await self._call(method, address, **{key: split_id(platform_id)[0]}, **params)
+        return platform_id
 
-    async def _call(self, method: str, address: Address, **params: Any) -> int:
-        """Return the time that names what was sent."""
-        result = await self._rpc.call(method, **_target(address), **params)
-        if failure := failure_of(result.get("results")):
-            raise failure
-        self._sent.append(result["timestamp"])
-        return int(result["timestamp"])
-
-    async def _delivery(self, request: Awaitable[int]) -> Delivery:
-        try:
-            timestamp = await request
-        except SignalError as error:
-            return Delivery(error.state, error=error.message, retry_after_s=error.retry_after_s)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            return Delivery(DeliveryState.UNKNOWN, error=f"signal-cli answered something else: {error!r}")
-        return Delivery(DeliveryState.DELIVERED, (message_id(timestamp, min(self._me - {self._number}, default="")),))
+    async def _call(self, method: str, address: Address, **params: Any) -> str:
+        """Return the id of what was sent."""
+        timestamp = (await self._rpc.call(method, **_target(address), **params))["timestamp"]
+        self._sent.append(timestamp)
+        return message_id(timestamp, min(self._me - {self._number}, default=""))
 
 
 def _target(address: Address) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from hub.messaging.contract import (
     Address,
     ChatType,
     Contact,
+    DeliveryState,
     Inbound,
     InboundMessage,
     Media,
@@ -23,6 +24,7 @@ from hub.messaging.contract import (
     Quote,
     ReactionChanged,
 )
+from integrations.channels.http_api import PlatformError
 
 
 def message_id(timestamp: int, author: str) -> str:
@@ -31,8 +33,14 @@ def message_id(timestamp: int, author: str) -> str:
 
 
 def split_id(id: str) -> tuple[int, str]:
-    """Return when a message was sent, and by whom; raises ValueError for an id that is none."""
-    timestamp, author = id.split(":", 1)
+    """Return when a message was sent, and by whom.
+
+    Raises:
+        PlatformError: It is the id of none.
+    """
+    timestamp, _, author = id.partition(":")
+    if not (timestamp.isdigit() and author):
+        raise PlatformError(DeliveryState.PERMANENT, f"{id!r} is no message of Signal's")
     return int(timestamp), author
 
 

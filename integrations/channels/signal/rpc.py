@@ -5,19 +5,19 @@ Source: https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import aiohttp
 
-from hub.core.errors import HubError
 from hub.messaging.contract import DeliveryState
+from integrations.channels.http_api import HttpApi, PlatformError
 
 REQUEST_LIMIT_S = 50.0
 SILENCE_LIMIT_S = 40.0
 """The daemon says something each 15 seconds; a stream that does not is dead."""
 EVENT_LIMIT_BYTES = 4 * 1024 * 1024
+RATE_LIMIT_S = 60.0
 IO_ERROR, UNTRUSTED_KEY, RATE_LIMIT, CAPTCHA = -3, -4, -5, -6
 WHAT_TO_DO = {
     UNTRUSTED_KEY: "their safety number changed; compare it, then: signal-cli -a NUMBER trust -a THEIR_NUMBER",
@@ -25,26 +25,16 @@ WHAT_TO_DO = {
 }
 
 
-class SignalError(HubError):
-    """A call failed; `state` is what that means for a message that it was to send."""
-
-    def __init__(self, state: DeliveryState, message: str, *, retry_after_s: float | None = None) -> None:
-        super().__init__(f"Signal: {message}", retry_after_s=retry_after_s)
-        self.state = state
-
-
-class SignalRpc:
-    """Calls the daemon for one account; it repeats nothing.
+class SignalRpc(HttpApi):
+    """Calls the daemon for one account.
 
     Args:
-        session: Closed by its owner.
         root: Where the daemon listens.
         silence_s: A stream that is silent for so long is dead.
     """
 
-    def __init__(self, session: aiohttp.ClientSession, root: str, number: str, silence_s: float) -> None:
-        self.session = session
-        self._root = root
+    def __init__(self, root: str, number: str, silence_s: float) -> None:
+        super().__init__("signal-cli", root, limit_s=REQUEST_LIMIT_S)
         self._number = number
         self._silence_s = silence_s
         self._count = 0
@@ -53,28 +43,22 @@ class SignalRpc:
         """Return the result of a method; parameters that are None are left out.
 
         Raises:
-            SignalError: It was refused, failed, or the answer was lost.
+            PlatformError: It was refused, failed, reached none of its recipients, or the answer was lost.
         """
         self._count += 1
         given = {"account": self._number} | {key: value for key, value in params.items() if value is not None}
         body = {"jsonrpc": "2.0", "id": str(self._count), "method": method, "params": given}
-        try:
-            async with self.session.post(f"{self._root}/api/v1/rpc", json=body) as response:
-                status, raw = response.status, await response.read()
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise SignalError(DeliveryState.TRANSIENT, f"signal-cli cannot be reached: {error}") from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise SignalError(DeliveryState.UNKNOWN, f"signal-cli did not answer: {error!r}") from error
-        try:
-            answer = json.loads(raw)
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict) or not ("result" in answer or "error" in answer):
-            state = DeliveryState.PERMANENT if 400 <= status < 500 else DeliveryState.UNKNOWN
-            raise SignalError(state, f"signal-cli answered HTTP {status} to {method}, and no JSON-RPC")
-        if "error" in answer:
-            raise _refusal(answer["error"])
-        return answer["result"]
+        answer = await self.request("POST", "api/v1/rpc", json=body)
+        data = answer.json
+        if not isinstance(data, dict) or not ("result" in data or "error" in data):
+            state = DeliveryState.PERMANENT if 400 <= answer.status < 500 else DeliveryState.UNKNOWN
+            raise self.error(state, f"HTTP {answer.status} to {method}, and no JSON-RPC")
+        if "error" in data:
+            raise self._refusal(data["error"])
+        result = data["result"]
+        if isinstance(result, dict) and (failure := self._failure_of(result.get("results"))) is not None:
+            raise failure
+        return result
 
     async def events(self, opened: Callable[[], None], heard: Callable[[], None]) -> AsyncGenerator[str, None]:
         """Yield the data of each event until the stream ends.
@@ -84,7 +68,7 @@ class SignalRpc:
             heard: Called for each line, keep-alives too.
         """
         limit = aiohttp.ClientTimeout(total=None, sock_connect=REQUEST_LIMIT_S, sock_read=self._silence_s)
-        url, query = f"{self._root}/api/v1/events", {"account": self._number}
+        url, query = f"{self.root}api/v1/events", {"account": self._number}
         async with self.session.get(url, params=query, timeout=limit, read_bufsize=EVENT_LIMIT_BYTES) as response:
             response.raise_for_status()
             opened()
@@ -98,30 +82,28 @@ class SignalRpc:
                     yield "\n".join(data)
                     data = []
 
+    def _failure_of(self, results: Any) -> PlatformError | None:
+        """Return what went wrong for the recipients of a message, if it reached none of them."""
+        kinds = {each.get("type"): each for each in results or ()}
+        if not kinds or "SUCCESS" in kinds:
+            return None
+        if limited := kinds.get("RATE_LIMIT_FAILURE"):
+            wait = float(limited.get("retryAfterSeconds") or RATE_LIMIT_S)
+            return self.error(DeliveryState.TRANSIENT, "too many messages", retry_after_s=wait)
+        if "NETWORK_FAILURE" in kinds:
+            return self.error(DeliveryState.UNKNOWN, "the network failed while it was sent")
+        if "IDENTITY_FAILURE" in kinds:
+            return self.error(DeliveryState.PERMANENT, WHAT_TO_DO[UNTRUSTED_KEY])
+        return self.error(DeliveryState.PERMANENT, f"not delivered: {', '.join(sorted(map(str, kinds)))}")
 
-def failure_of(results: Any) -> SignalError | None:
-    """Return what went wrong for the recipients of a message, if it reached none of them."""
-    kinds = {each.get("type"): each for each in results or ()}
-    if not kinds or "SUCCESS" in kinds:
-        return None
-    if limited := kinds.get("RATE_LIMIT_FAILURE"):
-        wait = limited.get("retryAfterSeconds")
-        return SignalError(DeliveryState.TRANSIENT, "too many messages", retry_after_s=float(wait or 60))
-    if "NETWORK_FAILURE" in kinds:
-        return SignalError(DeliveryState.UNKNOWN, "the network failed while it was sent")
-    if "IDENTITY_FAILURE" in kinds:
-        return SignalError(DeliveryState.PERMANENT, WHAT_TO_DO[UNTRUSTED_KEY])
-    return SignalError(DeliveryState.PERMANENT, f"not delivered: {', '.join(sorted(map(str, kinds)))}")
-
-
-def _refusal(error: dict[str, Any]) -> SignalError:
-    code, data = error.get("code"), error.get("data") or {}
-    response = data.get("response") if isinstance(data, dict) else None
-    if isinstance(response, dict) and (found := failure_of(response.get("results"))) is not None:
-        return found
-    text = f"{error.get('message', 'refused')} (code {code})"
-    if code in WHAT_TO_DO:
-        text += f"; {WHAT_TO_DO[code]}"
-    if code == RATE_LIMIT:
-        return SignalError(DeliveryState.TRANSIENT, text, retry_after_s=60.0)
-    return SignalError(DeliveryState.UNKNOWN if code == IO_ERROR else DeliveryState.PERMANENT, text)
+    def _refusal(self, error: dict[str, Any]) -> PlatformError:
+        code, data = error.get("code"), error.get("data") or {}
+        response = data.get("response") if isinstance(data, dict) else None
+        if isinstance(response, dict) and (found := self._failure_of(response.get("results"))) is not None:
+            return found
+        text = f"{error.get('message', 'refused')} (code {code})"
+        if code in WHAT_TO_DO:
+            text += f"; {WHAT_TO_DO[code]}"
+        if code == RATE_LIMIT:
+            return self.error(DeliveryState.TRANSIENT, text, retry_after_s=RATE_LIMIT_S)
+        return self.error(DeliveryState.UNKNOWN if code == IO_ERROR else DeliveryState.PERMANENT, text)

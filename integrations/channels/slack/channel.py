@@ -23,6 +23,7 @@ from hub.messaging.contract import (
 )
 from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.http_api import PlatformError, delivery_of
+from integrations.channels.kept_connection import keep_connected
 from integrations.channels.slack.emoji import name_of
 from integrations.channels.slack.intake import SlackIntake
 from integrations.channels.slack.rooms import SlackRoom
@@ -78,8 +79,8 @@ class SlackChannel:
         """Start Socket Mode."""
         self._web = SlackWeb(self._root, self._bot_token)
         self._intake = SlackIntake(self._web, receive, self._clock, self.account)
-        socket = SlackSocket(self._web, self._app_token, self._ping_s, self._intake, receive, self._clock)
-        self._tasks.spawn(socket.keep(), name="socket")
+        socket = SlackSocket(self._web, self._app_token, self._ping_s, self._intake)
+        self._tasks.spawn(keep_connected(socket.connect, receive, self._clock), name="socket")
 
     async def stop(self) -> None:
         """Close the connection."""

@@ -10,11 +10,9 @@ import logging
 
 import aiohttp
 
-from hub.core.clock import Clock
 from hub.core.secret import Secret
-from hub.messaging.contract import Receiver
 from integrations.channels.http_api import PlatformError
-from integrations.channels.kept_connection import AccountRefused, KeptConnection, SocketWatch
+from integrations.channels.kept_connection import AccountRefused, SocketWatch
 from integrations.channels.slack.intake import SlackIntake
 from integrations.channels.slack.web import SlackWeb
 
@@ -36,18 +34,15 @@ REFUSALS: dict[int | str | None, str] = {
 }
 
 
-class SlackSocket(KeptConnection):
-    """Keeps up one app's connection.
+class SlackSocket:
+    """Connects one app.
 
     Args:
         intake: Takes the envelopes; one that it raises for is not acknowledged.
         ping_s: Between two pings.
     """
 
-    def __init__(
-        self, web: SlackWeb, app_token: Secret, ping_s: float, intake: SlackIntake, receive: Receiver, clock: Clock
-    ) -> None:
-        super().__init__(receive, clock)
+    def __init__(self, web: SlackWeb, app_token: Secret, ping_s: float, intake: SlackIntake) -> None:
         self._web = web
         self._token = app_token
         self._ping_s = ping_s
@@ -56,7 +51,11 @@ class SlackSocket(KeptConnection):
         """Whether events may have been lost before."""
 
     async def connect(self) -> str | None:
-        """Open a socket, of which Slack asks for another every few hours; see `KeptConnection`."""
+        """Open a socket; return why it ended, or None when Slack asked for another, as it does every few hours.
+
+        Raises:
+            AccountRefused: Slack will not take it until a person changes something.
+        """
         try:
             missed, self._missed = self._missed, True
             url = (await self._web.call("apps.connections.open", token=self._token))["url"]
@@ -66,7 +65,6 @@ class SlackSocket(KeptConnection):
                 if hello["type"] != "hello":
                     return f"Slack said {hello['type']} in place of hello"
                 await self._intake.greeted(missed)
-                self.is_up = True
                 async with SocketWatch(socket, socket.ping, self._ping_s) as watch:
                     async for frame in socket:
                         if frame.type is aiohttp.WSMsgType.PING:

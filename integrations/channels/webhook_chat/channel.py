@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import aiohttp
 import orjson
 from aiohttp import web
 from msgspec.structs import replace
@@ -30,8 +29,8 @@ from hub.messaging.contract import (
     OutboundMessage,
     Receiver,
 )
-from hub.models.retry_after import retry_after_s
 from hub.security.webhook_signature import SignatureForm, is_signed, sign
+from integrations.channels.http_api import HttpAnswer, HttpApi, PlatformError
 
 BODY_LIMIT_BYTES = 48_000
 TIMEOUT_S = 20.0
@@ -86,18 +85,17 @@ class WebhookChannel:
         self._url = url
         self._clock = clock
         self._receive: Receiver | None = None
-        self._session: aiohttp.ClientSession | None = None
 
     async def start(self, receive: Receiver) -> None:
         """Be ready: the gateway takes the requests."""
         self._receive = receive
+        self._http = HttpApi(self._url, self._url, limit_s=TIMEOUT_S)
         receive.connected(self.account)
 
     async def stop(self) -> None:
         """Take no more requests."""
         self._receive = None
-        if self._session is not None:
-            await self._session.close()
+        await self._http.close()
 
     def route(self) -> Route:
         """Return the address that takes its messages."""
@@ -182,32 +180,23 @@ class WebhookChannel:
             "X-Homarus-Timestamp": stamp,
             "X-Homarus-Signature": sign(self._secret.reveal(), body, FORM, stamp),
         }
-        if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_S), trust_env=False)
         try:
-            async with self._session.post(self._url, data=body, headers=headers, allow_redirects=False) as response:
-                return self._delivery(response)
-        except aiohttp.ClientConnectorError as error:
-            return Delivery(DeliveryState.TRANSIENT, error=f"{self._url} cannot be reached: {error}")
-        except (TimeoutError, aiohttp.ClientError) as error:
-            said = str(error) or type(error).__name__
-            return Delivery(DeliveryState.UNKNOWN, error=f"{self._url} broke off: {said}")
+            return self._delivery(await self._http.request("POST", self._url, data=body, headers=headers))
+        except PlatformError as error:
+            return Delivery(error.state, error=error.message)
 
-    def _delivery(self, response: aiohttp.ClientResponse) -> Delivery:
-        status = response.status
+    def _delivery(self, answer: HttpAnswer) -> Delivery:
+        status = answer.status
         if 200 <= status < 300:
             if self._receive is not None:
                 self._receive.progress()
             return Delivery(DeliveryState.DELIVERED)
-        error = f"{self._url} answered {status} {response.reason or ''}".rstrip()
+        error = f"{self._url} answered {status}"
         if status == 401 and self._receive is not None:
             self._receive.disconnected(f"{error}: the other side does not accept the secret", permanent=True)
-        if status >= 500:
-            return Delivery(DeliveryState.UNKNOWN, error=error)
         if status in _TRANSIENT:
-            wait = retry_after_s(response.headers, "", self._clock.time())
-            return Delivery(DeliveryState.TRANSIENT, error=error, retry_after_s=wait)
-        return Delivery(DeliveryState.PERMANENT, error=error)
+            return Delivery(DeliveryState.TRANSIENT, error=error, retry_after_s=answer.retry_after_s)
+        return Delivery(DeliveryState.UNKNOWN if status >= 500 else DeliveryState.PERMANENT, error=error)
 
 
 def _refused(status: int, code: str, message: str) -> web.Response:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest, Unavailable
@@ -30,9 +30,13 @@ from hub.messaging.contract import (
     Receiver,
 )
 from hub.messaging.outbox.markup import Flavour
+from integrations.channels.button_values import ButtonValues
+from integrations.channels.http_api import PlatformError, delivery_of
+from integrations.channels.kept_connection import AccountRefused, keep_connected
 from integrations.channels.whatsapp.events import Json, inbound_of
-from integrations.channels.whatsapp.graph import REQUEST_LIMIT_S, TOKEN_REFUSED, GraphApi, GraphError, describe
+from integrations.channels.whatsapp.graph import TOKEN_REFUSED, GraphApi, describe
 from integrations.channels.whatsapp.outgoing import (
+    BUTTON_LENGTH,
     ROWS,
     TEXT_LENGTH,
     choice_part,
@@ -52,8 +56,6 @@ TYPING_S = 20.0
 """WhatsApp shows it for 25 seconds."""
 STATUS_WAIT_S = 20
 """How long to listen for the status of a message when the answer to its request was lost."""
-BACKOFF_FIRST_S = 1.0
-BACKOFF_LIMIT_S = 300.0
 
 
 class WhatsAppAccount(Struct, frozen=True):
@@ -99,52 +101,49 @@ class WhatsAppChannel:
     async def start(self, receive: Receiver) -> None:
         """Start; what is delivered is taken once the number is known to be there."""
         self._receive = receive
-        session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=REQUEST_LIMIT_S), cookie_jar=aiohttp.DummyCookieJar()
-        )
-        self._graph = GraphApi(session, self._config.api_root, self._config.token)
-        self._tasks.spawn(self._connect(), name="connect")
+        self._refusal: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._buttons = ButtonValues(receive, BUTTON_LENGTH)
+        self._graph = GraphApi(self._config.api_root, self._config.token)
+        self._tasks.spawn(keep_connected(self._connect, receive, self._clock), name="connect")
 
     async def stop(self) -> None:
         """Take no more."""
         self._open = False
         await self._tasks.cancel_all()
-        await self._graph.session.close()
+        await self._graph.close()
 
     async def probe(self) -> dict[str, Any]:
         """Ask Meta for the number."""
         try:
             me = await self._me()
-        except GraphError as error:
-            self._notice(error)
+        except PlatformError as error:
             return {"ok": False, "error": error.message}
         return {"ok": True, "account_id": self.phone_number_id, "name": me.get("display_phone_number")}
 
     async def _connect(self) -> None:
+        """Look the number up, and take what is delivered until Meta refuses the token."""
         await self._sent.load()
-        wait = BACKOFF_FIRST_S
-        while True:
-            try:
-                me = await self._me()
-            except GraphError as error:
-                permanent = error.state is DeliveryState.PERMANENT
-                self._receive.disconnected(_with_help(error), permanent=permanent)
-                if permanent:
-                    return
-            else:
-                self._receive.connected(self.phone_number_id, me.get("display_phone_number"))
-                self._open = True
-                return
-            # Jitter spreads reconnects; it guards nothing.
-            await self._clock.sleep(wait * (1 + 0.25 * random.random()))  # noqa: S311
-            wait = min(wait * 2, BACKOFF_LIMIT_S)
+        try:
+            me = await self._me()
+        except PlatformError as error:
+            if error.state is DeliveryState.PERMANENT:
+                raise AccountRefused(_with_help(error)) from error
+            raise
+        self._receive.connected(self.phone_number_id, me.get("display_phone_number"))
+        await self._buttons.load()
+        self._open = True
+        raise AccountRefused(await self._refusal)
 
     async def _me(self) -> dict[str, Any]:
-        return await self._graph.call("GET", self.phone_number_id, params={"fields": "display_phone_number"})
+        return await self._call("GET", self.phone_number_id, params={"fields": "display_phone_number"})
 
-    def _notice(self, error: GraphError) -> None:
-        if error.number == TOKEN_REFUSED:
-            self._receive.disconnected(_with_help(error), permanent=True)
+    async def _call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        try:
+            return await self._graph.call(method, path, **request)
+        except PlatformError as error:
+            if error.reason == TOKEN_REFUSED and not self._refusal.done():
+                self._refusal.set_result(_with_help(error))
+            raise
 
     # --- in ---
 
@@ -170,6 +169,8 @@ class WhatsAppChannel:
                 continue
             if inbound is None:
                 continue
+            if isinstance(inbound, ButtonPressed):
+                inbound = replace(inbound, value=self._buttons.value_of(inbound.value))
             try:
                 await self._receive(inbound)
             except InvalidRequest as error:
@@ -203,7 +204,7 @@ class WhatsAppChannel:
         """Send a message; when the answer is lost, its status may still tell."""
         self._unsure[message.id] = None
         try:
-            delivery = await self._delivery(self._send(message))
+            delivery = await delivery_of(self._send(message))
             waited = 0
             while delivery.state is DeliveryState.UNKNOWN and waited < STATUS_WAIT_S:
                 delivery = self._unsure[message.id] or delivery
@@ -217,7 +218,7 @@ class WhatsAppChannel:
 
     async def _send(self, message: OutboundMessage) -> str:
         choices = [
-            (await self._sent.button_id(button.value), button.label) for row in message.buttons for button in row
+            (await self._buttons.carried(button.value), button.label) for row in message.buttons for button in row
         ]
         if message.media:  # the outbox makes a message of each, without a text
             content = await self._uploaded(message.media[0])
@@ -235,8 +236,8 @@ class WhatsAppChannel:
         form = aiohttp.FormData({"messaging_product": "whatsapp", "type": mime})
         form.add_field("file", content, filename=media.name or Path(media.path).name, content_type=mime)
         try:
-            answer = await self._graph.call("POST", f"{self.phone_number_id}/media", data=form)
-        except GraphError as error:
+            answer = await self._call("POST", f"{self.phone_number_id}/media", data=form)
+        except PlatformError as error:
             if error.state is DeliveryState.UNKNOWN:  # a file that is uploaded twice is shown to nobody
                 error.state = DeliveryState.TRANSIENT
             raise
@@ -245,7 +246,7 @@ class WhatsAppChannel:
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
         """React to a message; None removes the reaction."""
         reaction = {"message_id": platform_id, "emoji": emoji or ""}
-        return await self._delivery(self._post(**recipient(address), type="reaction", reaction=reaction))
+        return await delivery_of(self._post(**recipient(address), type="reaction", reaction=reaction))
 
     async def typing(self, address: Address) -> None:
         """Show that an answer is being written, below the last message, which becomes read."""
@@ -255,7 +256,7 @@ class WhatsAppChannel:
             return
         self._remember(address.peer, id, now)
         seen = {"messaging_product": "whatsapp", "status": "read", "message_id": id}
-        await self._graph.call(
+        await self._call(
             "POST", f"{self.phone_number_id}/messages", json={**seen, "typing_indicator": {"type": "text"}}
         )
 
@@ -268,21 +269,9 @@ class WhatsAppChannel:
     async def _post(self, **content: Any) -> str:
         """Return the id of what was sent."""
         body = {"messaging_product": "whatsapp", "recipient_type": "individual", **content}
-        answer = await self._graph.call("POST", f"{self.phone_number_id}/messages", json=body)
+        answer = await self._call("POST", f"{self.phone_number_id}/messages", json=body)
         return str(answer["messages"][0]["id"])
 
-    async def _delivery(self, request: Awaitable[str]) -> Delivery:
-        try:
-            id = await request
-        except GraphError as error:
-            self._notice(error)
-            return Delivery(error.state, error=error.message, retry_after_s=error.retry_after_s)
-        except OSError as error:
-            return Delivery(DeliveryState.PERMANENT, error=f"a file cannot be read: {error}")
-        except (LookupError, TypeError) as error:
-            return Delivery(DeliveryState.UNKNOWN, error=f"WhatsApp answered something else: {error!r}")
-        return Delivery(DeliveryState.DELIVERED, (id,))
 
-
-def _with_help(error: GraphError) -> str:
+def _with_help(error: PlatformError) -> str:
     return f"{error.message}. See docs/channels/whatsapp.md."

@@ -63,7 +63,7 @@ def inbound_of(
             return ReactionChanged(address, id, sender, message_id=body["message_id"], emoji=emoji, added=bool(emoji))
         case "interactive":
             pressed = (body.get("button_reply") or body["list_reply"])["id"]
-            return ButtonPressed(address, id, sender, message_id=about or "", value=sent(pressed) or pressed)
+            return ButtonPressed(address, id, sender, message_id=about or "", value=pressed)
         case "edit":
             text = _text(body["message"]["type"], body["message"])
             return MessageEdited(address, id, sender, message_id=body["original_message_id"], text=text)

@@ -14,6 +14,8 @@ from hub.messaging.outbox.markup import Flavour, render
 TEXT_LENGTH = 4_096
 BUTTONS, BUTTON_TEXT, BUTTON_LABEL = 3, 1_024, 20
 ROWS, ROW_LABEL, ROW_DESCRIPTION = 10, 24, 72
+BUTTON_LENGTH = 256
+"""The longest id of a button."""
 LIST_LABEL = "☰"
 _PLAIN_TYPE = "text/plain"
 _TAKEN: dict[MediaKind, tuple[str, int, frozenset[str]]] = {

@@ -1,10 +1,8 @@
-"""What must be known later of what was sent: texts, which replies name by id alone, and values of buttons."""
+"""Texts that were sent: replies name them by their ids alone."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections.abc import Mapping
 
 from hub.core.errors import HubError
 from hub.integration.json_storage import JsonStorage
@@ -13,9 +11,6 @@ _log = logging.getLogger(__name__)
 
 KEPT = 300
 TEXT_LENGTH = 300
-BUTTON_LENGTH = 256
-"""The longest id of a button."""
-_MARK = "~"
 
 
 class SentTexts:
@@ -42,19 +37,7 @@ class SentTexts:
 
     async def sent(self, id: str, text: str) -> None:
         """Remember a message."""
-        await self._keep({id: text[:TEXT_LENGTH]})
-
-    async def button_id(self, value: str) -> str:
-        """Return what a button carries: its value, or a short name for one that is too long."""
-        if value and len(value) <= BUTTON_LENGTH and not value.startswith(_MARK):
-            return value
-        id = _MARK + hashlib.sha256(value.encode()).hexdigest()
-        if id not in self._kept:
-            await self._keep({id: value})
-        return id
-
-    async def _keep(self, new: Mapping[str, str]) -> None:
-        self._kept = dict([*self._kept.items(), *new.items()][-KEPT:])
+        self._kept = dict([*self._kept.items(), (id, text[:TEXT_LENGTH])][-KEPT:])
         try:
             await self._storage.save(self._kept)
         except (HubError, OSError) as error:

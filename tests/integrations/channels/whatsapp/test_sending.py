@@ -194,6 +194,7 @@ async def test_a_token_that_is_refused_while_sending_fails_the_account(
     server.tokens[NUMBER_ID] = "another"
 
     assert (await channel.send(out())).state is DeliveryState.PERMANENT
+    await until(lambda: bool(heard.errors))
     assert "expired or was revoked" in heard.errors[0]
     with pytest.raises(HubError):
         [piece async for piece in channel.fetch(WITH_ADA, Media(MediaKind.IMAGE, "77"))]
