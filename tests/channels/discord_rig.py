@@ -9,7 +9,7 @@ from hub.core.clock import Clock
 from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.discord.channel import DiscordChannel
-from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
 from tests.servers.discord_server import BOT, DM, GUILD, PERSON, ROOM, TOKEN, DiscordServer
 
 PEOPLE = {ADA: PERSON, EVE: "666"}
@@ -24,7 +24,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
 }
 
 
-class DiscordRig:
+class DiscordRig(DoubleRig[DiscordServer]):
     """A server for each account; Ada and Eve write in direct messages and in one room."""
 
     name = "discord"
@@ -32,21 +32,12 @@ class DiscordRig:
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
-        self._servers = {"default": DiscordServer(), "second": DiscordServer()}
-        self.server = self._servers["default"]
-        self._last: dict[str, Any] = {}
-
-    async def start(self) -> None:
-        for server in self._servers.values():
+        super().__init__(DiscordServer(), DiscordServer())
+        for server in self.servers.values():
             server.heartbeat_ms = HEARTBEAT_MS
-            await server.__aenter__()
-
-    async def stop(self) -> None:
-        for server in self._servers.values():
-            await server.__aexit__()
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        return DiscordChannel(account, Secret(TOKEN), self._servers[account].root, None, clock)
+        return DiscordChannel(account, Secret(TOKEN), self.servers[account].root, None, clock)
 
     def identity(self, who: str) -> str:
         return f"discord:user:{PEOPLE[who]}"
@@ -79,19 +70,19 @@ class DiscordRig:
         place = {"id": room, "type": 11, "guild_id": GUILD, "parent_id": ROOM, "name": "a thread"}
         if thread is not None:
             self.server.channels.setdefault(thread, place)
-        self._last = await self.server.say(text, room, PEOPLE[who], heard=heard, **more)
-        return str(self._last["id"])
+        self.last = await self.server.say(text, room, PEOPLE[who], heard=heard, **more)
+        return str(self.last["id"])
 
     async def says_in_disorder(self, *texts: str) -> None:
         said = []
         for text in texts:
             await self.says(text, heard=False)
-            said.append(self._last)
+            said.append(self.last)
         for message in reversed(said):
             await self.server.emit("MESSAGE_CREATE", message)
 
     async def says_again(self) -> None:
-        await self.server.emit("MESSAGE_CREATE", self._last)
+        await self.server.emit("MESSAGE_CREATE", self.last)
 
     async def edits(self, id: str, text: str) -> None:
         message = next(each for each in self.server.messages[DM] if each["id"] == id)
@@ -128,9 +119,6 @@ class DiscordRig:
     def typing_seen(self) -> int:
         return len(self.server.asked("/typing$"))
 
-    def drafts(self) -> list[str]:
-        raise AssertionError("it has no drafts")
-
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.server.fail(POST, **FAULTS[each])
@@ -142,5 +130,5 @@ class DiscordRig:
         self.server.garbled = True
 
     def revokes(self, account: str = "default") -> None:
-        self._servers[account].token = "revoked"
-        self._servers[account].cut_now()
+        self.servers[account].token = "revoked"
+        self.servers[account].cut_now()

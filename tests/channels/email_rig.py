@@ -13,7 +13,7 @@ from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import Address, Channel
 from integrations.channels.email.channel import Email
 from integrations.channels.email.mailbox import MailboxAccount
-from tests.channels.kit import ADA, Can, Trouble
+from tests.channels.kit import ADA, Can, Rig, Trouble
 from tests.servers.mail_server import PASSWORD, SmtpServer
 from tests.servers.shared import dovecot
 
@@ -45,7 +45,7 @@ def mail(
     return message
 
 
-class EmailRig:
+class EmailRig(Rig):
     """A mailbox of its own for each account."""
 
     name = "email"
@@ -109,10 +109,6 @@ class EmailRig:
         """Number the mails anew."""
         dovecot().renumber(self._mailboxes["default"])
 
-    async def says_in_disorder(self, *texts: str) -> None:
-        for text in reversed(texts):
-            await self.says(text)
-
     async def says_again(self) -> None:
         dovecot().deliver(self._mailboxes["default"], self._last)
 
@@ -128,32 +124,8 @@ class EmailRig:
     def attempts(self) -> int:
         return self.smtp.attempts
 
-    def fetches(self) -> int:
-        return 0
-
-    def typing_seen(self) -> int:
-        return 0
-
-    def drafts(self) -> list[str]:
-        raise AssertionError("it has no drafts")
-
     def trouble(self, *troubles: Trouble) -> None:
         self.smtp.faults += [FAULTS[each] for each in troubles]
 
     def revokes(self, account: str = "default") -> None:
         dovecot().revoke(self._mailboxes[account])
-
-    async def edits(self, id: str, text: str) -> None:
-        raise AssertionError("e-mail has none of it")
-
-    async def presses(self, label: str) -> None:
-        raise AssertionError("e-mail has none of it")
-
-    def reactions(self, id: str) -> list[str]:
-        raise AssertionError("e-mail has none of it")
-
-    def goes_deaf(self) -> None:
-        raise AssertionError("a push that is lost is made up by looking")
-
-    def garbles(self) -> None:
-        raise AssertionError("e-mail is no JSON")

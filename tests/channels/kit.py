@@ -19,7 +19,7 @@ import asyncio
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from hub.core.clock import Clock
 from hub.core.schema import Schema
@@ -69,7 +69,10 @@ class Trouble(StrEnum):
 
 
 class Rig(Protocol):
-    """A platform and its people; `who` is ADA or EVE, and speaks in GROUP when `group` says so."""
+    """A platform and its people; `who` is ADA or EVE, and speaks in GROUP when `group` says so.
+
+    A rig that subclasses it need not say what its platform lacks.
+    """
 
     name: str
     can: frozenset[Can]
@@ -110,7 +113,8 @@ class Rig(Protocol):
 
     async def says_in_disorder(self, *texts: str) -> None:
         """Let Ada write several messages that come in another order, where the platform can do that."""
-        ...
+        for text in reversed(texts):
+            await self.says(text)
 
     async def says_again(self) -> None:
         """Offer the last message once more."""
@@ -118,11 +122,11 @@ class Rig(Protocol):
 
     async def edits(self, id: str, text: str) -> None:
         """Let Ada change a message of hers."""
-        ...
+        raise AssertionError(f"{self.name} has none")
 
     async def presses(self, label: str) -> None:
         """Let Ada press the newest button with that label."""
-        ...
+        raise AssertionError(f"{self.name} has none")
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         """Return the texts of the assistant's messages that the chat shows, as a person reads them."""
@@ -130,11 +134,11 @@ class Rig(Protocol):
 
     def reactions(self, id: str) -> list[str]:
         """Return the assistant's reactions to a message of Ada's."""
-        ...
+        raise AssertionError(f"{self.name} has none")
 
     def uploads(self) -> list[bytes]:
         """Return the files that the assistant sent."""
-        ...
+        raise AssertionError(f"{self.name} has none")
 
     def attempts(self) -> int:
         """Return how many messages the platform was asked to send."""
@@ -142,15 +146,15 @@ class Rig(Protocol):
 
     def fetches(self) -> int:
         """Return how many files the platform was asked for."""
-        ...
+        return 0
 
     def typing_seen(self) -> int:
         """Return how often the assistant was seen typing."""
-        ...
+        return 0
 
     def drafts(self) -> list[str]:
         """Return the drafts that Ada was shown; only asked of a channel that has some."""
-        ...
+        raise AssertionError(f"{self.name} has none")
 
     def trouble(self, *troubles: Trouble) -> None:
         """Let the next attempts to send go wrong, one after the other."""
@@ -158,15 +162,44 @@ class Rig(Protocol):
 
     def goes_deaf(self) -> None:
         """Let what the channel listens to die without a sign, once; new connections are well."""
-        ...
+        raise AssertionError(f"{self.name} has none")
 
     def garbles(self) -> None:
         """Let what the channel hears next be no JSON, once."""
-        ...
+        raise AssertionError(f"{self.name} has none")
 
     def revokes(self, account: str = "default") -> None:
         """Let the credentials of an account be refused from now on, also where it is connected."""
         ...
+
+
+class Double(Protocol):
+    """A server of ours in place of a platform."""
+
+    async def __aenter__(self) -> Any: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+S = TypeVar("S", bound=Double)
+
+
+class DoubleRig(Rig, Generic[S]):
+    """A platform that is a double, one for each of two accounts."""
+
+    def __init__(self, server: S, second: S) -> None:
+        self.servers = {"default": server, "second": second}
+        self.server = server
+        self.last: dict[str, Any] = {}
+        """What was said last."""
+
+    async def start(self) -> None:
+        for server in self.servers.values():
+            await server.__aenter__()
+
+    async def stop(self) -> None:
+        for server in self.servers.values():
+            await server.__aexit__()
 
 
 class HurriedClock(Clock):

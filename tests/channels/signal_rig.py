@@ -8,7 +8,7 @@ from typing import Any
 from hub.core.clock import Clock
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.signal.channel import SignalChannel
-from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
 from tests.servers.signal_server import ADA as ADAS_ID, GROUP, ME, NUMBER, SignalServer
 
 PEOPLE = {ADA: ADAS_ID, EVE: "cccccccc-0000-0000-0000-000000000666"}
@@ -20,7 +20,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
 }
 
 
-class SignalRig:
+class SignalRig(DoubleRig[SignalServer]):
     """A daemon for each account; Ada and Eve write in direct messages and in one group."""
 
     name = "signal"
@@ -28,21 +28,12 @@ class SignalRig:
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
-        self._servers = {"default": SignalServer(), "second": SignalServer()}
-        self.server = self._servers["default"]
-        self._last: dict[str, Any] = {}
-
-    async def start(self) -> None:
-        for server in self._servers.values():
+        super().__init__(SignalServer(), SignalServer())
+        for server in self.servers.values():
             server.keep_alive_s = 0.1
-            await server.__aenter__()
-
-    async def stop(self) -> None:
-        for server in self._servers.values():
-            await server.__aexit__()
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        return SignalChannel(account, self._servers[account].url, NUMBER, clock, silence_s=0.6)
+        return SignalChannel(account, self.servers[account].url, NUMBER, clock, silence_s=0.6)
 
     def identity(self, who: str) -> str:
         return f"signal:user:{PEOPLE[who]}"
@@ -66,8 +57,8 @@ class SignalRig:
             more["attachments"] = [{"id": "a.txt", "contentType": "text/plain", "filename": "a.txt"}]
         if group and mention:
             text, more["mentions"] = f"\ufffc {text}", [{"uuid": ME, "start": 0, "length": 1}]
-        self._last = self.server.says(text, PEOPLE[who], GROUP if group else None, **more)
-        return f"{self._last['timestamp']}:{PEOPLE[who]}"
+        self.last = self.server.says(text, PEOPLE[who], GROUP if group else None, **more)
+        return f"{self.last['timestamp']}:{PEOPLE[who]}"
 
     async def says_in_disorder(self, *texts: str) -> None:
         times = [self.server.now_ms() for _ in texts]
@@ -75,14 +66,11 @@ class SignalRig:
             self.server.envelope(dataMessage={"timestamp": timestamp, "message": text})
 
     async def says_again(self) -> None:
-        self.server.envelope(**self._last)
+        self.server.envelope(**self.last)
 
     async def edits(self, id: str, text: str) -> None:
         data = {"timestamp": self.server.now_ms(), "message": text}
         self.server.envelope(editMessage={"targetSentTimestamp": int(id.partition(":")[0]), "dataMessage": data})
-
-    async def presses(self, label: str) -> None:
-        raise AssertionError("Signal has no buttons")
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         where = {"groupId": GROUP} if group else {"recipient": [PEOPLE[who]]}
@@ -104,9 +92,6 @@ class SignalRig:
     def typing_seen(self) -> int:
         return len(self.server.asked("sendTyping"))
 
-    def drafts(self) -> list[str]:
-        raise AssertionError("it has no drafts")
-
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.server.fail("send", **FAULTS[each])
@@ -118,5 +103,5 @@ class SignalRig:
         self.server.push('{"envelope": {"sourc')
 
     def revokes(self, account: str = "default") -> None:
-        self._servers[account].registered = False
-        self._servers[account].cut()
+        self.servers[account].registered = False
+        self.servers[account].cut()

@@ -10,7 +10,7 @@ from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.slack.channel import SlackChannel
 from integrations.channels.slack.emoji import emoji_of
-from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
 from tests.servers.slack_server import ADA as ADAS_ID, APP_TOKEN, BOT_TOKEN, DM, ME, ROOM, TEAM, SlackServer
 
 PEOPLE = {ADA: ADAS_ID, EVE: "U666"}
@@ -24,7 +24,7 @@ FAULTS: dict[Trouble, dict[str, Any]] = {
 }
 
 
-class SlackRig:
+class SlackRig(DoubleRig[SlackServer]):
     """A workspace for each account; Ada and Eve write in direct messages and in one channel."""
 
     name = "slack"
@@ -32,21 +32,11 @@ class SlackRig:
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
-        self._servers = {"default": SlackServer(), "second": SlackServer()}
-        self.server = self._servers["default"]
-        self._last: dict[str, Any] = {}
-
-    async def start(self) -> None:
-        for server in self._servers.values():
-            await server.__aenter__()
-
-    async def stop(self) -> None:
-        for server in self._servers.values():
-            await server.__aexit__()
+        super().__init__(SlackServer(), SlackServer())
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         tokens = Secret(BOT_TOKEN), Secret(APP_TOKEN)
-        return SlackChannel(account, *tokens, self._servers[account].root, clock, ping_s=PING_S)
+        return SlackChannel(account, *tokens, self.servers[account].root, clock, ping_s=PING_S)
 
     def identity(self, who: str) -> str:
         return f"slack:user:{TEAM}/{PEOPLE[who]}"
@@ -76,19 +66,19 @@ class SlackRig:
         room = ROOM if group else ROOMS[who]
         written = f"<@{ME}> {text}" if group and mention else text
         message = await self.server.say(written, room, PEOPLE[who], heard=heard, **more)
-        self._last = {**message, "channel": room, "channel_type": "channel" if group else "im"}
+        self.last = {**message, "channel": room, "channel_type": "channel" if group else "im"}
         return str(message["ts"])
 
     async def says_in_disorder(self, *texts: str) -> None:
         said = []
         for text in texts:
             await self.says(text, heard=False)
-            said.append(self._last)
+            said.append(self.last)
         for message in reversed(said):
             await self.server.event(message)
 
     async def says_again(self) -> None:
-        await self.server.event(self._last)
+        await self.server.event(self.last)
 
     async def edits(self, id: str, text: str) -> None:
         message = next(each for each in self.server.messages[DM] if each["ts"] == id)
@@ -122,12 +112,6 @@ class SlackRig:
     def fetches(self) -> int:
         return self.server.fetched
 
-    def typing_seen(self) -> int:
-        return 0
-
-    def drafts(self) -> list[str]:
-        raise AssertionError("it has no drafts")
-
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.server.fail("chat.postMessage", **FAULTS[each])
@@ -139,5 +123,5 @@ class SlackRig:
         self.server.garbled = True
 
     def revokes(self, account: str = "default") -> None:
-        self._servers[account].bot_token = "revoked"
-        self._servers[account].cut()
+        self.servers[account].bot_token = "revoked"
+        self.servers[account].cut()

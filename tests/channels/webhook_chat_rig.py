@@ -17,13 +17,13 @@ from hub.gateway.calls.contract import HttpCall
 from hub.messaging.contract import Address, Channel, ChatType
 from hub.security.webhook_signature import is_signed, sign
 from integrations.channels.webhook_chat.channel import FORM, WebhookChannel
-from tests.channels.kit import ADA, Can, Trouble
+from tests.channels.kit import ADA, Can, Rig, Trouble
 
 SECRET = "a-secret-of-both-sides"
 GROUP_ID = "everybody"
 
 
-class WebhookRig:
+class WebhookRig(Rig):
     """The program; it knows a repeated message by its id, as the documentation asks."""
 
     name = "webhook_chat"
@@ -113,13 +113,6 @@ class WebhookRig:
     async def says_again(self) -> None:
         await self.posts(self._last)
 
-    async def says_in_disorder(self, *texts: str) -> None:
-        for text in reversed(texts):
-            await self.says(text)
-
-    async def edits(self, id: str, text: str) -> None:
-        raise AssertionError("programs have none of it")
-
     async def presses(self, label: str) -> None:
         shown, value = next(
             (each, button["value"])
@@ -137,18 +130,6 @@ class WebhookRig:
         shown = [each for each in self._shown.values() if each["peer"] == peer]
         return [each["text"] for each in shown if thread is None or each["thread"] == thread]
 
-    def reactions(self, id: str) -> list[str]:
-        raise AssertionError("programs have none of it")
-
-    def uploads(self) -> list[bytes]:
-        raise AssertionError("programs have none of it")
-
-    def goes_deaf(self) -> None:
-        raise AssertionError("programs have none of it")
-
-    def garbles(self) -> None:
-        raise AssertionError("programs have none of it")
-
     def revokes(self, account: str = "default") -> None:
         self._revoked.add(account)
         # Nobody asks the program anything by itself; a person does.
@@ -157,14 +138,8 @@ class WebhookRig:
     def attempts(self) -> int:
         return self._attempts
 
-    def fetches(self) -> int:
-        return 0
-
     def typing_seen(self) -> int:
         return self._typing
-
-    def drafts(self) -> list[str]:
-        raise AssertionError("it has no drafts")
 
     def trouble(self, *troubles: Trouble) -> None:
         self._troubles += troubles

@@ -12,12 +12,10 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.secret import Secret
 from hub.gateway.calls.contract import HttpCall
-from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import Address, Channel
 from integrations.channels.whatsapp.channel import WhatsAppAccount, WhatsAppChannel
-from integrations.channels.whatsapp.sent import SentTexts
 from integrations.channels.whatsapp.webhook import WhatsAppWebhook
-from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
 from tests.servers.whatsapp_server import (
     ADA as ADAS_ID,
     APP_SECRET,
@@ -65,7 +63,7 @@ class WebhookHost:
             return web.json_response({"error": {"message": error.message}}, status=error.http_status)
 
 
-class WhatsAppRig:
+class WhatsAppRig(Rig):
     """Ada is known by her id, Eve by her phone number; there are no groups."""
 
     name = "whatsapp"
@@ -92,8 +90,7 @@ class WhatsAppRig:
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         config = WhatsAppAccount(account, NUMBERS[account], Secret(f"{TOKEN}-{account}"), self.server.root)
-        sent = SentTexts(JsonStorage(folder / f"whatsapp-{account}.json"))
-        self.channels[account] = channel = WhatsAppChannel(config, sent, clock, lambda person, error: None)
+        self.channels[account] = channel = WhatsAppChannel(config, clock, lambda person, error: None)
         self.host.webhook = WhatsAppWebhook(clock)
         for each in self.channels.values():
             self.host.webhook.add(each, Secret(APP_SECRET), Secret(VERIFY_TOKEN))
@@ -122,15 +119,8 @@ class WhatsAppRig:
         self._last = {"kind": kind, "body": body, "who": PEOPLE[who], "id": self.server.wamid()}
         return self.server.says(**self._last)
 
-    async def says_in_disorder(self, *texts: str) -> None:
-        for text in reversed(texts):
-            await self.says(text)
-
     async def says_again(self) -> None:
         self.server.says(**self._last)
-
-    async def edits(self, id: str, text: str) -> None:
-        raise AssertionError("the Cloud API does not tell of edits for sure")
 
     async def presses(self, label: str) -> None:
         message, reply = next(
@@ -162,15 +152,9 @@ class WhatsAppRig:
     def typing_seen(self) -> int:
         return len(self.server.typing)
 
-    def drafts(self) -> list[str]:
-        raise AssertionError("it has no drafts")
-
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.server.fail(**FAULTS[each])
-
-    def goes_deaf(self) -> None:
-        raise AssertionError("there is no connection that could die")
 
     def garbles(self) -> None:
         self.server.post_raw(b'{"entry": [{"cha')

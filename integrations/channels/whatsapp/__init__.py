@@ -1,6 +1,7 @@
 """WhatsApp: numbers of the Cloud API, which delivers to a webhook of the hub.
 
-Not here: linked devices of the WhatsApp app, and groups, which the Cloud API hardly has.
+Not here: linked devices of the WhatsApp app, whose protocol only WhatsApp's own servers speak; and groups, which the
+Cloud API hardly has.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Add a channel for each number, and the one webhook that Meta delivers to."""
     from integrations.channels.whatsapp.channel import WhatsAppAccount, WhatsAppChannel
-    from integrations.channels.whatsapp.sent import SentTexts
     from integrations.channels.whatsapp.webhook import WhatsAppWebhook
 
     webhook = WhatsAppWebhook(host.clock)
@@ -29,8 +29,7 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
         account = WhatsAppAccount(
             entry["account"], entry["phone_number_id"], entry["access_token"], str(entry["api_root"])
         )
-        sent = SentTexts(host.storage(account.phone_number_id))
-        channel = WhatsAppChannel(account, sent, host.clock, partial(_reached, host, account.account))
+        channel = WhatsAppChannel(account, host.clock, partial(_reached, host, account.account))
         webhook.add(channel, entry["app_secret"], entry["verify_token"])
         await host.channels.add(channel, access_policy(entry), outbound=outbound_policy(entry))
     for route in webhook.routes():

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.clock import Clock
-from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import (
@@ -33,6 +33,7 @@ from hub.messaging.outbox.markup import Flavour
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.http_api import PlatformError, delivery_of
 from integrations.channels.kept_connection import AccountRefused, keep_connected
+from integrations.channels.kept_texts import KeptTexts
 from integrations.channels.whatsapp.events import Json, inbound_of
 from integrations.channels.whatsapp.graph import TOKEN_REFUSED, GraphApi, describe
 from integrations.channels.whatsapp.outgoing import (
@@ -45,11 +46,12 @@ from integrations.channels.whatsapp.outgoing import (
     text_body,
     type_of,
 )
-from integrations.channels.whatsapp.sent import SentTexts
 
 _log = logging.getLogger(__name__)
 
 MEDIA_BYTES = 100_000_000
+SENT_KEPT, QUOTE_LENGTH = 300, 300
+"""Messages whose texts are kept, so far: replies name them by their ids alone."""
 CHATS_LIMIT = 1_000
 """People whose last message is remembered, to show them typing."""
 TYPING_S = 20.0
@@ -71,7 +73,6 @@ class WhatsAppChannel:
     """One number.
 
     Args:
-        sent: Remembers what was sent.
         reached: Called with a person and why a message did not reach them, or None when one did.
     """
 
@@ -84,13 +85,10 @@ class WhatsAppChannel:
         markup=Flavour.WHATSAPP,
     )
 
-    def __init__(
-        self, config: WhatsAppAccount, sent: SentTexts, clock: Clock, reached: Callable[[str, str | None], None]
-    ) -> None:
+    def __init__(self, config: WhatsAppAccount, clock: Clock, reached: Callable[[str, str | None], None]) -> None:
         self.account = config.account
         self.phone_number_id = config.phone_number_id
         self._config = config
-        self._sent = sent
         self._clock = clock
         self._reached = reached
         self._tasks = TaskOwner(f"whatsapp {config.account}")
@@ -103,6 +101,7 @@ class WhatsAppChannel:
         self._receive = receive
         self._refusal: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._buttons = ButtonValues(receive, BUTTON_LENGTH)
+        self._sent = KeptTexts(receive, "sent", SENT_KEPT)
         self._graph = GraphApi(self._config.api_root, self._config.token)
         self._tasks.spawn(keep_connected(self._connect, receive, self._clock), name="connect")
 
@@ -122,7 +121,6 @@ class WhatsAppChannel:
 
     async def _connect(self) -> None:
         """Look the number up, and take what is delivered until Meta refuses the token."""
-        await self._sent.load()
         try:
             me = await self._me()
         except PlatformError as error:
@@ -131,6 +129,7 @@ class WhatsAppChannel:
             raise
         self._receive.connected(self.phone_number_id, me.get("display_phone_number"))
         await self._buttons.load()
+        await self._sent.load()
         self._open = True
         raise AccountRefused(await self._refusal)
 
@@ -213,7 +212,10 @@ class WhatsAppChannel:
         finally:
             del self._unsure[message.id]
         for id in delivery.platform_ids:
-            await self._sent.sent(id, message.text)
+            try:
+                await self._sent.put(id, message.text[:QUOTE_LENGTH])
+            except HubError as error:
+                _log.warning("whatsapp: the text of a message is not kept: %s", error)
         return delivery
 
     async def _send(self, message: OutboundMessage) -> str:

@@ -326,30 +326,6 @@ async def test_an_invalid_session_is_taken_up_or_begun_anew(
     assert discord.resumed == (1 if resumable else 0)
 
 
-async def test_a_connection_that_answers_no_heartbeat_is_replaced(rig: Rig, discord: DiscordServer) -> None:
-    discord.heartbeat_ms = 100
-    channel = bot(rig, discord)
-    await rig.add(channel)
-    discord.deaf = True
-    await discord.say("unheard")
-    await rig.until(lambda: rig.state(channel) is ChannelState.DISCONNECTED)
-    discord.deaf = False
-
-    await rig.until(lambda: rig.texts() == ["unheard"])
-
-
-async def test_what_cannot_be_stored_comes_again(rig: Rig, discord: DiscordServer, channel: DiscordChannel) -> None:
-    rig.full = True
-    await discord.say("1")
-    await discord.say("2")
-    await rig.until(lambda: "disk is full" in rig.error(channel))
-    rig.full = False
-
-    await rig.until(lambda: rig.texts() == ["1", "2"])
-
-    assert rig.duplicates == 0
-
-
 async def test_malformed_frames_and_events_are_left_out(
     rig: Rig, discord: DiscordServer, channel: DiscordChannel
 ) -> None:

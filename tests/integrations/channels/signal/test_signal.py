@@ -171,17 +171,6 @@ async def test_a_broken_stream_is_opened_again(rig: Rig, signal: SignalServer, c
     assert rig.state(channel) is ChannelState.CONNECTED
 
 
-async def test_a_silent_stream_is_replaced(rig: Rig, signal: SignalServer) -> None:
-    signal.keep_alive_s = 0.05
-    channel = SignalChannel("default", signal.url, NUMBER, rig.clock, silence_s=0.3)
-    await rig.add(channel)
-    signal.deaf = True
-    await rig.until(lambda: signal.streams == 2)
-    signal.says("after")
-
-    await rig.until(lambda: rig.texts() == ["after"])
-
-
 async def test_an_account_that_the_daemon_does_not_have_takes_a_person(rig: Rig, signal: SignalServer) -> None:
     signal.registered = False
     channel = SignalChannel("default", signal.url, NUMBER, rig.clock)

@@ -237,17 +237,6 @@ async def test_rooms_and_threads_are_followed_over_a_restart_however_slack_slows
     await rig.until(lambda: rig.texts() == ["0", "t", *(str(number) for number in range(1, 301)), "in the thread"])
 
 
-async def test_a_connection_that_answers_no_ping_is_replaced(
-    rig: Rig, slack: SlackServer, channel: SlackChannel
-) -> None:
-    slack.deaf = True
-    await slack.say("unheard")
-    await rig.until(lambda: rig.state(channel) is ChannelState.DISCONNECTED)
-    slack.deaf = False
-
-    await rig.until(lambda: rig.texts() == ["unheard"])
-
-
 async def test_malformed_frames_and_events_are_left_out(rig: Rig, slack: SlackServer, channel: SlackChannel) -> None:
     await slack.frame("{not json")
     await slack.frame("[]")
