@@ -8,10 +8,10 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, InvalidRequest
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import (
     Address,
@@ -29,7 +29,7 @@ from hub.messaging.contract import (
 )
 from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.http_api import PlatformError, delivery_of
-from integrations.channels.kept_connection import AccountRefused, keep_connected
+from integrations.channels.kept_connection import AccountRefused, keep_connected, stored
 from integrations.channels.signal.events import inbound_of, message_id, split_id
 from integrations.channels.signal.rpc import SILENCE_LIMIT_S, SignalRpc
 
@@ -39,7 +39,6 @@ TEXT_BYTES = 2_000
 MEDIA_BYTES = 100_000_000
 SENT_LIMIT = 1_000
 """Own messages that are remembered, to know their echoes by."""
-STORE_DELAY_S = 2.0
 
 
 class SignalChannel:
@@ -128,21 +127,8 @@ class SignalChannel:
                 said += inbound_of(event["envelope"], self._me, self.account, self._sent)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             _log.warning("signal: an event is not as expected and is left out: %r", error)
-        for inbound in said:
-            await self._offer(inbound)
-
-    async def _offer(self, inbound: Inbound) -> None:
-        """Hand something over, again and again: signal-cli has given it away and does not bring it back."""
-        while True:
-            try:
-                await self._receive(inbound)
-                return
-            except InvalidRequest as error:
-                _log.warning("signal: a message cannot be taken: %s", error)
-                return
-            except HubError as error:
-                _log.warning("signal: a message waits to be stored: %s", error)
-                await self._clock.sleep(STORE_DELAY_S)
+        for inbound in said:  # signal-cli has given it away and does not bring it back
+            await stored(partial(self._receive, inbound), self._receive, self._clock)
 
     async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
         """Yield an attachment, which the daemon has."""
