@@ -13,6 +13,7 @@ from hub.components.agents import AgentsComponent
 from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.events import Event
+from hub.core.phrases import phrase
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.skills import SkillMethods
@@ -28,7 +29,7 @@ from hub.skills.pins import SkillPins
 from hub.skills.places import FOLDER, SkillPlace
 from hub.skills.propose import propose_tool
 from hub.skills.registry import EVENT_SKILLS_CHANGED, SkillRegistry, SkillSettings
-from hub.skills.skill import TRUSTED, SkillSource
+from hub.skills.skill import TRUSTED, SkillSource, SkillState
 from hub.skills.tool import SkillTool
 from hub.skills.watch import watch_folders
 from hub.tools.registry import ToolRegistry
@@ -59,6 +60,7 @@ class SkillsComponent(Component):
         self._settings = SkillSettings.from_config(base.section("skills"))
         self._placed: list[SkillPlace] | None = None
         self._moved = asyncio.Event()
+        self._reported: set[str] = set()
         pins = SkillPins(base.home.storage)
         self.skills = SkillRegistry(self._places, pins, lambda: self._settings, self._facts, base.bus)
         agents.runner.use_skills(self.skills)
@@ -101,7 +103,21 @@ class SkillsComponent(Component):
 
     def _changed(self, event: Event) -> None:
         self._commands.update()
+        self._report()
         self._moved.set()
+
+    def _report(self) -> None:
+        """Raise a repair for each skill that was enabled and is off now, since somebody changed it."""
+        judged = [each for agent in self._agents.all() for each in self.skills.judged(agent.id)]
+        changed = {each.skill.id: each for each in judged if each.state is SkillState.CHANGED}
+        repairs = self._base.repairs
+        for id in self._reported - changed.keys():
+            repairs.clear("skills", id)
+        for id, each in changed.items():
+            title = phrase("The skill {skill} was changed and is off", skill=each.skill.name)
+            told = phrase("Its files are not those that you enabled. Look at it, then enable it again.")
+            repairs.raise_("skills", id, title, told, command=f"homarus skills enable {id}")
+        self._reported = set(changed)
 
     def _watched(self) -> list[Path]:
         places = self._places() if self._settings.watch else []

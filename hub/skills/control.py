@@ -17,11 +17,10 @@ from hub.core.clock import Clock
 from hub.core.durable import sync_directory, write_new
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from hub.security.egress import Egress
-from hub.skills.archive import ARCHIVE_LIMIT_BYTES, read_archive
+from hub.skills.finding import ScanFinding, dangers
 from hub.skills.folder import digest_of, read_folder
 from hub.skills.pins import SkillPin
 from hub.skills.registry import SkillRegistry
-from hub.skills.scan import ScanFinding, dangers, scan
 from hub.skills.skill import TRUSTED, FoundSkill, JudgedSkill, SkillSource
 from hub.skills.skill_file import FILE_LIMIT_BYTES, FILE_NAME, SkillFile, SkillInvalid, read_skill
 from hub.storage.errors import from_os
@@ -82,6 +81,8 @@ class SkillControl:
         Raises:
             NotFound: There is none.
         """
+        from hub.skills.scan import scan
+
         judged = await self._find(name, agent_id)
         if judged.skill.file is None:
             return SkillLook(judged, "", "", {}, ())
@@ -167,6 +168,8 @@ class SkillControl:
         Raises:
             HubError: It cannot be fetched.
         """
+        from hub.skills.archive import ARCHIVE_LIMIT_BYTES
+
         answer = await self._egress.fetch(url, limit_bytes=ARCHIVE_LIMIT_BYTES, timeout_s=FETCH_LIMIT_S)
         if answer.status != 200:
             raise InvalidRequest(f"{url} answered {answer.status}; expected a ZIP file or a {FILE_NAME}")
@@ -257,6 +260,8 @@ class SkillControl:
 
 
 def _unpacked(data: bytes, path: str | None) -> tuple[str, Mapping[str, bytes]]:
+    from hub.skills.archive import read_archive
+
     if data.startswith(ZIP_START):
         return read_archive(data, path)
     if len(data) > FILE_LIMIT_BYTES or not data.lstrip(b"\xef\xbb\xbf").startswith(b"---"):

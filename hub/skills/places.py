@@ -8,11 +8,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hub.skills.finding import ScanFinding
 from hub.skills.folder import FileFacts, digest_of, facts_of, read_folder
 from hub.skills.pins import SkillPin
-from hub.skills.scan import scan
 from hub.skills.skill import TRUSTED, FoundSkill, SkillSource
-from hub.skills.skill_file import FILE_LIMIT_BYTES, FILE_NAME, SkillInvalid, read_skill
+from hub.skills.skill_file import FILE_LIMIT_BYTES, FILE_NAME, SkillFile, SkillInvalid, read_skill
 
 FOLDER = "skills"
 SKILLS_LIMIT = 500
@@ -82,5 +82,11 @@ def _look(place: SkillPlace, folder: Path, id: str, pin: SkillPin) -> FoundSkill
         told = f"{FILE_NAME} cannot be read: {error}"
         return FoundSkill(id, place.source, folder, None, told, None, pin, place.agent_id)
     known = place.source in TRUSTED or (pin.enabled and pin.digest == digest)
-    findings = () if known else scan(files, file)
+    findings = () if known else _scanned(files, file)
     return FoundSkill(id, place.source, folder, file, "", digest, pin, place.agent_id, findings)
+
+
+def _scanned(files: Mapping[str, bytes], file: SkillFile) -> tuple[ScanFinding, ...]:
+    from hub.skills.scan import scan  # its rules take time to load, and a home with bundled skills alone needs none
+
+    return scan(files, file)

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import orjson
-from msgspec import Struct
 
+from hub.skills.finding import ScanFinding, ScanSeverity
 from hub.skills.scan_rules import (
     ARCHIVE_STARTS,
     BIDIRECTIONAL,
@@ -21,7 +21,6 @@ from hub.skills.scan_rules import (
     PROGRAM_SUFFIXES,
     SCRIPT_SUFFIXES,
     TEXT_RULES,
-    ScanSeverity,
 )
 from hub.skills.skill_file import FILE_NAME, SkillFile
 
@@ -36,26 +35,6 @@ OVERLAP = 400
 """Characters that pieces of a long line share, so that no sign falls between two."""
 
 _ORDER = list(ScanSeverity)
-
-
-class ScanFinding(Struct, frozen=True):
-    """Something in a skill that a person should know.
-
-    Attributes:
-        rule: Which rule found it.
-        path: The file.
-        line: From 1; None for the file as a whole.
-    """
-
-    severity: ScanSeverity
-    rule: str
-    message: str
-    path: str
-    line: int | None = None
-
-    def __str__(self) -> str:
-        place = self.path if self.line is None else f"{self.path} line {self.line}"
-        return f"{place} {self.message}"
 
 
 def scan(files: Mapping[str, bytes], skill: SkillFile | None = None) -> tuple[ScanFinding, ...]:
@@ -77,11 +56,6 @@ def scan(files: Mapping[str, bytes], skill: SkillFile | None = None) -> tuple[Sc
     for each in found:
         seen.setdefault((each.rule, each.path, each.line), each)
     return tuple(sorted(seen.values(), key=lambda each: _ORDER.index(each.severity))[:FINDINGS_LIMIT])
-
-
-def dangers(findings: tuple[ScanFinding, ...]) -> list[ScanFinding]:
-    """Return the findings that put a skill into quarantine."""
-    return [each for each in findings if each.severity is ScanSeverity.DANGER]
 
 
 def _in_file(path: str, data: bytes, limit: int) -> tuple[list[ScanFinding], int]:

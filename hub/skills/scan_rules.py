@@ -7,18 +7,10 @@ approvals and provenance, whatever it says.
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 
 from msgspec import Struct
 
-
-class ScanSeverity(StrEnum):
-    """How bad a finding is."""
-
-    DANGER = "danger"
-    """The skill is in quarantine: it is enabled only in spite of this."""
-    WARNING = "warning"
-    NOTE = "note"
+from hub.skills.finding import ScanSeverity
 
 
 class TextRule(Struct, frozen=True):

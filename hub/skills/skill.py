@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hub.skills.finding import ScanFinding, dangers
 from hub.skills.gates import GateFacts, SkillEntry, missing, told_missing
 from hub.skills.pins import SkillPin
-from hub.skills.scan import ScanFinding, dangers
 from hub.skills.skill_file import Requirements, SkillFile
 
 

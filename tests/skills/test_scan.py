@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 
 from hub.components.skills import BUNDLED
 from hub.skills.archive import read_archive
+from hub.skills.finding import ScanSeverity, dangers
 from hub.skills.folder import read_folder
-from hub.skills.scan import dangers, scan
-from hub.skills.scan_rules import ScanSeverity
+from hub.skills.scan import scan
 from hub.skills.skill_file import SkillInvalid, read_skill
 from tests.skills.makes import MAKES
 from tests.skills.malicious import FRONT, QUARANTINED, REFUSED, packed
