@@ -58,4 +58,4 @@ def human_delay(stated: Any) -> HumanDelay:
     """Return what a valid `human_delay:` says."""
     if isinstance(stated, str):
         return NATURAL_DELAY if stated == "natural" else HumanDelay()
-    return HumanDelay(stated["min_ms"], stated["max_ms"])
+    return HumanDelay(**stated)

@@ -282,7 +282,7 @@ async def test_a_client_of_the_gateway_chooses_session_and_run(post: Post) -> No
         Address("webchat", "x"), "owner/k1", "webchat:user:owner", "hello", session_key="direct-talk", run_id="k1"
     )
 
-    receipt = await post.inbox.submit(message, Context(OWNER))
+    receipt = await post.inbox.receive(message, Context(OWNER))
 
     assert (receipt.session_key, receipt.run_id) == ("agent:main:direct:direct-talk", "k1")
 
@@ -291,9 +291,9 @@ async def test_a_client_that_names_what_cannot_be_is_refused_before_anything_is_
     message = ClientMessage(Address("webchat", "x"), "1", "webchat:user:owner", "hello")
 
     with pytest.raises(InvalidRequest):
-        await post.inbox.submit(replace(message, session_key="agent:main:nonsense:x:y:z"), Context(OWNER))
+        await post.inbox.receive(replace(message, session_key="agent:main:nonsense:x:y:z"), Context(OWNER))
     with pytest.raises(NotFound):
-        await post.inbox.submit(replace(message, session_key="agent:nobody:main"), Context(OWNER))
+        await post.inbox.receive(replace(message, session_key="agent:nobody:main"), Context(OWNER))
 
     assert await post.rows("SELECT count(*) FROM inbox") == [(0,)]
 
@@ -302,7 +302,7 @@ async def test_a_credential_that_may_only_read_writes_nothing(post: Post) -> Non
     reader = Authority("token:1", scopes=SCOPES & {"operator.read"})
     message = ClientMessage(Address("webchat", "x"), "1", "webchat:user:token:1", "hello", session_key="main")
 
-    receipt = await post.inbox.submit(message, Context(reader))
+    receipt = await post.inbox.receive(message, Context(reader))
 
     assert not receipt.accepted
 
@@ -310,13 +310,13 @@ async def test_a_credential_that_may_only_read_writes_nothing(post: Post) -> Non
 async def test_a_run_id_of_somebody_else_is_a_conflict_and_no_mishap(post: Post) -> None:
     message = ClientMessage(Address("webchat", "x"), "owner/1", "webchat:user:owner", "hi", session_key="main")
     other = Authority("token:9", scopes=SCOPES - {"operator.admin"})
-    await post.inbox.submit(replace(message, run_id="1"), Context(OWNER))
+    await post.inbox.receive(replace(message, run_id="1"), Context(OWNER))
 
     with pytest.raises(Conflict, match="another key"):
-        await post.inbox.submit(replace(message, message_id="token:9/1", run_id="1"), Context(other))
+        await post.inbox.receive(replace(message, message_id="token:9/1", run_id="1"), Context(other))
 
     assert await post.rows("SELECT message_id FROM inbox") == [("owner/1",)]
-    assert (await post.inbox.submit(replace(message, message_id="owner/2", run_id="2"), Context(OWNER))).accepted
+    assert (await post.inbox.receive(replace(message, message_id="owner/2", run_id="2"), Context(OWNER))).accepted
 
 
 async def test_a_channel_that_takes_hardly_any_text_is_refused(post: Post) -> None:

@@ -116,7 +116,7 @@ class ChatPage:
             run_id=fields["key"],
         )
         with self._live_chat.hearing(fields["key"]) as heard:
-            receipt = await self._inbox.submit(message, context)
+            receipt = await self._inbox.receive(message, context)
             if not receipt.accepted:
                 raise LimitExceeded(receipt.reason or "the message was refused")
             if receipt.run_id is not None and not receipt.duplicate and not wants_json(call.request):

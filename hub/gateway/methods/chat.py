@@ -135,7 +135,7 @@ class ChatMethods:
             run_id=run_id,
             options={name: value for name, value in options.items() if value is not None},
         )
-        receipt = await self._inbox.submit(message, call.context)
+        receipt = await self._inbox.receive(message, call.context)
         if not receipt.accepted:
             raise Conflict(receipt.reply or receipt.reason or "the message was not taken")
         key = receipt.session_key or session_key

@@ -17,7 +17,7 @@ from hub.messaging.access.decide import Accept, Notice, Overheard, Refuse
 from hub.messaging.access.router import Router
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.registry import CommandCall, CommandReply, Commands
-from hub.messaging.contract import ClientMessage, Inbound, InboundEvent, InboundMessage, Receipt
+from hub.messaging.contract import Inbound, InboundEvent, InboundMessage, Receipt
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.inbox_rows import InboxRow
 from hub.messaging.inbox.stored import load_event
@@ -80,26 +80,21 @@ class Inbox:
         """Let strangers whose policy is `pairing` ask to be let in."""
         self._offer_pairing = offer
 
-    async def submit(self, message: ClientMessage, context: Context) -> Receipt:
-        """Take a message of a caller whom the gateway authenticated; see `receive`.
-
-        Args:
-            message: What the caller says, and what it chooses.
-            context: Carries the caller's authority.
-
-        Raises:
-            InvalidRequest, NotFound: It names a session or agent that does not exist.
-            Conflict: It names the id of a run that exists.
-        """
-        return await self.receive(message, context)
-
     async def receive(self, inbound: Inbound, context: Context) -> Receipt:
         """Take one message or event; when this returns it is on disk and may be acknowledged to the platform.
 
-        For the registry of channels, which gives each channel its own receiver without authority.
+        For the gateway, and for the registry of channels, which gives each channel its own receiver without authority.
+
+        Args:
+            inbound: What came; a `ClientMessage` of a caller whom the gateway authenticated may choose more.
+            context: Carries the caller's authority, or that of a peer.
 
         Returns:
             What was decided. What was seen before gets the first one's receipt, marked as a duplicate.
+
+        Raises:
+            InvalidRequest, NotFound: A client names a session or agent that does not exist.
+            Conflict: It names the id of a run that exists.
         """
         match self._router.decide(inbound, context):
             case Refuse() as refused:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunResult
@@ -27,18 +28,15 @@ ARGUMENT_CHARS = 160
 THINKING_CHARS = 3_000
 
 
-class _WatchedRun:
+class _WatchedRun(Struct, eq=False):
     """A run whose chat may want to see more than its answer."""
 
-    __slots__ = ("address", "draft_next_at", "due_ms", "options", "session_key", "thought")
-
-    def __init__(self, session_key: str, address: Address, options: Mapping[str, Any], due_ms: int) -> None:
-        self.session_key = session_key
-        self.address = address
-        self.options = options
-        self.due_ms = due_ms
-        self.thought = ""
-        self.draft_next_at = 0.0
+    session_key: str
+    address: Address
+    options: Mapping[str, Any]
+    due_ms: int = 0
+    thought: str = ""
+    draft_next_at: float = 0.0
 
 
 class AnswerExtras:

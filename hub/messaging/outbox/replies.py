@@ -17,7 +17,7 @@ from hub.messaging.capabilities import Capability
 from hub.messaging.contract import Address, ChatType, MediaKind, OutboundMedia
 from hub.messaging.outbox.chunking import closed
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow, RowSource, Withdrawal, select_rows
+from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow, Outgoing, RowSource, Withdrawal, select_rows
 from hub.messaging.outbox.reply import ParsedReply, digest, failed_tool, parse_reply, prefixed, rest_of, was_said
 from hub.messaging.texts import say
 
@@ -102,18 +102,7 @@ class Replies:
         if text or media:
             replying = None if blocks else _reply_to(parsed, target)
             content.append(NewMessage(text or "", media=media, silent=parsed.silent, reply_to=replying))
-        return [
-            id
-            for each in content
-            for id in self._outbox.insert(
-                connection,
-                target.address,
-                each,
-                caused_by=target.context.id,
-                session_key=target.session_key,
-                run_id=result.run_id,
-            )
-        ]
+        return [id for each in content for id in self._insert(connection, each, target, result.run_id)]
 
     def insert_block(
         self,
@@ -148,16 +137,7 @@ class Replies:
             covers=len(said),
             digest=digest(said),
         )
-        return self._outbox.insert(
-            connection,
-            target.address,
-            message,
-            caused_by=target.context.id,
-            session_key=target.session_key,
-            run_id=run_id,
-            source=RowSource.BLOCK,
-            not_before_ms=not_before_ms,
-        )
+        return self._insert(connection, message, target, run_id, RowSource.BLOCK, not_before_ms)
 
     def insert_preview(
         self, connection: SqlConnection, so_far: ParsedReply, target: ReplyTarget, run_id: str
@@ -166,15 +146,28 @@ class Replies:
         known = _preview(self._rows(connection, run_id, target))
         if known is not None:
             return [known.id]
+        message = NewMessage(so_far.text or "", silent=so_far.silent, reply_to=_reply_to(so_far, target))
+        return self._insert(connection, message, target, run_id, RowSource.PREVIEW)[:1]
+
+    def _insert(
+        self,
+        connection: SqlConnection,
+        content: Outgoing,
+        target: ReplyTarget,
+        run_id: str,
+        source: RowSource = RowSource.REPLY,
+        not_before_ms: int = 0,
+    ) -> list[str]:
         return self._outbox.insert(
             connection,
             target.address,
-            NewMessage(so_far.text or "", silent=so_far.silent, reply_to=_reply_to(so_far, target)),
+            content,
             caused_by=target.context.id,
             session_key=target.session_key,
             run_id=run_id,
-            source=RowSource.PREVIEW,
-        )[:1]
+            source=source,
+            not_before_ms=not_before_ms,
+        )
 
     def _rows(self, connection: SqlConnection, run_id: str, target: ReplyTarget) -> list[OutboxRow]:
         """Return what a run sent to the chat that it answers."""

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.agent.parts import RunDependencies
@@ -40,18 +41,15 @@ DRAFT_BLOCKS = BlockStreaming(min_chars=200, max_chars=800, break_at=BlockBreak.
 """The blocks in which a draft grows with `streaming: block`."""
 
 
-class _Said:
+class _Said(Struct, eq=False):
     """One message of a model: its text so far, where the next block begins, and whether there will be no more."""
 
-    __slots__ = ("cut", "text", "whole")
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.cut = 0
-        self.whole = False
+    text: str = ""
+    cut: int = 0
+    whole: bool = False
 
 
-class _AnswerStream:
+class _AnswerStream(Struct, eq=False):
     """An answer that is being written.
 
     Attributes:
@@ -65,24 +63,18 @@ class _AnswerStream:
         ended: Whether its end is written: nothing may be shown any more.
     """
 
-    __slots__ = (
-        *("edits", "ended", "model", "next_ms", "own", "row_id", "run_id", "said", "said_at", "shown", "target"),
-        "task",
-    )
-
-    def __init__(self, run_id: str, target: ReplyTarget) -> None:
-        self.run_id = run_id
-        self.target = target
-        self.model: str | None = None
-        self.said = [_Said()]
-        self.said_at = 0.0
-        self.own: set[str] = set()
-        self.next_ms = 0
-        self.shown = ""
-        self.row_id: str | None = None
-        self.edits = 0
-        self.ended = False
-        self.task: asyncio.Task[None] | None = None
+    run_id: str
+    target: ReplyTarget
+    model: str | None = None
+    said: list[_Said] = field(default_factory=lambda: [_Said()])
+    said_at: float = 0.0
+    own: set[str] = field(default_factory=set)
+    next_ms: int = 0
+    shown: str = ""
+    row_id: str | None = None
+    edits: int = 0
+    ended: bool = False
+    task: asyncio.Task[None] | None = None
 
 
 class AnswerStreams:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, field
 
 from hub.agent.human_delay import in_order
 from hub.core.schema import All, In, Optional, Range, Schema, boolean, integer
@@ -43,7 +44,7 @@ class BlockStreaming(Struct, frozen=True):
     enabled: bool = False
     min_chars: int = 800
     max_chars: int = 1_200
-    break_at: BlockBreak = BlockBreak.PARAGRAPH
+    break_at: BlockBreak = field(default=BlockBreak.PARAGRAPH, name="break")
     idle_ms: int = 1_000
     send_at: BlockSending = BlockSending.TEXT_END
 
@@ -76,11 +77,4 @@ BLOCK_STREAMING_SCHEMA = All(
 
 def block_streaming(stated: Mapping[str, Any]) -> BlockStreaming:
     """Return what a valid `block_streaming:` says."""
-    return BlockStreaming(
-        stated["enabled"],
-        stated["min_chars"],
-        stated["max_chars"],
-        BlockBreak(stated["break"]),
-        stated["idle_ms"],
-        BlockSending(stated["send_at"]),
-    )
+    return msgspec.convert(stated, BlockStreaming)

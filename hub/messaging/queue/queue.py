@@ -29,7 +29,7 @@ from hub.messaging.inbox.media_store import MediaStore
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
 from hub.messaging.queue.queue_policy import DropPolicy, QueueMode, QueuePolicy
-from hub.messaging.queue.queue_recovery import agent_of, taken_up
+from hub.messaging.queue.queue_recovery import taken_up
 from hub.messaging.queue.turn_requests import Turn, TurnRequests
 from hub.messaging.queue.typing_indicator import TypingIndicators
 from hub.messaging.queue.waiting import (
@@ -113,7 +113,7 @@ class MessageQueue:
         message, session_key = accepted.message, accepted.session_key
         chosen = own_run(message)
         fresh = WaitingMessage(new_id(), chosen or new_id(), message, accepted.context, int(self._clock.time() * 1000))
-        turn = Turn(session_key, accepted.agent_id, (fresh,), begun=True)
+        turn = Turn(session_key, (fresh,), begun=True)
         facts = (fresh.row_id, message, fresh.context, "queued", None, session_key, fresh.run_id, fresh.received_ms)
         row = InboxRow(*facts, accepted.part)
         request = turn.request = self._request(turn)
@@ -190,7 +190,7 @@ class MessageQueue:
             self._start(turn)
         for session_key, each in waiting:
             if own_run(each.message) is not None:
-                self._start(Turn(session_key, agent_of(session_key), (each,), begun=True))
+                self._start(Turn(session_key, (each,), begun=True))
             else:
                 self._waiting.setdefault(session_key, []).append(each)
             self._typing.show(each.message.address)
@@ -260,7 +260,7 @@ class MessageQueue:
         gone = {each.row_id for each in (*found.messages, *found.superseded)}
         self._waiting[session_key] = [each for each in waiting if each.row_id not in gone]
         alone = len(gone) == 1
-        self._start(Turn(session_key, agent_of(session_key), found.messages, found.superseded, begun=alone))
+        self._start(Turn(session_key, found.messages, found.superseded, begun=alone))
 
     def _start(self, turn: Turn) -> None:
         running = self._running.setdefault(turn.session_key, [])

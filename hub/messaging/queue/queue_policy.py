@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
-from hub.core.schema import All, AnyOf, Described, Invalid, Optional, Range, Schema, integer, slug
+from hub.core.schema import All, AnyOf, Described, In, Invalid, Optional, Range, Schema, integer, slug
 
 QUEUE_DEBOUNCE_MS = 1_000
 QUEUE_CAP = 20
@@ -175,12 +175,6 @@ def _mode(value: Any) -> str:
     return str(name)
 
 
-def _drop(value: Any) -> str:
-    if value not in _DROPS:
-        raise Invalid(f"expected {', '.join(_DROPS)}")
-    return str(value)
-
-
 _MODE = Described(_mode, {"enum": [*_MODES, *_ALIASES]}, "mode")
 _SPAN_MS = All(integer, Range(min=0, max=LONGEST_DEBOUNCE_MS))
 _KEYS: Mapping[Any, Any] = {
@@ -191,9 +185,7 @@ _KEYS: Mapping[Any, Any] = {
     Optional("cap", description="Messages of one conversation that may wait for their turn."): All(
         integer, Range(min=1, max=MOST_WAITING)
     ),
-    Optional("drop", description="What gives way beyond the cap: old, new or summarize."): Described(
-        _drop, {"enum": list(_DROPS)}, "drop"
-    ),
+    Optional("drop", description="What gives way beyond the cap: old, new or summarize."): In(list(_DROPS)),
 }
 
 

@@ -10,12 +10,6 @@ from hub.messaging.inbox.inbox_rows import InboxRow
 from hub.messaging.queue.group_history import OverheardLine
 from hub.messaging.queue.turn_requests import Turn
 from hub.messaging.queue.waiting import WaitingMessage
-from hub.sessions.keys import SessionKey
-
-
-def agent_of(session_key: str) -> str:
-    """Return the agent that answers in a session."""
-    return SessionKey.parse(session_key).agent
 
 
 def taken_up(
@@ -42,7 +36,7 @@ def taken_up(
             continue
         messages = tuple(each for each, row in zip(found, group, strict=True) if row.reason != "steered")
         heard = tuple(each for each, row in zip(found, group, strict=True) if row.reason == "steered")
-        turns.append(Turn(session_key, agent_of(session_key), messages, heard=heard, begun=True))
+        turns.append(Turn(session_key, messages, heard=heard, begun=True))
     return turns, waiting
 
 

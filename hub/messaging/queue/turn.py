@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from hub.agent.envelope import harmless_name
 from hub.core.context import Authority, Context
-from hub.messaging.contract import InboundMessage
-from hub.messaging.inbox.content import content_of
+from hub.messaging.contract import InboundMessage, Media
 from hub.messaging.queue.group_history import is_outside, shown
 from hub.messaging.queue.waiting import WaitingMessage, bursts
 from hub.models.contract import Block, Message, Role, TextBlock
@@ -81,3 +80,19 @@ def _bullet(message: InboundMessage) -> str:
     shown = text if len(text) <= BULLET_CHARS else f"{text[: BULLET_CHARS - 1]}…"
     name = harmless_name(message.sender_name)
     return f"- {f'{name}: ' if name else ''}{shown or '[attachment]'}"
+
+
+def content_of(message: InboundMessage) -> tuple[Block, ...]:
+    """Return a message as the blocks of a user's turn; names that senders gave to files are not among them."""
+    lines = [message.text] if message.text or message.images else []
+    lines += [_attachment(media) for media in message.media]
+    if message.location is not None:
+        lines.append(f"[location: {message.location.latitude:.6f}, {message.location.longitude:.6f}]")
+    lines += ["[attached: a contact card]" for _ in message.contacts]
+    return (TextBlock("\n".join(lines)), *message.images)
+
+
+def _attachment(media: Media) -> str:
+    if media.path is None:
+        return f"[attached, not readable here: {media.kind}{f' ({media.problem})' if media.problem else ''}]"
+    return f"[attached {media.kind}: {media.path}, {media.size_bytes or 0} bytes]"

@@ -22,6 +22,7 @@ from hub.messaging.queue.turn import turn_content
 from hub.messaging.queue.waiting import Conversation, WaitingMessage, conversation_of
 from hub.messaging.texts import say
 from hub.models.contract import Message
+from hub.sessions.keys import SessionKey
 
 
 class Turn(Struct, eq=False):
@@ -29,7 +30,6 @@ class Turn(Struct, eq=False):
 
     Attributes:
         session_key: The session.
-        agent_id: The agent that answers.
         messages: What it is about; at least one that was not dropped.
         superseded: Messages that are closed without an answer when it begins.
         heard: Messages that it heard while it ran, or in an earlier attempt.
@@ -39,13 +39,17 @@ class Turn(Struct, eq=False):
     """
 
     session_key: str
-    agent_id: str
     messages: tuple[WaitingMessage, ...]
     superseded: tuple[WaitingMessage, ...] = ()
     heard: tuple[WaitingMessage, ...] = ()
     stopped: bool = False
     begun: bool = False
     request: RunRequest | None = None
+
+    @property
+    def agent_id(self) -> str:
+        """The agent that answers."""
+        return SessionKey.parse(self.session_key).agent
 
     @property
     def first(self) -> WaitingMessage:
