@@ -177,7 +177,7 @@ class Hub:
             sessions,
             agents,
             nodes,
-            PairingComponent(messaging.pairings, messaging.router, self.channels),
+            PairingComponent(messaging.pairings, messaging.router, self.channels, base.config, self._reload),
             integrations,
             models,
             memory,

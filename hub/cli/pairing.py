@@ -52,16 +52,20 @@ def list_(channel: str | None, everything: bool, home: Path, as_json: bool) -> N
 @command.command("approve")
 @click.argument("channel")
 @click.argument("code")
+@click.option("--person", metavar="ID", help="The person of this home that it is: writes the identity into people.")
 @home_option
 @json_option
-def approve(channel: str, code: str, home: Path, as_json: bool) -> None:
-    """Let in whoever was shown CODE on CHANNEL, for direct messages.
+def approve(channel: str, code: str, person: str | None, home: Path, as_json: bool) -> None:
+    """Let in whoever was shown CODE on CHANNEL, for direct messages: as a guest, or as a person of this home.
 
     Example:
       homarus pairing approve telegram K7WQX2MA
+      homarus pairing approve telegram K7WQX2MA --person me
     """
-    entry = HubClient(home).call("pairing.approve", {"channel": channel, "code": code})
-    _tell(entry, "{identity} may write to the assistant on {channel} now.", as_json=as_json)
+    params = {"channel": channel, "code": code} | ({"person": person} if person else {})
+    entry = HubClient(home).call("pairing.approve", params)
+    text = "{identity} is {person} now." if person else "{identity} may write to the assistant on {channel} now."
+    _tell(entry, text, as_json=as_json)
 
 
 @command.command("deny")
@@ -98,7 +102,7 @@ def _tell(entry: Mapping[str, Any], told: str, *, as_json: bool) -> None:
     if as_json:
         print_json(entry)
         return
-    click.echo(told.format(identity=entry["identity"], channel=entry["channel"]))
+    click.echo(told.format(**entry))
 
 
 def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:

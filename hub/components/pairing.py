@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from hub.components.component import Component
+from hub.config.store import ConfigStore, ReloadResult
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.message_access import MessageAccessMethods
@@ -18,10 +19,16 @@ class PairingComponent(Component):
 
     name = "pairing"
 
-    def __init__(self, pairings: Pairings, router: Router, channels: ChannelRegistry) -> None:
+    def __init__(
+        self,
+        pairings: Pairings,
+        router: Router,
+        channels: ChannelRegistry,
+        config: ConfigStore,
+        reload: Callable[[], Awaitable[ReloadResult]],
+    ) -> None:
         self._pairings = pairings
-        self._router = router
-        self._channels = channels
+        self._methods = MessageAccessMethods(pairings, router, channels, config, reload)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that reads who is paired."""
@@ -29,4 +36,4 @@ class PairingComponent(Component):
 
     def methods(self) -> Iterable[Method]:
         """Return the methods."""
-        return MessageAccessMethods(self._pairings, self._router, self._channels).methods()
+        return self._methods.methods()

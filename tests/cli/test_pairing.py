@@ -15,6 +15,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
 CONFIGURATION = """
+people: [{id: me, name: Me, owner: true}]   # just me
 doorbell:
   place: front door
   groups: {yard: {agent: cook, require_mention: false}}
@@ -84,6 +85,19 @@ def test_a_request_is_denied_by_its_id(ask: Terminal, hub: HubProcess) -> None:
     denied = ask("pairing", "deny", "doorbell", waiting[-1]["id"], "--json")
 
     assert (denied.code, denied.json["identity"], denied.json["state"]) == (0, "doorbell:user:mallory", "denied")
+
+
+def test_whoever_asks_can_be_a_person_of_this_home(ask: Terminal, hub: HubProcess) -> None:
+    code = rings(hub, "my-phone")
+
+    nobody = ask("pairing", "approve", "doorbell", code, "--person", "you")
+    approved = ask("pairing", "approve", "doorbell", code, "--person", "me")
+    hub.post("/doorbell", {"id": "phone-2", "who": "my-phone", "text": "/whoami"})
+
+    assert "there is: me" in nobody.err
+    assert approved.out == "doorbell:user:my-phone is me now.\n"
+    assert 'identities: ["doorbell:user:my-phone"]}]   # just me' in (hub.home / "configuration.yaml").read_text()
+    assert until(lambda: "You are Me" in (hub.home / "doorbell" / "sent.jsonl").read_text())
 
 
 def test_it_explains_who_answers_whom_and_why(ask: Terminal, hub: HubProcess) -> None:

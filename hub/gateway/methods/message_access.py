@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from hub.config.store import ConfigStore, ReloadResult
 from hub.core.context import Authority, Context
-from hub.core.errors import InvalidRequest
+from hub.core.errors import Forbidden, InvalidRequest, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, ensure_list, string
-from hub.gateway.calls.contract import READ, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
 from hub.messaging.access.pairing import SCOPE, Pairings
 from hub.messaging.access.router import Router
 from hub.messaging.channels import Attached, ChannelRegistry
@@ -30,6 +32,7 @@ _APPROVE = Schema(
         Required("channel"): _TEXT,
         Required("code", description="As the stranger was shown it."): _TEXT,
         Optional("id", description="Of the request that the code must be of."): _TEXT,
+        Optional("person", description="Id of the person of this home that it is; admin alone."): _TEXT,
     }
 )
 _DENY = Schema({Required("channel"): _TEXT, Required("code", description="The code, or the request's id."): _TEXT})
@@ -57,12 +60,23 @@ class MessageAccessMethods:
         pairings: Who asked to be let in, and who was.
         router: Decides.
         channels: The accounts, each with whom the configuration lets in.
+        config: Where the identities of people are written.
+        reload: Reads the configuration again and puts it into force.
     """
 
-    def __init__(self, pairings: Pairings, router: Router, channels: ChannelRegistry) -> None:
+    def __init__(
+        self,
+        pairings: Pairings,
+        router: Router,
+        channels: ChannelRegistry,
+        config: ConfigStore,
+        reload: Callable[[], Awaitable[ReloadResult]],
+    ) -> None:
         self._pairings = pairings
         self._router = router
         self._channels = channels
+        self._config = config
+        self._reload = reload
 
     def methods(self) -> list[Method]:
         """Return the methods."""
@@ -83,9 +97,35 @@ class MessageAccessMethods:
         return answer
 
     async def _approve(self, call: MethodCall) -> Mapping[str, Any]:
-        params = call.params
+        params, person = call.params, call.params.get("person")
+        if person is None:
+            keys = None
+        elif call.caller.authority.has(ADMIN):
+            keys = self._identities(person)
+        else:
+            raise Forbidden("only an administrator says who somebody is", details={"missingScope": ADMIN})
         entry = await self._pairings.approve(params["channel"], params["code"], call.context, params.get("id"))
-        return entry.as_dict()
+        if keys is None:
+            return entry.as_dict()
+        stated = await asyncio.to_thread(self._config.editor.get_value, keys[:-1])
+        identities = ensure_list(str)(stated.get(keys[-1]) or [])
+        await asyncio.to_thread(self._config.editor.set_value, keys, [*identities, entry.identity])
+        await self._reload()
+        return {**entry.as_dict(), "person": person}
+
+    def _identities(self, person: str) -> tuple[str | int, ...]:
+        """Return where the identities of a person are written.
+
+        Raises:
+            NotFound: The configuration has no such person.
+        """
+        stated = self._config.current.raw.get("people")
+        people = [each for each in stated if isinstance(each, Mapping)] if isinstance(stated, list) else []
+        for index, each in enumerate(people):
+            if each.get("id") == person:
+                return ("people", index, "identities")
+        known = ", ".join(str(each.get("id")) for each in people) or "nobody"
+        raise NotFound(f"there is no person {person!r:.80} in the configuration (people); there is: {known}")
 
     async def _deny(self, call: MethodCall) -> Mapping[str, Any]:
         return (await self._pairings.deny(call.params["channel"], call.params["code"], call.context)).as_dict()
