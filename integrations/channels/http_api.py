@@ -21,6 +21,8 @@ REQUEST_LIMIT_S = 30.0
 CONNECT_LIMIT_S = 10.0
 """Of that: a request that found no connection was surely not sent."""
 PIECE_BYTES = 65_536
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECTS_LIMIT = 3
 
 T = TypeVar("T")
 
@@ -118,38 +120,50 @@ class HttpApi:
             raise self.error(DeliveryState.UNKNOWN, f"did not answer: {type(error).__name__}") from error
 
     async def download(
-        self, url: str, hosts: tuple[str, ...], *, signed: bool = True, refused_type: str | None = None
+        self, url: str, hosts: tuple[str, ...], *, cdn: tuple[str, ...] = (), refused_type: str | None = None
     ) -> AsyncIterator[bytes]:
         """Yield a file in pieces.
 
         Args:
-            hosts: Names of the platform's own servers; those with a dot before them are endings.
-            signed: Whether the account's headers are sent along.
+            url: Where it is, or where a server of the platform says where it is.
+            hosts: Names of the platform's servers beside that of the API, which are sent the account's headers; those
+                with a dot before them are endings.
+            cdn: Names of servers with files for everybody who knows their addresses, which are sent none.
             refused_type: A content type that is not the file, such as that of a page to sign in.
 
         Raises:
             PlatformError: It is on other servers, or cannot be had.
         """
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        own = host in hosts or host.endswith(tuple(each for each in hosts if each.startswith(".")))
-        if not (own and parts.scheme == "https") and parts[:2] != urlsplit(self.root)[:2]:
-            raise self.error(DeliveryState.PERMANENT, f"a file is not on its servers but on {host}")
-        headers = self._headers if signed else None
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT_S, sock_read=self._limit_s)
-        try:
-            async with self.session.get(url, headers=headers, allow_redirects=False, timeout=timeout) as response:
-                if response.status != 200 or response.content_type == refused_type:
-                    text = f"a file cannot be had (HTTP {response.status}, {response.content_type})"
-                    raise self.error(DeliveryState.PERMANENT, text)
-                async for piece in response.content.iter_chunked(PIECE_BYTES):
-                    yield piece
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self.error(DeliveryState.TRANSIENT, f"a file broke off: {type(error).__name__}") from error
+        for _ in range(1 + REDIRECTS_LIMIT):
+            parts = urlsplit(url)
+            host, secure = parts.hostname or "", parts.scheme == "https"
+            signed = parts[:2] == urlsplit(self.root)[:2] or (secure and _is_among(host, hosts))
+            if not signed and not (secure and _is_among(host, cdn)):
+                raise self.error(DeliveryState.PERMANENT, f"a file is not on its servers but on {host}")
+            headers = self._headers if signed else None
+            try:
+                async with self.session.get(url, headers=headers, allow_redirects=False, timeout=timeout) as response:
+                    if response.status in REDIRECTS and "Location" in response.headers:
+                        url = urljoin(url, response.headers["Location"])
+                        continue
+                    if response.status != 200 or response.content_type == refused_type:
+                        text = f"a file cannot be had (HTTP {response.status}, {response.content_type})"
+                        raise self.error(DeliveryState.PERMANENT, text)
+                    async for piece in response.content.iter_chunked(PIECE_BYTES):
+                        yield piece
+                    return
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise self.error(DeliveryState.TRANSIENT, f"a file broke off: {type(error).__name__}") from error
+        raise self.error(DeliveryState.PERMANENT, "a file is always said to be elsewhere")
 
     def error(self, state: DeliveryState, message: str, **more: Any) -> PlatformError:
         """Return an error that names the platform."""
         return PlatformError(state, f"{self.platform}: {message}", **more)
+
+
+def _is_among(host: str, names: tuple[str, ...]) -> bool:
+    return host in names or host.endswith(tuple(each for each in names if each.startswith(".")))
 
 
 def _proxy_for(root: str) -> str | None:

@@ -49,6 +49,8 @@ class SlackServer:
         self.garbled = False
         """Whether the next envelope is preceded by what is no JSON."""
         self.fetched = 0
+        self.moved: dict[str, str] = {}
+        """Files that are elsewhere, and where."""
         self.acknowledged: list[str] = []
         self._socket: web.WebSocketResponse | None = None
         self._request: web.Request | None = None
@@ -250,6 +252,8 @@ class SlackServer:
         self.fetched += 1
         if request.headers.get("Authorization") != f"Bearer {self.bot_token}":
             return web.Response(text="<html>Sign in</html>", content_type="text/html")
+        if place := self.moved.get(request.match_info["file"]):
+            raise web.HTTPFound(place)
         return web.Response(body=self.contents[request.match_info["file"]])
 
     # --- Socket Mode ---

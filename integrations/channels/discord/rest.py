@@ -65,5 +65,5 @@ class DiscordRest(HttpApi):
         raise self.error(state, text, status=status, reason=code)
 
     def fetch(self, url: str) -> AsyncIterator[bytes]:
-        """Yield a file of Discord's own servers; the token is not sent along."""
-        return self.download(url, CDN_HOSTS, signed=False)
+        """Yield a file of Discord's own servers; the token is not sent to them."""
+        return self.download(url, (), cdn=CDN_HOSTS)

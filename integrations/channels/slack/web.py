@@ -15,6 +15,8 @@ from integrations.channels.http_api import HttpApi
 
 FAILED_MIDWAY = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 FILE_HOSTS = (".slack.com",)
+CDN_HOSTS = (".slack-edge.com", "slack-files.com", ".slack-files.com")
+"""Where files of some workspaces are, by addresses that Slack signs itself."""
 
 
 class SlackWeb(HttpApi):
@@ -73,7 +75,7 @@ class SlackWeb(HttpApi):
         info = (await self.call("files.info", file=file))["file"]
         url = info.get("url_private_download") or info.get("url_private") or ""
         sign_in = None if info.get("mimetype") == "text/html" else "text/html"
-        async for piece in self.download(url, FILE_HOSTS, refused_type=sign_in):
+        async for piece in self.download(url, FILE_HOSTS, cdn=CDN_HOSTS, refused_type=sign_in):
             yield piece
 
 

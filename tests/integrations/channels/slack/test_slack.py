@@ -192,6 +192,20 @@ async def test_a_voice_message_is_fetched_with_the_token_and_a_sign_in_page_is_n
         await anext(channel.fetch(IN_ROOM, media))
 
 
+async def test_a_file_is_followed_with_the_token_to_slacks_own_servers_alone(
+    slack: SlackServer, channel: SlackChannel
+) -> None:
+    slack.files["F1"] = {"id": "F1", "mimetype": "image/png", "url_private": f"http://{slack.address}/files/F1"}
+    slack.contents["F2"], media = b"abc", Media(MediaKind.IMAGE, "F1")
+    slack.moved["F1"] = "/files/F2"
+
+    assert [piece async for piece in channel.fetch(IN_ROOM, media)] == [b"abc"]
+    for place, says in (("http://127.0.0.1:1/elsewhere", "not on its servers"), ("/files/F1", "always said")):
+        slack.moved["F1"] = place
+        with pytest.raises(HubError, match=says):
+            await anext(channel.fetch(IN_ROOM, media))
+
+
 # --- the connection ---
 
 
