@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from hub.agent.compaction.settings import CompactionSettings
 from hub.agent.human_delay import HumanDelay, human_delay
 from hub.agent.limits import RunLimits
+from hub.agent.old_results import PruningSettings
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.core.context import ToolPolicy
 from hub.core.errors import NotFound
@@ -42,6 +43,7 @@ class Agent(Struct, frozen=True):
         thinking: How much it thinks; None leaves it to the model.
         limits: Bounds on one run.
         compaction: When its conversations are compacted.
+        pruning: How old tool results are shortened.
         tool_policies: All must permit a tool.
         model_policies: Must permit it too while a model of that name answers.
         params: Further parameters of its model calls.
@@ -59,6 +61,7 @@ class Agent(Struct, frozen=True):
     thinking: str | None = None
     limits: RunLimits = field(default_factory=RunLimits)
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    pruning: PruningSettings = field(default_factory=PruningSettings)
     tool_policies: tuple[ToolPolicy, ...] = ()
     model_policies: ModelPolicies = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -145,6 +148,7 @@ class Agents:
             thinking=item.get("thinking"),
             limits=RunLimits(**item["limits"]),
             compaction=CompactionSettings(**item["compaction"]),
+            pruning=_pruning(item["pruning"]),
             tool_policies=policies_from_config(item["tools"], f"agents.{item['id']}.tools"),
             model_policies=model_policies_from_config(item["tools"], f"agents.{item['id']}.tools"),
             params=item["params"],
@@ -153,3 +157,8 @@ class Agents:
             skills=tuple(item["skills"]) if "skills" in item else None,
             human_delay=human_delay(item["human_delay"]) if "human_delay" in item else None,
         )
+
+
+def _pruning(item: Mapping[str, Any]) -> PruningSettings:
+    tools = item["tools"]
+    return PruningSettings(item["mode"], item["ttl"], tuple(tools["allow"]), tuple(tools["deny"]))

@@ -58,11 +58,13 @@ class RunConversation:
         zone: The home's time zone, for envelopes.
 
     Attributes:
+        called_at: When a model was last sent it, on the monotonic clock.
         try_again_at: Tokens it must have before it is compacted, since that failed; 0 when it did not.
     """
 
     def __init__(self, transcript: Transcript, zone: tzinfo) -> None:
         self.transcript = transcript
+        self.called_at: float | None = None
         self.try_again_at = 0
         self._zone = zone
         self._reset()
@@ -104,6 +106,18 @@ class RunConversation:
         """Return about how many tokens the conversation has: what the provider counted last, and estimates since."""
         self._refresh()
         return self._tokens + (self._summary.tokens if self._summary is not None else 0) + self._measured
+
+    def is_cold(self, now: float, ttl_s: float) -> bool:
+        """Whether a provider that keeps what it was sent for `ttl_s` seconds has forgotten this conversation."""
+        return self.called_at is None or now - self.called_at > ttl_s
+
+    def show_instead(self, messages: Mapping[int, Message]) -> None:
+        """Show a model other messages in the place of some, by their index in `items`; the transcript stays."""
+        for at, message in messages.items():
+            old = self._items[at]
+            self._items[at] = Item(message, estimate_message(message), old.entry_id)
+            self._messages[at] = message
+            self._tokens += self._items[at].tokens - old.tokens
 
     def note_measured(self, counted: int, estimated: int) -> None:
         """Correct the estimates by what a provider counted for a request.

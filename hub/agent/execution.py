@@ -82,6 +82,7 @@ class Execution:
             session_key=request.session_key,
             credentials=agent.credentials,
         )
+        candidates = parts.windows.usable(candidates)
         tools = parts.tools.available(authority, agent.policies(parts.tools.rules, candidates[0].ref))
         files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(request.session_key, authority))
         extra = "\n\n".join(filter(None, [request.configured_prompt, request.extra_system_prompt]))

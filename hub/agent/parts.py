@@ -13,6 +13,7 @@ from hub.agent.conversation import RunConversation
 from hub.agent.prompt import PromptFile, system_prompt
 from hub.agent.run_request import RunRequest
 from hub.agent.window import estimate_text
+from hub.agent.window_size import WindowCheck
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.events import EventBus
@@ -25,6 +26,7 @@ from hub.sessions.store import SessionStore
 from hub.sessions.transcript import Transcript
 from hub.skills.registry import SkillRegistry
 from hub.tools.contract import Tool
+from hub.tools.kept_results import KeptResults
 from hub.tools.registry import ToolRegistry
 
 Store = Callable[[Iterable[TranscriptEntry]], Awaitable[None]]
@@ -57,6 +59,8 @@ class RunDependencies(Struct, frozen=True):
         before: Asked before each run hears its words.
         before_compaction: Asked before a conversation is compacted.
         skills: The skills there are.
+        windows: Which models have a window that is large enough.
+        kept_results: Where tool results are kept that are too long to be shown.
     """
 
     sessions: SessionStore
@@ -74,6 +78,8 @@ class RunDependencies(Struct, frozen=True):
     before: tuple[Before, ...] = ()
     before_compaction: tuple[BeforeCompaction, ...] = ()
     skills: SkillRegistry | None = None
+    windows: WindowCheck = field(default_factory=WindowCheck)
+    kept_results: KeptResults | None = None
 
     def zone(self) -> tzinfo:
         """Return the home's time zone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -11,19 +12,25 @@ from msgspec import Struct
 from hub.agent.agents import Agent
 from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
 from hub.agent.conversation import RunConversation
+from hub.agent.old_results import guard, prune
 from hub.agent.parts import Prompt, RunDependencies
 from hub.agent.run import AgentRun
 from hub.agent.whose_words import is_room, speaker
 from hub.agent.window import budget_for
+from hub.core.errors import HubError
 from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock, ToolSpec, Usage
 from hub.models.failover import Attempt, stream_with_failover
 from hub.models.resolved import Resolved
 from hub.skills.registry import NO_SKILLS, SkillSnapshot
 from hub.tools.contract import ToolResult
-from hub.tools.invoke import ToolCallRequest, invoke_tool
+from hub.tools.invoke import ResultRoom, ToolCallRequest, invoke_tool
 
 ROOM_TURNS = 100
 """Turns of a group's conversation that a model is sent."""
+
+RESULT_SHARE = 0.5
+CHARS_PER_TOKEN = 2
+"""One tool result has at most half the window, at two characters a token: what tools give is seldom prose."""
 
 _log = logging.getLogger(__name__)
 
@@ -107,6 +114,7 @@ class RunPorts:
         """See `Ports.make_room`; what only its caller keeps is not compacted."""
         run, config = self._run, self._config
         settings, first = config.agent.compaction, config.candidates[0].info
+        self._shorten_results()
         tokens = self._conversation.tokens() + run.fixed_tokens
         if run.request.ephemeral or not settings.enabled:
             return False
@@ -146,7 +154,7 @@ class RunPorts:
         arguments = call.arguments if call.malformed is None else call.malformed
         parts.bus.fire("run_tool_started", {**facts, "arguments": arguments}, context)
         begun = parts.clock.monotonic()
-        result = await invoke_tool(parts.tools, asked, redact=parts.redactor.redact)
+        result = await invoke_tool(parts.tools, asked, redact=parts.redactor.redact, room=self._result_room(call))
         run.results[id(call)] = result
         told = {
             "is_error": result.is_error,
@@ -159,6 +167,7 @@ class RunPorts:
 
     def _model_request(self, resolved: Resolved, halvings: int) -> ModelRequest:
         run, config, info = self._run, self._config, resolved.info
+        self._conversation.called_at = self._parts.clock.monotonic()
         window = run.window = self._conversation.window(
             budget_for(info, run.fixed_tokens), halvings=halvings, turns=self._turns
         )
@@ -189,6 +198,34 @@ class RunPorts:
         policies = config.agent.policies(tools.rules, ref)
         chosen = {tool.name for tool in tools.all() if all(each.permits(tool.name, tool.group) for each in policies)}
         return tuple(spec for spec in config.prompt.specs if spec.name in chosen)
+
+    def _shorten_results(self) -> None:
+        """Shorten old tool results, when the provider's cache has run out or the window is nearly full."""
+        run, conversation, agent = self._run, self._conversation, self._config.agent
+        first = self._config.candidates[0]
+        window = first.info.context_window
+        cold = conversation.is_cold(self._parts.clock.monotonic(), agent.pruning.ttl)
+        if cold and agent.pruning.is_on(first.ref) and not run.request.ephemeral:
+            tokens = conversation.tokens() + run.fixed_tokens
+            conversation.show_instead(prune(conversation.items(), tokens, window, agent.pruning))
+        tokens = conversation.tokens() + run.fixed_tokens
+        conversation.show_instead(guard(conversation.items(), tokens, window))
+
+    def _result_room(self, call: ToolCallBlock) -> ResultRoom:
+        """Return how long a result may be: at most half the window; longer ones are kept to be read on."""
+        kept, request = self._parts.kept_results, self._run.request
+        chars = int(self._config.candidates[0].info.context_window * RESULT_SHARE * CHARS_PER_TOKEN)
+        if kept is None or request.ephemeral:
+            return ResultRoom(chars)
+
+        async def keep(output: str, trusted: bool) -> str | None:
+            try:
+                return await asyncio.to_thread(kept.keep, request.session_key, call.name, output, trusted=trusted)
+            except HubError as error:
+                _log.warning("a long result of %s is not kept: %s", call.name, error.message)
+                return None
+
+        return ResultRoom(chars, keep)
 
     def _attempted(self, attempt: Attempt) -> None:
         failed, self._asked = self._asked, attempt.candidate

@@ -14,6 +14,7 @@ from hub.agent.limits import (
     DEFAULT_TOKENS,
     DEFAULT_TURNS,
 )
+from hub.agent.old_results import DEFAULT_TTL_S
 from hub.config.sections import Section
 from hub.core.schema import (
     All,
@@ -118,6 +119,27 @@ COMPACTION_SCHEMA = {
     Optional("memory_flush", default=True, description="Whether memory is written first"): boolean,
 }
 
+_patterns = All(ensure_list(All(string, Length(min=1, max=64))), Length(max=200))
+
+PRUNING_SCHEMA = {
+    Optional(
+        "mode",
+        default="auto",
+        description="cache_ttl: shorten old tool results once the provider's cache has run out; auto: for Anthropic's "
+        "models; off",
+    ): In(["auto", "cache_ttl", "off"]),
+    Optional("ttl", default=DEFAULT_TTL_S, description="How long a provider keeps a conversation in its cache"): All(
+        positive_seconds, Range(max=86_400)
+    ),
+    Optional("tools", default=dict, description="Whose results may be shortened"): All(
+        _mapping,
+        {
+            Optional("allow", default=list, description="Only those of these tools, with *; empty is all"): _patterns,
+            Optional("deny", default=list, description="Not those of these tools, with *"): _patterns,
+        },
+    ),
+}
+
 AGENT_SCHEMA = {
     Required("id", description="Short name used in session keys and storage"): slug,
     Optional("name", description="How the agent calls itself"): All(string, Length(min=1, max=100)),
@@ -135,6 +157,9 @@ AGENT_SCHEMA = {
     Optional("limits", default=dict, description="Bounds on one run"): All(_mapping, LIMITS_SCHEMA),
     Optional("compaction", default=dict, description="How its long conversations are summarised"): All(
         _mapping, COMPACTION_SCHEMA
+    ),
+    Optional("pruning", default=dict, description="How old tool results are shortened in what a model is sent"): All(
+        _mapping, PRUNING_SCHEMA
     ),
     Optional("params", default=dict, description="Further parameters of its model calls, sent unchanged"): All(
         _mapping, {string: object}

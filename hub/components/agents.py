@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from hub.agent.agents import Agents
 from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
+from hub.agent.window_size import WindowCheck
 from hub.agent.workspace import Workspaces
 from hub.components.component import Component
 from hub.components.foundation import Foundation
@@ -19,6 +20,7 @@ from hub.core.tasks import TaskOwner
 from hub.models.registry import ModelRegistry
 from hub.security.people import People
 from hub.sessions.store import SessionStore
+from hub.tools.kept_results import KeptResults, read_result_tool
 from hub.tools.registry import ToolRegistry
 
 
@@ -44,6 +46,8 @@ class AgentsComponent(Component):
         self.agents = Agents(base.section("agents"), base.home)
         self.workspaces = Workspaces(self.agents, people, base.home, base.clock, base.zone)
         self.tasks = TaskOwner("runs")
+        self._tools = tools
+        self._kept = KeptResults(base.home.storage / "results")
         parts = RunDependencies(
             sessions=sessions,
             agents=self.agents,
@@ -55,12 +59,14 @@ class AgentsComponent(Component):
             history=storage.history,
             redactor=base.redactor,
             tasks=self.tasks,
+            windows=WindowCheck(base.repairs),
+            kept_results=self._kept,
         )
         self.runner = AgentRunner(parts, storage.db, self.lanes)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that makes the workspaces ready."""
-        return [Stage("workspaces", self._ensure_workspaces)]
+        return [Stage("workspaces", self._open)]
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the agents, and how many runs may go on at once."""
@@ -72,6 +78,10 @@ class AgentsComponent(Component):
 
     def _limits(self) -> dict[str, int]:
         return {MAIN: self._base.section("messages")["parallel_runs"]}
+
+    async def _open(self) -> None:
+        self._tools.register(read_result_tool(self._kept))
+        await self._ensure_workspaces()
 
     async def _ensure_workspaces(self) -> None:
         for agent in self.agents.all():

@@ -252,7 +252,7 @@ class ModelInfo(Struct, frozen=True):
     Attributes:
         id: As the provider knows it.
         provider: Name of the provider in the configuration.
-        context_window: Tokens in and out together.
+        context_window: Tokens in and out together; 200 000 where nothing is known of it.
         max_output_tokens: Bound on an answer, when known.
         input_usd, output_usd, cache_read_usd, cache_write_usd: Dollars per million tokens, when known.
         tools, images, thinking: What it can do.
@@ -261,7 +261,7 @@ class ModelInfo(Struct, frozen=True):
 
     id: str
     provider: str
-    context_window: int = 32_768
+    context_window: int = 200_000
     max_output_tokens: int | None = None
     input_usd: float | None = None
     output_usd: float | None = None

@@ -1,4 +1,7 @@
-"""Properties of models: from the configuration, the provider's own list, and the catalog, in this order of trust."""
+"""Properties of models: from the configuration, the provider's own list, and the catalog, in this order of trust.
+
+Of the context window the catalog is believed before the provider's list.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +53,7 @@ class ModelInfos:
             known: What the provider knows by itself, where the catalog knows nothing.
         """
         base = known_model(_catalog_name(config), model_id)
+        catalogued = base is not None
         if base is None and known is not None:
             base = known(model_id)
         if base is None:
@@ -57,6 +61,8 @@ class ModelInfos:
         listing = self._listings.get(config.name)
         told = next((info for info in listing.infos if info.id == model_id), None) if listing else None
         facts = _told_facts(told) if told is not None else {}
+        if catalogued:
+            facts.pop("context_window", None)  # what a vendor publishes is more than what a list says of it
         settings = config.settings(model_id)
         if settings is not None:
             facts |= settings.facts

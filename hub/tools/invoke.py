@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
@@ -21,6 +21,7 @@ from hub.core.secret import Secret
 from hub.models.contract import Image, ToolCallBlock
 from hub.tools.approval_questions import tool_question, why_not
 from hub.tools.contract import Tool, ToolCall, ToolResult
+from hub.tools.kept_results import READ_RESULT
 from hub.tools.policy import belongs_here, listed, needs_approval, refusal
 from hub.tools.quoting import quote_untrusted
 from hub.tools.registry import ToolRegistry
@@ -90,7 +91,25 @@ class ToolCallRequest(Struct, frozen=True):
         )
 
 
-async def invoke_tool(registry: ToolRegistry, request: ToolCallRequest, *, redact: Redact | None = None) -> ToolResult:
+class ResultRoom(Struct, frozen=True):
+    """How many characters of a result are shown.
+
+    Attributes:
+        chars: At most, whatever the tool allows.
+        keep: Keeps a longer result, given whether it is trusted; returns the id to read on by, None if it did not.
+    """
+
+    chars: int
+    keep: Callable[[str, bool], Awaitable[str | None]] | None = None
+
+
+async def invoke_tool(
+    registry: ToolRegistry,
+    request: ToolCallRequest,
+    *,
+    redact: Redact | None = None,
+    room: ResultRoom | None = None,
+) -> ToolResult:
     """Call a tool and return its result; every error is a result too.
 
     Fires `tool_started` and `tool_finished`. A result with `trusted` False holds words from outside: its output is
@@ -100,6 +119,7 @@ async def invoke_tool(registry: ToolRegistry, request: ToolCallRequest, *, redac
         registry: Where the tool is found, with the rules of the configuration.
         request: What to call.
         redact: Takes secrets out of what the tool gives back.
+        room: How long the result may be.
 
     Cancelling it cancels the tool; `tool_finished` is fired with `status` aborted.
     """
@@ -115,7 +135,7 @@ async def invoke_tool(registry: ToolRegistry, request: ToolCallRequest, *, redac
     registry.bus.fire(EVENT_TOOL_STARTED, {**facts, "arguments": request.arguments}, request.context)
     status = "aborted"
     try:
-        result = await _attempt(registry, request, redact)
+        result = await _attempt(registry, request, redact, room)
         status = "error" if result.is_error else "ok"
         return result
     finally:
@@ -124,7 +144,9 @@ async def invoke_tool(registry: ToolRegistry, request: ToolCallRequest, *, redac
         registry.bus.fire(EVENT_TOOL_FINISHED, finished, request.context)
 
 
-async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Redact | None) -> ToolResult:
+async def _attempt(
+    registry: ToolRegistry, request: ToolCallRequest, redact: Redact | None, room: ResultRoom | None
+) -> ToolResult:
     tool = registry.get(request.name)
     if tool is None:
         return _unknown(registry, request)
@@ -158,7 +180,19 @@ async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Red
         reference = new_id()
         _log.exception("tool %s failed (reference %s, run %s)", tool.name, reference, request.run_id)
         result = _failed("INTERNAL", f"{tool.name} failed inside; the hub's log has the reason under {reference}")
-    return _bounded(tool, result, _least(tool.output_limit, registry.rules.output_limit), redact)
+    limit = _least(tool.output_limit, registry.rules.output_limit)
+    if room is not None:
+        limit = min(limit, room.chars)
+        if not _may_read_on(registry, request):
+            room = None
+    return await _bounded(tool, result, limit, redact, room)
+
+
+def _may_read_on(registry: ToolRegistry, request: ToolCallRequest) -> bool:
+    reader = registry.get(READ_RESULT)
+    if reader is None or request.name == READ_RESULT:
+        return False
+    return listed(reader, request.context.authority, request.policies, registry.rules)
 
 
 async def _be_approved(
@@ -205,15 +239,19 @@ def _failed(code: str, message: str) -> ToolResult:
     return ToolResult(f"error: {message}", details={"code": code, "message": message}, is_error=True)
 
 
-def _bounded(tool: Tool, result: ToolResult, limit: int, redact: Redact | None) -> ToolResult:
+async def _bounded(
+    tool: Tool, result: ToolResult, limit: int, redact: Redact | None, room: ResultRoom | None
+) -> ToolResult:
     output = redact(result.output) if redact is not None else result.output
+    # A tool that reaches beyond this home returns outside words, even if it does not say so.
+    trusted = result.trusted and (not tool.annotations.open_world or result.is_error)
     if len(output) > limit:
-        output = f"{output[:limit]}\n[cut: {limit} of {len(output)} characters are shown]"
+        kept = await room.keep(output, trusted) if room is not None and room.keep is not None else None
+        more = f"; {READ_RESULT} with id {kept} and offset {limit} reads on" if kept is not None else ""
+        output = f"{output[:limit]}\n[cut: {limit} of {len(output)} characters are shown{more}]"
     media, dropped = _fitting(result.media)
     if dropped:
         output += f"\n[{dropped} of {len(result.media)} images were left out: over {MEDIA_LIMIT_BYTES} bytes together]"
-    # A tool that reaches beyond this home returns outside words, even if it does not say so.
-    trusted = result.trusted and (not tool.annotations.open_world or result.is_error)
     if not trusted:
         output = quote_untrusted(output, source=tool.name)
     if output == result.output and media == result.media and trusted == result.trusted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -150,9 +151,10 @@ async def test_a_summary_of_words_from_outside_is_derived_and_quoted(
 
 
 async def test_a_cut_turn_keeps_its_request_word_for_word(house: AgentHouse, openai_server: OpenAIServer) -> None:
-    house.tool("look", lambda _: LONG)
+    seen = count()
+    house.tool("look", lambda _: f"{next(seen)} {LONG[:5_000]}")
     look: list[dict[str, Any]] = [{"tool_call": {"name": "look", "arguments": {}}}]
-    openai_server.queue(*[[*look, {"usage": None}]] * 6)
+    openai_server.queue(*[[*look, {"usage": None}]] * 16)
 
     result = await house.runner.run(house.request("Find the leak in the cellar"))
 

@@ -170,7 +170,7 @@ async def test_facts_come_from_the_configuration_then_the_server_then_the_catalo
 
     assert (configured.context_window, configured.input_usd, configured.images) == (9_999, 1, True)
     assert (known.context_window, known.output_usd) == (272_000, 0.4)
-    assert (unknown.context_window, unknown.input_usd) == (32_768, None)
+    assert (unknown.context_window, unknown.input_usd) == (200_000, None)
 
 
 async def test_a_server_without_configured_models_is_asked_for_its_first(world: World) -> None:

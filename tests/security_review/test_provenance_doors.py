@@ -316,6 +316,7 @@ ELSEWHERE = {
         "get_state": "test_automations_taint",
         "memory_get": "test_memory_outside",
         "memory_search": "test_memory_outside",
+        "read_result": "test_kept_results",
         "remember": "test_memory_outside",
         "schedule": "test_automations_taint",
         "session_status": "no words of others",

@@ -33,7 +33,9 @@ async def compact_session(parts: RunDependencies, lanes: Lanes, call: Compaction
         if session is None:
             raise NotFound(f"there is no session {call.session_key}", details={"session_key": call.session_key})
         agent = parts.agents.get(call.agent_id)
-        candidates = await parts.models.candidates(session.model or agent.model)
+        candidates = await parts.models.candidates(
+            session.model or agent.model, session_key=call.session_key, credentials=agent.credentials
+        )
         transcript = await parts.sessions.open_transcript(session)
         conversation = parts.conversations.of(session.session_id, transcript, parts.zone())
         done = await compact(

@@ -21,7 +21,7 @@ from hub.agent.whose_words import speaker
 from hub.agent.window import Item
 from hub.core.context import Context
 from hub.core.errors import HubError
-from hub.models.contract import Usage
+from hub.models.contract import Message, Role, Usage
 from hub.models.resolved import Resolved
 from hub.models.vendors import OFFLINE
 
@@ -201,8 +201,16 @@ async def _summary(
     needs = SummaryNeeds(parts.models, agent, candidates, used)
     limit = min(SUMMARY_CHARS, window * CHARS_PER_TOKEN // GAIN_SHARE)
     async with asyncio.timeout(SUMMARY_LIMIT_S):
-        pieces = chunks([item.message for item in items], window)
+        pieces = chunks([_as_it_was(conversation, item) for item in items], window)
         return await summarise(needs, pieces, conversation.summary(), request.instructions, limit)
+
+
+def _as_it_was(conversation: RunConversation, item: Item) -> Message:
+    """Return a message with the whole of a tool result, of which a model may be sent only a part by now."""
+    entry = conversation.transcript.get(item.entry_id)
+    if item.message.role is not Role.TOOL or entry is None or entry.message is None:
+        return item.message
+    return entry.message
 
 
 def _startup(parts: RunDependencies, agent_id: str) -> str:
