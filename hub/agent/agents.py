@@ -13,6 +13,7 @@ from hub.agent.compaction.settings import CompactionSettings
 from hub.agent.human_delay import HumanDelay, human_delay
 from hub.agent.limits import RunLimits
 from hub.agent.old_results import PruningSettings
+from hub.agent.prompt import PromptSettings
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.core.context import ToolPolicy
 from hub.core.errors import NotFound
@@ -44,6 +45,7 @@ class Agent(Struct, frozen=True):
         limits: Bounds on one run.
         compaction: When its conversations are compacted.
         pruning: How old tool results are shortened.
+        prompt: How much of a prompt it has.
         tool_policies: All must permit a tool.
         model_policies: Must permit it too while a model of that name answers.
         params: Further parameters of its model calls.
@@ -62,6 +64,7 @@ class Agent(Struct, frozen=True):
     limits: RunLimits = field(default_factory=RunLimits)
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
     pruning: PruningSettings = field(default_factory=PruningSettings)
+    prompt: PromptSettings = field(default_factory=PromptSettings)
     tool_policies: tuple[ToolPolicy, ...] = ()
     model_policies: ModelPolicies = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -149,6 +152,7 @@ class Agents:
             limits=RunLimits(**item["limits"]),
             compaction=CompactionSettings(**item["compaction"]),
             pruning=_pruning(item["pruning"]),
+            prompt=PromptSettings(**item["prompt"]),
             tool_policies=policies_from_config(item["tools"], f"agents.{item['id']}.tools"),
             model_policies=model_policies_from_config(item["tools"], f"agents.{item['id']}.tools"),
             params=item["params"],

@@ -18,6 +18,7 @@ from hub.agent.limits import RunLimits
 from hub.agent.loop import Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
 from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
+from hub.agent.prompt_facts import PromptScene, prompt_facts
 from hub.agent.record import RunRecord
 from hub.agent.run import AgentRun
 from hub.agent.run_ports import RunConfig, RunPorts
@@ -84,11 +85,11 @@ class Execution:
         )
         candidates = parts.windows.usable(candidates)
         tools = parts.tools.available(authority, agent.policies(parts.tools.rules, candidates[0].ref))
-        files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(request.session_key, authority))
-        extra = "\n\n".join(filter(None, [request.configured_prompt, request.extra_system_prompt]))
         skills = await self._skills(agent)
-        prompt = parts.prompts.of(agent.name, files, tools, extra or None, skills.listing)
         thinking = request.thinking or (session and session.thinking) or agent.thinking
+        ref, key = candidates[0].ref, request.session_key
+        facts = prompt_facts(parts, PromptScene(agent, key, authority, ref, session, thinking, skills.listing))
+        prompt = parts.prompts.of(facts, tools, request.configured_prompt, request.extra_system_prompt)
         ports = RunPorts(parts, run, conversation, RunConfig(agent, prompt, candidates, thinking, skills))
         limits = agent.limits
         if request.timeout_s is not None and request.timeout_s < limits.seconds:

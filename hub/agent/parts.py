@@ -10,22 +10,20 @@ from msgspec import Struct, field
 
 from hub.agent.agents import Agents
 from hub.agent.conversation import RunConversation
-from hub.agent.prompt import PromptFile, system_prompt
+from hub.agent.prompts import Prompts
 from hub.agent.run_request import RunRequest
-from hub.agent.window import estimate_text
 from hub.agent.window_size import WindowCheck
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
-from hub.models.contract import ToolSpec, Usage
+from hub.models.contract import Usage
 from hub.models.registry import ModelRegistry
 from hub.security.redaction import Redactor
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.store import SessionStore
 from hub.sessions.transcript import Transcript
 from hub.skills.registry import SkillRegistry
-from hub.tools.contract import Tool
 from hub.tools.kept_results import KeptResults
 from hub.tools.registry import ToolRegistry
 
@@ -36,9 +34,6 @@ BeforeCompaction = Callable[[str], Awaitable[object]]
 """Writes what matters of a conversation, given by its session key, before the older part of it is summarised."""
 
 CONVERSATIONS_KEPT = 256
-PROMPTS_KEPT = 32
-TOOL_TOKENS = 60
-"""Estimated tokens of a tool beside its description."""
 
 
 class UsageLog(Protocol):
@@ -74,7 +69,7 @@ class RunDependencies(Struct, frozen=True):
     redactor: Redactor
     tasks: TaskOwner
     conversations: ConversationSource = field(default_factory=lambda: ConversationSource())  # noqa: PLW0108  defined below
-    prompts: Prompts = field(default_factory=lambda: Prompts())  # noqa: PLW0108
+    prompts: Prompts = field(default_factory=Prompts)
     before: tuple[Before, ...] = ()
     before_compaction: tuple[BeforeCompaction, ...] = ()
     skills: SkillRegistry | None = None
@@ -110,42 +105,3 @@ class ConversationSource:
         """Whether the conversation was prepared since its transcript was opened."""
         known = self._kept.get(session_id)
         return known is not None and known.transcript is transcript
-
-
-class Prompt(Struct, frozen=True):
-    """A system prompt with the tools that go with it, and about how many tokens both have."""
-
-    system: str
-    specs: tuple[ToolSpec, ...]
-    tokens: int
-
-
-class Prompts:
-    """The prompts made last; the same strings, so that nothing about them is done twice."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, tuple[PromptFile, ...], tuple[int, ...], str], tuple[list[Tool], Prompt]] = {}
-
-    def of(
-        self, name: str, files: tuple[PromptFile, ...], tools: list[Tool], extra: str | None, skills: str = ""
-    ) -> Prompt:
-        """Return the prompt for an agent's name, files, tools and list of skills; `extra` is put behind it."""
-        key = (name, files, tuple(map(id, tools)), skills)
-        known = self._kept.get(key)
-        if known is None:
-            # The tools are kept with it, so that no other tool gets one of their ids.
-            known = self._kept[key] = (tools, _prompt(name, files, tools, skills))
-            if len(self._kept) > PROMPTS_KEPT:
-                del self._kept[next(iter(self._kept))]
-        prompt = known[1]
-        if not extra or not extra.strip():
-            return prompt
-        system = f"{prompt.system}\n\n{extra.strip()}"
-        return Prompt(system, prompt.specs, prompt.tokens + estimate_text(extra))
-
-
-def _prompt(name: str, files: tuple[PromptFile, ...], tools: list[Tool], skills: str) -> Prompt:
-    specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters.json_schema) for tool in tools)
-    system = system_prompt(name, files, tuple(tool.name for tool in tools), skills)
-    tokens = estimate_text(system) + sum(estimate_text(spec.description) + TOOL_TOKENS for spec in specs)
-    return Prompt(system, specs, tokens)

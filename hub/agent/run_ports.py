@@ -12,8 +12,10 @@ from msgspec import Struct
 from hub.agent.agents import Agent
 from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
 from hub.agent.conversation import RunConversation
+from hub.agent.find_tools import meant_call
 from hub.agent.old_results import guard, prune
-from hub.agent.parts import Prompt, RunDependencies
+from hub.agent.parts import RunDependencies
+from hub.agent.prompts import Prompt
 from hub.agent.run import AgentRun
 from hub.agent.whose_words import is_room, speaker
 from hub.agent.window import budget_for
@@ -80,12 +82,12 @@ class RunPorts:
 
     def parallel_safe(self, call: ToolCallBlock) -> bool:
         """See `Ports.parallel_safe`; what does not exist does no harm beside others."""
-        tool = self._parts.tools.get(call.name)
+        tool = self._parts.tools.get(meant_call(call).name)
         return tool is None or tool.annotations.parallel_safe
 
     def read_only(self, call: ToolCallBlock) -> bool:
         """See `Ports.read_only`."""
-        tool = self._parts.tools.get(call.name)
+        tool = self._parts.tools.get(meant_call(call).name)
         return tool is None or tool.annotations.read_only
 
     def steered(self) -> bool:
@@ -137,6 +139,7 @@ class RunPorts:
 
     async def invoke(self, call: ToolCallBlock) -> ToolResult:
         """See `Ports.invoke`; publishes the start and end of each call on the bus."""
+        meant = meant_call(call)
         parts, run = self._parts, self._run
         authority = run.context.authority
         if run.tainted and not authority.tainted:
@@ -144,17 +147,17 @@ class RunPorts:
         context = run.context.child(authority)
         config = self._config
         asked = ToolCallRequest.from_block(
-            call,
+            meant,
             context,
             policies=config.agent.policies(parts.tools.rules, run.model),
             environment=config.skills.environment,
             **run.facts,
         )
-        facts: dict[str, Any] = {**run.facts, "call_id": call.id, "name": call.name}
-        arguments = call.arguments if call.malformed is None else call.malformed
+        facts: dict[str, Any] = {**run.facts, "call_id": call.id, "name": meant.name}
+        arguments = meant.arguments if meant.malformed is None else meant.malformed
         parts.bus.fire("run_tool_started", {**facts, "arguments": arguments}, context)
         begun = parts.clock.monotonic()
-        result = await invoke_tool(parts.tools, asked, redact=parts.redactor.redact, room=self._result_room(call))
+        result = await invoke_tool(parts.tools, asked, redact=parts.redactor.redact, room=self._result_room(meant))
         run.results[id(call)] = result
         told = {
             "is_error": result.is_error,

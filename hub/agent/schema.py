@@ -15,6 +15,7 @@ from hub.agent.limits import (
     DEFAULT_TURNS,
 )
 from hub.agent.old_results import DEFAULT_TTL_S
+from hub.agent.prompt import DEFAULT_FILE_CHARS, DEFAULT_TOOLS_UP_FRONT, DEFAULT_TOTAL_CHARS, TOTAL_CHARS_MAX
 from hub.config.sections import Section
 from hub.core.schema import (
     All,
@@ -140,6 +141,23 @@ PRUNING_SCHEMA = {
     ),
 }
 
+PROMPT_SCHEMA = {
+    Optional("mode", default="auto", description="auto is minimal for subagents and full for all others"): In(
+        ["auto", "full", "minimal", "none"]
+    ),
+    Optional("file_chars", default=DEFAULT_FILE_CHARS, description="Characters of one workspace file"): All(
+        integer, Range(min=0, max=TOTAL_CHARS_MAX)
+    ),
+    Optional("total_chars", default=DEFAULT_TOTAL_CHARS, description="Characters of all workspace files"): All(
+        integer, Range(min=0, max=TOTAL_CHARS_MAX)
+    ),
+    Optional(
+        "tools_up_front",
+        default=DEFAULT_TOOLS_UP_FRONT,
+        description="Tools that are described; an agent finds further ones with find_tools",
+    ): All(integer, Range(min=1, max=2_000)),
+}
+
 AGENT_SCHEMA = {
     Required("id", description="Short name used in session keys and storage"): slug,
     Optional("name", description="How the agent calls itself"): All(string, Length(min=1, max=100)),
@@ -161,6 +179,7 @@ AGENT_SCHEMA = {
     Optional("pruning", default=dict, description="How old tool results are shortened in what a model is sent"): All(
         _mapping, PRUNING_SCHEMA
     ),
+    Optional("prompt", default=dict, description="How much of a prompt it has"): All(_mapping, PROMPT_SCHEMA),
     Optional("params", default=dict, description="Further parameters of its model calls, sent unchanged"): All(
         _mapping, {string: object}
     ),

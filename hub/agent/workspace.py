@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hub.agent.agents import Agent, Agents
 from hub.agent.outside_files import OutsideFiles
-from hub.agent.prompt import FILE_LIMIT, PromptFile
+from hub.agent.prompt import PromptFile
 from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.memory.front_matter import holds_outside_words
@@ -41,7 +41,7 @@ OTHERS = (PEOPLE, GROUPS)
 MEDIA = "media"
 """Attachments, in one folder for each conversation."""
 
-READ_BYTES = 4 * FILE_LIMIT
+BYTES_PER_CHAR = 4
 DAYS = 2
 QUARTER_S = 900.0
 
@@ -78,7 +78,7 @@ class Workspaces:
         self.outside = OutsideFiles(home)
         self._named_days: tuple[object, list[str]] = (None, [])
         self._ready: set[tuple[str, Path]] = set()
-        self._files: dict[tuple[str, bool], tuple[_Sign, tuple[PromptFile, ...]]] = {}
+        self._files: dict[tuple[str, bool, int], tuple[_Sign, tuple[PromptFile, ...]]] = {}
 
     def is_private(self, session_key: str, authority: Authority) -> bool:
         """Whether a session is an owner's private one, which alone sees the home's memory."""
@@ -147,7 +147,7 @@ class Workspaces:
         # The first conversation is the owner's; no one else could save its outcome.
         names = [*ALWAYS, BOOTSTRAP, CURATED, *self._days()] if private else ALWAYS
         sign = tuple(_facts(agent.workspace, name) for name in names)
-        key = (agent_id, private)
+        key = (agent_id, private, agent.prompt.file_chars)
         known = self._files.get(key)
         if known is not None and known[0] == sign:
             return known[1]
@@ -155,7 +155,7 @@ class Workspaces:
         found = tuple(
             file
             for (_, _, size, _), name in zip(sign, names, strict=True)
-            if (file := _prompt_file(root, name, size)) is not None
+            if (file := _prompt_file(root, name, size, agent.prompt.file_chars)) is not None
         )
         self._files[key] = (sign, found)
         return found
@@ -220,31 +220,32 @@ def _facts(workspace: Path, name: str) -> tuple[str, int, int, int]:
     return (name, found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-def _prompt_file(root: Root, name: str, size: int) -> PromptFile | None:
-    """Return a file for the prompt; None for one that need not be there, or has nothing to say."""
+def _prompt_file(root: Root, name: str, size: int, chars: int) -> PromptFile | None:
+    """Return a file for the prompt; None for an empty one, or one that need not be there."""
     needed = name in ALWAYS
     if size <= 0 and not needed:
         return None
     if size < 0:
         return PromptFile(name, None)
+    limit = chars * BYTES_PER_CHAR
     try:
-        text = _read(root, name)
+        text = _read(root, name, limit)
     except FileNotFoundError:
         return PromptFile(name, None) if needed else None
     except (OSError, PathRefused) as error:
         return PromptFile(name, "", note=f"cannot be read: {error}")
     if name.startswith((CURATED, f"{FOLDER}/")) and holds_outside_words(text):
         return PromptFile(name, "", note="holds words from outside and is not shown here; memory_get reads it")
-    if not text.strip() and not needed:
+    if not text.strip() and size <= limit:
         return None
-    return PromptFile(name, text[:FILE_LIMIT], max(len(text), size if size > READ_BYTES else 0))
+    return PromptFile(name, text[:chars], max(len(text), size if size > limit else 0))
 
 
-def _read(root: Root, name: str) -> str:
+def _read(root: Root, name: str, limit: int) -> str:
     descriptor = root.open(name)
     try:
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(READ_BYTES)
+            data = file.read(limit)
     finally:
         os.close(descriptor)
     return data.decode("utf-8", "replace").lstrip("\ufeff")

@@ -27,6 +27,7 @@ COMMANDS = {
     "token": "hub.cli.token",
     "logs": "hub.cli.logs",
     "sessions": "hub.cli.sessions",
+    "context": "hub.cli.context",
     "memory": "hub.cli.memory",
     "skills": "hub.cli.skills",
     "tools": "hub.cli.tools",

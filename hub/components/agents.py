@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hub.agent.agents import Agents
+from hub.agent.boot import BootRuns
+from hub.agent.find_tools import tools_to_find
+from hub.agent.hub_docs import hub_docs_tools
 from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
 from hub.agent.window_size import WindowCheck
@@ -63,6 +66,7 @@ class AgentsComponent(Component):
             kept_results=self._kept,
         )
         self.runner = AgentRunner(parts, storage.db, self.lanes)
+        self._boot = BootRuns(self.runner, people)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that makes the workspaces ready."""
@@ -80,8 +84,13 @@ class AgentsComponent(Component):
         return {MAIN: self._base.section("messages")["parallel_runs"]}
 
     async def _open(self) -> None:
-        self._tools.register(read_result_tool(self._kept))
+        for tool in (read_result_tool(self._kept), *tools_to_find(self._tools, self.agents), *hub_docs_tools()):
+            self._tools.register(tool)
+        self._base.bus.listen("hub_started", lambda _: self._run_boot_files())
         await self._ensure_workspaces()
+
+    def _run_boot_files(self) -> None:
+        self.tasks.spawn(self._boot.run(), name="run BOOT.md")
 
     async def _ensure_workspaces(self) -> None:
         for agent in self.agents.all():

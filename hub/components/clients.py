@@ -23,6 +23,7 @@ from hub.gateway.http_api.runs import ApiRuns
 from hub.gateway.methods.agent_runs import AgentMethods
 from hub.gateway.methods.catalog import CatalogMethods
 from hub.gateway.methods.chat import ChatMethods
+from hub.gateway.methods.context import ContextMethods
 from hub.gateway.methods.hub_state import HubFacts
 from hub.gateway.methods.sessions import SessionMethods
 from hub.gateway.methods.tools import ToolMethodDependencies, ToolMethods
@@ -113,7 +114,8 @@ class ClientsComponent(Component):
             clock=clock,
             tasks=needs.tasks,
         )
-        groups = (self._catalog, sessions, chat, agent, self._tools)
+        context = ContextMethods(needs.agents, needs.runner)
+        groups = (self._catalog, sessions, chat, agent, self._tools, context)
         return [method for group in groups for method in group.methods()]
 
     def routes(self) -> Iterable[Route]:

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.prompt import FILE_LIMIT, FILES_LIMIT, PromptFile, show_files, system_prompt
+from hub.agent.prompt import (
+    DEFAULT_FILE_CHARS,
+    DEFAULT_TOTAL_CHARS,
+    PromptFacts,
+    PromptFile,
+    PromptMode,
+    PromptSettings,
+    prompt_parts,
+    show_files,
+    system_prompt,
+)
+from hub.agent.prompt_facts import mode_of
+from hub.agent.prompts import Prompts
+from tests.agent.house import AgentHouse
+from tests.servers.openai_server import OpenAIServer
+
+LIMITS = PromptSettings()
+LISTING = "## Skills\n- tea: Make tea."
 
 
 def file(name: str, text: str | None, **fields: object) -> PromptFile:
     return PromptFile(name, text, len(text or ""), **fields)  # type: ignore[arg-type]
 
 
+def ada(**facts: object) -> str:
+    return system_prompt(PromptFacts("Ada", **facts))  # type: ignore[arg-type]
+
+
 def test_it_holds_identity_rules_and_files_in_order() -> None:
-    prompt = system_prompt("Ada", [file("AGENTS.md", "house rules"), file("SOUL.md", "be kind")])
+    prompt = ada(files=(file("AGENTS.md", "house rules"), file("SOUL.md", "be kind")))
 
     assert prompt.startswith("You are Ada,")
     places = [prompt.index(part) for part in ("## How you work", "## Words from outside", "### AGENTS.md", "be kind")]
@@ -20,40 +42,106 @@ def test_it_holds_identity_rules_and_files_in_order() -> None:
     assert prompt.endswith("be kind")
 
 
-def test_memory_is_spoken_of_only_where_there_is_one() -> None:
-    assert "## Memory" not in system_prompt("Ada", [], ["read"])
-    assert "## Memory" in system_prompt("Ada", [], ["memory_search", "remember"])
+@pytest.mark.parametrize(
+    ("section", "facts"),
+    [
+        ("## Memory", {"tool_names": ("memory_search", "remember")}),
+        ("## Homarus itself", {"tool_names": ("hub_docs",)}),
+        ("## Workspace\n", {"tool_names": ("read",)}),
+        ("## More tools", {"hides_tools": True}),
+        ("The time zone here is Europe/Berlin.", {"zone": "Europe/Berlin"}),
+        ("## Group chat", {"in_room": True}),
+        ("People do not see what you think", {"runtime": "Homarus 1 on Linux."}),
+        ("People see what you think", {"runtime": "Homarus 1 on Linux.", "reasoning_shown": True}),
+        (LISTING, {"tool_names": ("skill",), "skills": LISTING}),
+    ],
+)
+def test_a_section_is_there_only_where_it_holds(section: str, facts: dict[str, object]) -> None:
+    assert section in ada(**facts)
+    assert section not in ada(tool_names=("write",), skills=LISTING)
+
+
+def test_a_subagent_has_rules_files_and_runtime_and_no_more() -> None:
+    files = (file("AGENTS.md", "house rules"), file("SOUL.md", "be kind"), file("TOOLS.md", "the lamp"))
+    tools = ("memory_search", "remember", "skill", "read")
+
+    parts = prompt_parts(
+        PromptFacts("Ada", files, tools, LISTING, PromptMode.MINIMAL, zone="UTC", runtime="Homarus 1.", in_room=True)
+    )
+
+    assert [part.name for part in parts] == [
+        "identity", "rules", "workspace", "time", "runtime", "files", "AGENTS.md", "TOOLS.md",
+    ]  # fmt: skip
+    assert "/reasoning" not in parts[4].text
+
+
+def test_no_prompt_is_one_line() -> None:
+    assert "\n" not in ada(mode=PromptMode.NONE, files=(file("AGENTS.md", "x"),))
+
+
+def test_the_mode_follows_the_conversation_unless_it_is_configured() -> None:
+    assert mode_of("auto", "agent:main:main") is PromptMode.FULL
+    assert mode_of("auto", "agent:main:subagent:x") is PromptMode.MINIMAL
+    assert mode_of("none", "agent:main:main") is PromptMode.NONE
+    assert mode_of("auto", "not a key") is PromptMode.FULL
+
+
+def test_what_is_added_has_a_title_that_says_what_it_is() -> None:
+    prompts = Prompts()
+    room = PromptFacts("Ada", in_room=True)
+    subagent = PromptFacts("Ada", mode=PromptMode.MINIMAL)
+
+    assert prompts.of(room, [], "Be brief.").system.endswith("\n\n## Group Chat Context\nBe brief.")
+    assert prompts.of(subagent, [], None, "Count.").system.endswith("\n\n# Subagent Context\nCount.")
+    assert prompts.of(PromptFacts("Ada"), [], " ", "Count.").system.endswith("\n\nCount.")
+    assert prompts.of(PromptFacts("Ada"), [], " ", "") is prompts.of(PromptFacts("Ada"), [])
 
 
 def test_a_missing_file_and_one_that_may_not_be_shown_leave_a_mark() -> None:
-    assert list(show_files([file("SOUL.md", None), file("x.md", "", note="not shown")])) == [
+    assert list(show_files([file("SOUL.md", None), file("x.md", "", note="not shown")], LIMITS)) == [
         "### SOUL.md\n[missing: there is no such file]",
         "### x.md\n[not shown]",
     ]
 
 
 def test_a_long_file_is_cut_with_a_mark() -> None:
-    (shown,) = show_files([file("AGENTS.md", "x" * (FILE_LIMIT + 5))])
+    (shown,) = show_files([file("AGENTS.md", "x" * (DEFAULT_FILE_CHARS + 5))], LIMITS)
 
-    assert shown.count("x") == FILE_LIMIT
-    assert shown.endswith(f"[cut: {FILE_LIMIT} of {FILE_LIMIT + 5} characters are shown]")
+    assert shown.count("x") == DEFAULT_FILE_CHARS
+    assert shown.endswith(f"[cut: {DEFAULT_FILE_CHARS} of {DEFAULT_FILE_CHARS + 5} characters are shown]")
 
 
-@given(st.lists(st.integers(0, 3 * FILE_LIMIT), max_size=8))
+def test_limits_are_those_that_are_configured() -> None:
+    files = [file("a", "x" * 100), file("b", "y" * 100)]
+
+    shown = list(show_files(files, PromptSettings(file_chars=60, total_chars=90)))
+
+    assert [text.count("x") + text.count("y") for text in shown] == [60, 30]
+
+
+@given(st.lists(st.integers(0, 3 * DEFAULT_FILE_CHARS), max_size=8))
 def test_all_files_together_keep_within_the_limit(sizes: list[int]) -> None:
     files = [file(f"f{at}.md", "é" * size) for at, size in enumerate(sizes)]
 
-    shown = list(show_files(files))
+    shown = list(show_files(files, LIMITS))
 
     kept = [text.count("é") for text in shown]
-    assert sum(kept) <= FILES_LIMIT
-    assert all(count <= FILE_LIMIT for count in kept)
+    assert sum(kept) <= DEFAULT_TOTAL_CHARS
+    assert all(count <= DEFAULT_FILE_CHARS for count in kept)
     assert all(count == size or "[cut: " in text for count, size, text in zip(kept, sizes, shown, strict=True))
 
 
-def test_skills_are_listed_only_for_whom_can_read_them() -> None:
-    listing = "## Skills\n- tea: Make tea."
+async def test_a_run_has_the_prompt_that_its_agent_is_configured_for(
+    house: AgentHouse, openai_server: OpenAIServer
+) -> None:
+    house.agents.configure([{"id": "main", "prompt": {"file_chars": 30}}])
+    await house.runner.run(house.request())
+    house.agents.configure([{"id": "main", "prompt": {"mode": "none"}}])
+    await house.runner.run(house.request())
 
-    assert listing in system_prompt("Ada", [], ["skill"], listing)
-    assert "## Skills" not in system_prompt("Ada", [], ["read"], listing)
-    assert "## Skills" not in system_prompt("Ada", [], ["skill"], "")
+    first, second = [each["body"]["messages"][0]["content"] for each in openai_server.requests()]
+    assert "[cut: 30 of" in first
+    assert "The time zone here is UTC." in first
+    assert "model test/model, thinking as it likes." in first
+    assert second.startswith("You are Homarus")
+    assert "##" not in second

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hub.agent.agents import Agents
-from hub.agent.prompt import FILE_LIMIT, PromptFile
+from hub.agent.prompt import DEFAULT_FILE_CHARS, PromptFile
 from hub.agent.workspace import ALWAYS, BOOTSTRAP, SEEDED, Workspaces
 from hub.core.clock import ManualClock
 from hub.core.errors import NotFound
@@ -146,6 +146,18 @@ def test_heartbeat_and_an_emptied_bootstrap_stand_in_no_prompt(workspaces: Works
     assert list(texts(workspaces.prompt_files("main", private=True))) == list(ALWAYS)
 
 
+def test_an_empty_file_is_in_no_prompt_and_a_missing_one_is_named(workspaces: Workspaces, home: Home) -> None:
+    workspaces.ensure("main")
+    (home.workspace / "SOUL.md").write_text("")
+    (home.workspace / "USER.md").write_text(" \n\n")
+    (home.workspace / "TOOLS.md").unlink()
+
+    found = texts(workspaces.prompt_files("main", private=False))
+
+    assert list(found) == ["AGENTS.md", "IDENTITY.md", "TOOLS.md"]
+    assert found["TOOLS.md"] is None
+
+
 @pytest.fixture
 def damaged(home: Home) -> Path:
     standing(home).ensure("main")
@@ -174,7 +186,7 @@ def test_a_huge_file_is_read_no_further_than_it_is_shown(workspaces: Workspaces,
 
     file = workspaces.prompt_files("main", private=False)[0]
 
-    assert file.text == "x" * FILE_LIMIT
+    assert file.text == "x" * DEFAULT_FILE_CHARS
     assert file.size_chars == 3_000_000
 
 

@@ -1,4 +1,4 @@
-"""Whether a conversation of ten thousand entries is to be compacted, and where it would be cut."""
+"""A conversation of ten thousand entries: whether and where it is cut; and a prompt from what is cached."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from hub.agent.compaction.plan import find_cut
 from hub.agent.compaction.settings import CompactionSettings
 from hub.agent.conversation import RunConversation
 from hub.agent.ephemeral import ephemeral_transcript
+from hub.agent.prompt import PromptFacts, PromptFile
+from hub.agent.prompts import Prompts
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, tool_result, user_message
+from hub.tools.contract import Tool, ToolCall, ToolResult
+from hub.tools.parameters import from_json_schema
 from tests.benchmarks.table import Row, row
 
 ENTRIES = 10_000
@@ -39,7 +43,31 @@ def measure() -> list[Row]:
     if not is_due:
         raise AssertionError("the conversation is long enough to be compacted")
     return [
+        *_prompts(),
         row("a conversation of 10 000 entries is read for a model", "ms", [first]),
         row("it is decided that nothing is to be compacted", "ms", looks),
         row("it is decided where 10 000 entries are cut", "ms", cuts, "< 20"),
+    ]
+
+
+def _prompts() -> list[Row]:
+    """Make the prompt of an agent with large files and many tools, and make it again."""
+
+    async def run(_: ToolCall) -> ToolResult:
+        return ToolResult("")
+
+    parameters = from_json_schema({"type": "object", "properties": {"text": {"type": "string"}}})
+    tools = [Tool(f"tool_{at}", "Does something. " * 8, parameters, run, "other") for at in range(100)]
+    files = tuple(PromptFile(f"{at}.md", "word " * 3_000, 15_000) for at in range(5))
+    prompts, first, again = Prompts(), [], []
+    for at in range(RUNS):
+        begun = perf_counter()
+        prompts.of(PromptFacts(f"Agent {at}", files, zone="UTC"), tools)
+        first.append((perf_counter() - begun) * 1_000)
+        begun = perf_counter()
+        prompts.of(PromptFacts(f"Agent {at}", files, zone="UTC"), tools, "in a group", "be brief")
+        again.append((perf_counter() - begun) * 1_000)
+    return [
+        row("a prompt of 75 000 characters and 100 tools is made", "ms", first),
+        row("it is made again from what is cached", "ms", again, "< 2"),
     ]

@@ -80,6 +80,7 @@ NEEDS_HUB = {
     ),
     ("call",),
     ("chat",),
+    ("context", "explain"),
     ("dashboard",),
     ("logs",),
     ("sessions", "delete"),

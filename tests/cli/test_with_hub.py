@@ -154,6 +154,21 @@ def test_a_session_that_does_not_exist_is_a_finding(ask: Terminal) -> None:
     assert ran.json["error"]["code"] == "NOT_FOUND"
 
 
+def test_what_a_model_is_sent_is_listed_with_its_sizes(ask: Terminal) -> None:
+    report = json.loads(ask("context", "explain", "main", "--json").out)
+    shown = ask("context", "explain")
+
+    sizes = {each["name"]: each for each in report["parts"]}
+    assert sizes["AGENTS.md"]["bytes"] >= sizes["AGENTS.md"]["raw_chars"] > 0
+    assert sizes["remember"]["kind"] == "tool"
+    assert report["totals"]["prompt"]["tokens"] == sum(
+        each["tokens"] for each in report["parts"] if each["kind"] == "prompt"
+    )
+    assert report["session_key"] == "agent:main:main"
+    assert "AGENTS.md" in shown.out
+    assert ask("context", "explain", "agent:nobody:main").code != 0
+
+
 def test_any_method_can_be_called(ask: Terminal) -> None:
     ran = ask("call", "chat.history", "--params", '{"sessionKey": "main", "limit": 1}')
 

@@ -20,6 +20,8 @@ from tests.servers.openai_server import OpenAIServer
         ("/whoami", "You are Me (test:user:7)"),
         ("/stop", "Nothing is running."),
         ("/compact", "Nothing was summarised"),
+        ("/context", "- AGENTS.md: "),
+        ("/context detail", "prompt (full)"),
         ("/new", "A new conversation."),
         ("/reset", "A new conversation."),
         ("/levitate", "There is no command /levitate"),

@@ -13,9 +13,9 @@ from msgspec import Struct
 from hub.agent.agents import Agents
 from hub.agent.compaction.asked import CompactionCall
 from hub.agent.lift_taint import lift_taint
+from hub.agent.prompt_report import explain_prompt
 from hub.agent.runner import AgentRunner
 from hub.agent.taint import LiftScope
-from hub.agent.window import estimate_text
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
 from hub.messaging.texts import say
 from hub.models.contract import Role
@@ -139,28 +139,26 @@ class SessionCommands:
 
     async def _context(self, call: CommandCall) -> str:
         """Answer what a model is sent before the conversation, and how large each part is."""
-        needs, language, authority = self._needs, self._language(), call.context.authority
-        parts, agent = needs.runner.parts, needs.agents.get(call.agent_id)
-        await asyncio.to_thread(parts.workspaces.ensure, agent.id)
-        files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(call.session_key, authority))
-        session = needs.sessions.get(call.session_key)
-        resolved = await needs.models.resolve((session and session.model) or agent.model)
-        tools = parts.tools.available(authority, agent.policies(parts.tools.rules, resolved.ref))
-        taken = parts.skills.in_conversation(call.session_key) if parts.skills is not None else None
-        prompt = parts.prompts.of(agent.name, files, tools, None, taken.listing if taken is not None else "")
-        used = session.context_tokens if session is not None else 0
+        needs, language, key = self._needs, self._language(), call.session_key
+        agent = needs.agents.get(call.agent_id)
+        await asyncio.to_thread(needs.runner.parts.workspaces.ensure, agent.id)
+        report = await explain_prompt(needs.runner.parts, agent, key, call.context.authority)
+        prompt, tools, found = (report.total(kind) for kind in ("prompt", "tool", "found"))
         head = say(
             "context.lines",
             language,
-            window=_share(used, resolved.info.context_window),
-            prompt=estimate_text(prompt.system),
-            count=len(tools),
-            tools=prompt.tokens - estimate_text(prompt.system),
+            window=_share(report.context_tokens, report.window),
+            mode=report.mode,
+            bytes=prompt.bytes,
+            prompt=prompt.tokens,
+            count=tools.name,
+            tool_bytes=tools.bytes,
+            tools=tools.tokens,
+            found=found.name,
+            compactions=report.compactions,
         )
-        sizes = [f"- {file.name}: {estimate_text(file.text or '')}" for file in files]
-        if call.word == "detail":
-            sizes += [f"- {tool.name}: {estimate_text(tool.description)}" for tool in tools]
-        return "\n".join([head, *sizes])
+        shown = [each for each in report.parts if each.kind == "prompt" or call.word == "detail"]
+        return "\n".join([head, *(f"- {each.name}: {each.raw_chars}, {each.bytes}, {each.tokens}" for each in shown)])
 
     async def _export(self, call: CommandCall) -> str:
         needs, language = self._needs, self._language()

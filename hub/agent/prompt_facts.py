@@ -1,0 +1,70 @@
+"""What an agent's prompt is made of in one conversation: gathered for a run, and for whoever wants to see it."""
+
+from __future__ import annotations
+
+import platform
+
+from msgspec import Struct
+
+from hub import __version__
+from hub.agent.agents import Agent
+from hub.agent.parts import RunDependencies
+from hub.agent.prompt import PromptFacts, PromptMode
+from hub.agent.whose_words import is_room
+from hub.core.context import Authority
+from hub.core.errors import InvalidRequest
+from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.session import Session
+
+
+class PromptScene(Struct, frozen=True):
+    """A conversation for which a prompt is made.
+
+    Attributes:
+        agent: The agent.
+        session_key: The conversation.
+        authority: Who speaks.
+        model: `provider/id` of the model that is asked.
+        session: What is known of the conversation, if anything.
+        thinking: How much the model thinks.
+        skills: The list of skills.
+    """
+
+    agent: Agent
+    session_key: str
+    authority: Authority
+    model: str
+    session: Session | None = None
+    thinking: str | None = None
+    skills: str = ""
+
+
+def prompt_facts(parts: RunDependencies, scene: PromptScene) -> PromptFacts:
+    """Return what the prompt of a conversation is made of."""
+    agent, session = scene.agent, scene.session
+    private = parts.workspaces.is_private(scene.session_key, scene.authority)
+    return PromptFacts(
+        agent.name,
+        parts.workspaces.prompt_files(agent.id, private),
+        skills=scene.skills,
+        mode=mode_of(agent.prompt.mode, scene.session_key),
+        settings=agent.prompt,
+        zone=str(parts.zone()),
+        runtime=f"Homarus {__version__} on {_SYSTEM}, model {scene.model}, thinking {scene.thinking or 'as it likes'}.",
+        reasoning_shown=session is not None and session.reasoning in ("on", "stream"),
+        in_room=is_room(scene.session_key),
+    )
+
+
+def mode_of(configured: str, session_key: str) -> PromptMode:
+    """Return how much of a prompt a conversation has."""
+    if configured != "auto":
+        return PromptMode(configured)
+    try:
+        kind = SessionKey.parse(session_key).kind
+    except InvalidRequest:
+        return PromptMode.FULL
+    return PromptMode.MINIMAL if kind is SessionKind.SUBAGENT else PromptMode.FULL
+
+
+_SYSTEM = platform.system() or "an unknown system"
