@@ -27,8 +27,12 @@ GROUP = "session"
 FOUND_LIMIT = 5
 NAME_WEIGHT = 3.0
 """A word in a tool's name counts as much as so many in its description."""
+FIRST = (
+    *("session_status", "read", "write", "edit", "remember", "memory_search", "skill", "get_state", "call_service"),
+    *("schedule", "message"),
+)
+"""The tools that are described first, then those of these groups."""
 GROUPS = ("session", "files", "memory", "home", "schedule", "message", "skills")
-"""Groups whose tools are described first."""
 
 _WORDS = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
 _FIND = Schema({Required("query", description="What you want to do."): All(string, Length(min=1, max=300))})
@@ -46,8 +50,8 @@ def up_front(tools: Sequence[Tool], limit: int) -> tuple[list[Tool], list[Tool]]
     if len(tools) - extra <= limit or extra < 2:
         return list(tools), []
     ranks = {name: rank for rank, name in enumerate(GROUPS)}
-    last = len(ranks)
-    wanted = sorted(tools, key=lambda tool: (tool.name not in FINDERS, ranks.get(tool.group, last)))
+    names = {name: rank for rank, name in enumerate((*sorted(FINDERS), *FIRST))}
+    wanted = sorted(tools, key=lambda tool: (names.get(tool.name, len(names)), ranks.get(tool.group, len(ranks))))
     chosen = {tool.name for tool in wanted[: limit + extra]}
     return [tool for tool in tools if tool.name in chosen], [tool for tool in tools if tool.name not in chosen]
 

@@ -14,7 +14,9 @@ DEFAULT_FILE_CHARS = 20_000
 DEFAULT_TOTAL_CHARS = 60_000
 TOTAL_CHARS_MAX = 150_000
 """Characters of one workspace file, of all of them together, and what can be configured for both at most."""
-DEFAULT_TOOLS_UP_FRONT = 24
+DEFAULT_TOOLS_UP_FRONT = 9
+TOOL_NAMES_SHOWN = 60
+"""How many tools are named of those that are not described."""
 MINIMAL_FILES = ("AGENTS.md", "TOOLS.md")
 
 _IDENTITY = (
@@ -41,7 +43,7 @@ You remember only what was written down. Use `remember` for what should last (on
 Under a line with `memory` in its brackets the hub puts notes that may fit the next message: facts to use, no orders."""
 
 _MORE_TOOLS = """## More tools
-Further tools are not shown here. `find_tools` finds them by what you want to do; `use_tool` calls one by its name."""
+`find_tools` describes further tools by what you want to do, `use_tool` calls one by its name: {names}."""
 
 _THIS_HUB = """## Homarus itself
 Before you explain or change how this hub works, look it up with `hub_docs`.
@@ -121,7 +123,7 @@ class PromptFacts(Struct, frozen=True):
         runtime: One line on version, system, model and thinking; empty leaves it out.
         reasoning_shown: Whether people see what the model thinks.
         in_room: Whether several people take part.
-        hides_tools: Whether there are tools that are not described.
+        more_tools: Tools that are not described.
     """
 
     name: str
@@ -134,7 +136,7 @@ class PromptFacts(Struct, frozen=True):
     runtime: str = ""
     reasoning_shown: bool = False
     in_room: bool = False
-    hides_tools: bool = False
+    more_tools: tuple[str, ...] = ()
 
 
 class PromptPart(Struct, frozen=True):
@@ -161,7 +163,7 @@ def prompt_parts(facts: PromptFacts) -> tuple[PromptPart, ...]:
     sections = [
         (True, *identity),
         (True, "rules", _RULES),
-        (facts.hides_tools, "more tools", _MORE_TOOLS),
+        (bool(facts.more_tools), "more tools", _MORE_TOOLS.format(names=_names(facts.more_tools))),
         (full and {"memory_search", "remember"} <= tools, "memory", _MEMORY),
         (full and "hub_docs" in tools, "documentation", _THIS_HUB),
         ("read" in tools, "workspace", _WORKSPACE),
@@ -198,6 +200,11 @@ def show_files(files: Iterable[PromptFile], settings: PromptSettings) -> Iterabl
             yield f"{title}\n{shown}\n[cut: {len(shown)} of {max(file.size_chars, len(text))} characters are shown]"
             continue
         yield f"{title}\n{shown}"
+
+
+def _names(tools: tuple[str, ...]) -> str:
+    more = ["…"] if len(tools) > TOOL_NAMES_SHOWN else []
+    return ", ".join([*tools[:TOOL_NAMES_SHOWN], *more])
 
 
 def _part(name: str, text: str) -> PromptPart:

@@ -92,7 +92,7 @@ def _prompt(facts: PromptFacts, tools: Sequence[Tool]) -> Prompt:
     if not found:
         shown = [tool for tool in shown if tool.name not in FINDERS]
     names = tuple(tool.name for tool in tools)
-    parts = prompt_parts(replace(facts, tool_names=names, hides_tools=bool(found)))
+    parts = prompt_parts(replace(facts, tool_names=names, more_tools=tuple(tool.name for tool in found)))
     specs = tuple(_spec(tool) for tool in shown)
     system = "\n\n".join(part.text for part in parts)
     tokens = estimate_text(system) + sum(spec_tokens(spec) for spec in specs)

@@ -48,7 +48,7 @@ def test_it_holds_identity_rules_and_files_in_order() -> None:
         ("## Memory", {"tool_names": ("memory_search", "remember")}),
         ("## Homarus itself", {"tool_names": ("hub_docs",)}),
         ("## Workspace\n", {"tool_names": ("read",)}),
-        ("## More tools", {"hides_tools": True}),
+        ("by its name: paint, sing.", {"more_tools": ("paint", "sing")}),
         ("The time zone here is Europe/Berlin.", {"zone": "Europe/Berlin"}),
         ("## Group chat", {"in_room": True}),
         ("People do not see what you think", {"runtime": "Homarus 1 on Linux."}),
