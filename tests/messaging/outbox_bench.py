@@ -85,6 +85,7 @@ class Bench:
     outbox: Outbox
     repairs: Repairs
     clock: Fast
+    tasks: TaskOwner
     settings: OutboxSettings = field(default_factory=OutboxSettings)
 
     async def states(self) -> dict[str, int]:
@@ -114,7 +115,7 @@ async def outbox_bench(folder: Path) -> AsyncIterator[Bench]:
     channels = ChannelRegistry(bus, clock, repairs)
     channels.connect(receive, Cursors(db))
     outbox = Outbox(db, channels, bus, clock, tasks, repairs, settings=lambda: made.settings)
-    made = Bench(db, bus, channels, outbox, repairs, clock)
+    made = Bench(db, bus, channels, outbox, repairs, clock, tasks)
     await outbox.open()
     yield made
     await outbox.close()

@@ -50,6 +50,48 @@ async def test_what_is_written_while_a_channel_is_away_is_sent_when_it_comes(ben
     assert [message.text for message in platform.sent] == ["hello"]
 
 
+async def test_what_was_written_as_begun_is_sent_when_its_channel_comes_back(bench: Bench) -> None:
+    platform, address = Platform(), Address("test", "1")
+    await bench.channels.add(platform)
+    await bench.tasks.drain(timeout_s=10)
+    await bench.db.write(lambda connection: bench.outbox.insert(connection, address, "hello", caused_by=None))
+    begun = await bench.states()
+    await bench.channels.remove("test")
+    bench.outbox.notify(address)
+
+    await bench.channels.add(platform)
+    await bench.until(lambda states: states == {"sent": 1})
+
+    assert begun == {"sending": 1}
+    assert [message.text for message in platform.sent] == ["hello"]
+
+
+async def test_what_was_written_as_begun_and_not_sent_before_a_stop_is_queued(bench: Bench) -> None:
+    await bench.channels.add(Platform())
+    await bench.tasks.drain(timeout_s=10)
+    await bench.db.write(lambda connection: bench.outbox.insert(connection, Address("test", "1"), "hi", caused_by=None))
+
+    await bench.outbox.close()
+
+    assert await bench.states() == {"queued": 1}
+
+
+async def test_what_was_written_in_a_transaction_that_is_undone_is_not_sent(bench: Bench) -> None:
+    platform, address = Platform(), Address("test", "1")
+    await bench.channels.add(platform)
+
+    def write(connection: SqlConnection) -> None:
+        bench.outbox.insert(connection, address, "undone", caused_by=None)
+        raise NotFound("it was not meant")
+
+    with pytest.raises(NotFound):
+        await bench.db.write(write)
+    await bench.outbox.send(address, "hello", system_context())
+    await bench.until(lambda states: states == {"sent": 1})
+
+    assert [message.text for message in platform.sent] == ["hello"]
+
+
 async def test_a_transient_failure_is_tried_again_not_before_the_platform_asked(bench: Bench) -> None:
     platform = Platform(answers=[Delivery(DeliveryState.TRANSIENT, error="slow down", retry_after_s=30.0)])
     await bench.channels.add(platform)

@@ -104,6 +104,12 @@ def settle_interrupted(connection: SqlConnection) -> None:
     connection.execute("UPDATE outbox SET state = 'unknown', error = NULL WHERE state = 'sending'")
 
 
+def take_back(connection: SqlConnection, ids: Sequence[str]) -> None:
+    """Queue what was written as begun and never was."""
+    sql = "UPDATE outbox SET state = 'queued' WHERE id = ? AND state = 'sending'"
+    connection.executemany(sql, [(id,) for id in ids])
+
+
 def look_into(connection: SqlConnection, channel: str, account: str) -> None:
     """Take up what was being sent through a channel when the hub stopped."""
     connection.execute(

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.context import SYSTEM, Context
-from hub.core.errors import LimitExceeded, NotFound, TimedOut, Unavailable
+from hub.core.errors import HubError, LimitExceeded, NotFound, TimedOut, Unavailable
 from hub.core.events import EventBus
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
@@ -94,6 +95,9 @@ class OutboxSender:
         for task in workers:
             task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+        if self._begun:
+            with suppress(HubError):  # else they are unknown at the next start
+                await self._db.write(partial(outbox_rows.take_back, ids=tuple(self._begun)))
 
     async def wake_all(self) -> None:
         """Start sending in all chats that wait for something."""

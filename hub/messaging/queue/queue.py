@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from hub.agent.run_request import RunRequest, SteeredMessage, Steering
+from hub.agent.run_request import SteeredMessage, Steering
 from hub.agent.runner import AgentRunner
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, HubError
@@ -116,16 +116,16 @@ class MessageQueue:
         turn = Turn(session_key, (fresh,), begun=True)
         facts = (fresh.row_id, message, fresh.context, "queued", None, session_key, fresh.run_id, fresh.received_ms)
         row = InboxRow(*facts, accepted.part)
-        request = turn.request = self._request(turn)
+        queued = turn.queued()
         if self._early is not None:
             self._early.add(fresh.row_id)
 
         def write(connection: SqlConnection) -> Receipt | None:
             known = inbox_rows.insert(connection, row)
             if known is None:
-                if connection.execute("SELECT 1 FROM runs WHERE id = ?", (fresh.run_id,)).fetchone():
+                if chosen and connection.execute("SELECT 1 FROM runs WHERE id = ?", (chosen,)).fetchone():
                     raise Conflict(f"there is a run {chosen!r:.100} already; choose another key for this message")
-                self._runner.insert_queued(connection, request)
+                self._runner.insert_queued(connection, queued)
                 if message.address.chat_type is not ChatType.DIRECT:
                     fresh.overheard = group_history.give(connection, session_key, fresh.run_id)
             return known
@@ -271,13 +271,11 @@ class MessageQueue:
         try:
             if not turn.begun and not await self._join(turn):
                 return
-            await self._runner.run_until_kept(turn.request or self._request(turn))
+            steering = Steering(lambda: bool(self._steerable(turn)), partial(self._steer, turn))
+            await self._runner.run_until_kept(self._requests.of(turn, steering))
         finally:
             self._leave(turn)
         self._outbox.notify(turn.address)
-
-    def _request(self, turn: Turn) -> RunRequest:
-        return self._requests.of(turn, Steering(lambda: bool(self._steerable(turn)), partial(self._steer, turn)))
 
     async def _join(self, turn: Turn) -> bool:
         """Write which messages a turn answers; return whether it is to run."""

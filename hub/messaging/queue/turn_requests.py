@@ -21,7 +21,7 @@ from hub.messaging.outbox.streaming import AnswerStreams
 from hub.messaging.queue.turn import turn_content
 from hub.messaging.queue.waiting import Conversation, WaitingMessage, conversation_of
 from hub.messaging.texts import say
-from hub.models.contract import Message
+from hub.models.contract import Message, Role
 from hub.sessions.keys import SessionKey
 
 
@@ -35,7 +35,6 @@ class Turn(Struct, eq=False):
         heard: Messages that it heard while it ran, or in an earlier attempt.
         stopped: Whether it was stopped before it was a run.
         begun: Whether the database knows what it answers.
-        request: The run, where it is made already.
     """
 
     session_key: str
@@ -44,7 +43,6 @@ class Turn(Struct, eq=False):
     heard: tuple[WaitingMessage, ...] = ()
     stopped: bool = False
     begun: bool = False
-    request: RunRequest | None = None
 
     @property
     def agent_id(self) -> str:
@@ -60,6 +58,19 @@ class Turn(Struct, eq=False):
     def run_id(self) -> str:
         """The run."""
         return self.first.run_id
+
+    def queued(self) -> RunRequest:
+        """Return as much of the run as its row says."""
+        first, nothing = self.first, Message(Role.USER, ())
+        return RunRequest(
+            run_id=first.run_id,
+            agent_id=self.agent_id,
+            session_key=self.session_key,
+            message=nothing,
+            context=first.context,
+            inbox_id=first.row_id,
+            kind="message",
+        )
 
     @property
     def address(self) -> Address:
