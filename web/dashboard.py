@@ -22,6 +22,7 @@ from web.channels.pairing_card import PairingCard
 from web.chat import routes as chat_routes
 from web.chat.approvals_page import ApprovalsPage
 from web.chat.chat_page import ChatPage
+from web.chat.command_list import CommandList
 from web.chat.live_chat import LiveChat
 from web.chat.markdown import Markdown
 from web.chat.session_titles import session_title
@@ -148,7 +149,9 @@ class Dashboard:
         ]
         return [
             *routes,
-            *chat_routes.routes(self._make_chat(self._live_chat), self._approvals),
+            *chat_routes.routes(
+                self._make_chat(self._live_chat), self._approvals, CommandList(self._renderer, self._client)
+            ),
             *automation_routes.routes(automations),
             *memory_routes.routes(memory),
             *developer_routes.routes(developer),

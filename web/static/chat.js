@@ -1,4 +1,5 @@
 // The chat page: sending never blocks, what is typed or sent is kept until the hub has it, and Stop is always near.
+import { completes } from "./commands.js";
 import { live, morph } from "./live.js";
 import { announce, t } from "./texts.js";
 
@@ -30,6 +31,7 @@ function grow() {
   box.style.height = `${box.scrollHeight + 2}px`;
 }
 
+completes(box, document.getElementById("completions"));
 box.value ||= stored(DRAFT, "");
 box.addEventListener("input", () => { store(DRAFT, box.value); grow(); });
 box.addEventListener("keydown", (event) => {

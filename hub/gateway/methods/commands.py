@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.core.schema import Optional, Schema
+from hub.core.schema import All, Length, Optional, Schema, string
 from hub.gateway.calls.contract import READ, Method, MethodCall
 from hub.messaging.commands.registry import ChatCommand, Commands
 
 OWNER = "gateway"
+
+_LIST = Schema(
+    {
+        Optional("agentId"): str,
+        Optional("language", description="Of the descriptions, such as zh-CN; the home's without it."): All(
+            string, Length(max=35)
+        ),
+    }
+)
 
 
 class CommandMethods:
@@ -20,10 +29,10 @@ class CommandMethods:
 
     def methods(self) -> list[Method]:
         """Return the method."""
-        return [Method("commands.list", self._list, OWNER, Schema({Optional("agentId"): str}), READ)]
+        return [Method("commands.list", self._list, OWNER, _LIST, READ)]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        language = self._commands.language()
+        language = call.params.get("language") or self._commands.language()
         return {"commands": [_shown(command, language) for command in self._commands.all() if command.listed]}
 
 
