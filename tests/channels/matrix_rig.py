@@ -25,6 +25,8 @@ from tests.servers.synapse import Credentials
 
 BOT = "bot"
 SEND, SYNC = r"PUT .*/send/m\.room\.message/", r"GET .*/sync\?"
+LATER_SYNC = r"GET .*/sync\?.*since="
+"""One of an account that knows where it is: what is said before that is never answered."""
 WAITS = Waits(poll_s=0.5, grace_s=0.5, first_s=2.0)
 LIMITED = json.dumps({"errcode": "M_LIMIT_EXCEEDED", "error": "Too many", "retry_after_ms": 1_000})
 FAULTS: dict[Trouble, dict[str, Any]] = {
@@ -210,10 +212,10 @@ class MatrixRig:
             self.proxy.fails(SEND, **FAULTS[each])
 
     def goes_deaf(self) -> None:
-        self.proxy.fails(SYNC, hangs=True)
+        self.proxy.fails(LATER_SYNC, hangs=True)
 
     def garbles(self) -> None:
-        self.proxy.fails(SYNC, status=200, body='{"next_batch": ')
+        self.proxy.fails(LATER_SYNC, status=200, body='{"next_batch": ')
 
     def revokes(self, account: str = "default") -> None:
         self._call(self._people[account], "POST", "logout", {})

@@ -66,12 +66,12 @@ async def test_what_was_said_while_the_hub_was_down_is_received_in_order_however
     await rig.start()
     await rig.heard(await rig.ada.say(room, "Before"))
     await rig.stop()
-    said = [f"Message {number}" for number in range(130)]
+    said = [f"Message {number}" for number in range(70)]
     for each in said:
         await rig.ada.say(room, each)
 
     await rig.start()
-    await until(lambda: len(rig.hub.texts) > 130)
+    await until(lambda: len(rig.hub.texts) > 70)
 
     assert rig.hub.texts == ["Before", *said]
 
