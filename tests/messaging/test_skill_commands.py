@@ -27,7 +27,7 @@ class SkillPost(Post):
         super().__init__(folder / "home", base_url, access=ACCESS)
         self.skill_home = home = SkillHome(folder / "skills")
         home.write("bundled/tea", "Make tea.")
-        home.write("bundled/big-cake", "Bake a cake.")
+        home.write("bundled/big-cake", "Bake a cake. Use it on birthdays.")
         home.write("bundled/hidden", "For the model.", "user-invocable: false")
         home.write("bundled/echo", "Say it.", "command-dispatch: tool\ncommand-tool: say_again")
         home.write("bundled/lost", "Say it.", "command-dispatch: tool\ncommand-tool: no_such_tool")
@@ -72,14 +72,14 @@ async def test_a_skill_is_run_by_the_agent_in_the_words_of_the_sender(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("/skill", "- big-cake: Bake a cake."),
+        ("/skill", "- big-cake: Bake a cake. Use it on birthdays."),
         ("/skill big_cak", "Did you mean big-cake?"),
         ("/skill hidden", "There is no skill hidden"),
         ("/hidden", "There is no command /hidden"),
         ("/echo one  two", "again: one  two"),
         ("/skill echo x", "again: x"),
         ("/lost x", "needs the tool no_such_tool"),
-        ("/help", "/big_cake: Bake a cake."),
+        ("/help", "/big_cake: Bake a cake\n"),
     ],
 )
 async def test_what_needs_no_model_is_answered_at_once(
@@ -94,7 +94,7 @@ async def test_what_needs_no_model_is_answered_at_once(
 async def test_strangers_run_no_skill(post: SkillPost) -> None:
     receipt = await post.said("/echo x", who="9")
 
-    assert "for the people of this home" in (receipt.reply or "")
+    assert receipt.reply == "/echo is for the people of this home."
 
 
 async def test_a_group_has_only_its_skills_in_prompt_and_commands(post: SkillPost, openai_server: OpenAIServer) -> None:

@@ -23,7 +23,15 @@ def packed(files: Mapping[str, str | bytes], modes: Mapping[str, int] | None = N
     return target.getvalue()
 
 
+def encrypted(data: bytes) -> bytes:
+    """Return a ZIP file whose first entry says that it is encrypted."""
+    changed = bytearray(data)
+    changed[data.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(changed)
+
+
 REFUSED = {
+    "encrypted": (encrypted(packed({"x/SKILL.md": FRONT})), "is encrypted"),
     "zip slip": (packed({"x/SKILL.md": FRONT, "x/../../evil.sh": "rm"}), "climbs"),
     "absolute name": (packed({"x/SKILL.md": FRONT, "/etc/cron.d/evil": "rm"}), "absolute"),
     "backslashes": (packed({"x/SKILL.md": FRONT, "x\\..\\..\\evil": "rm"}), "may lead out"),

@@ -26,6 +26,7 @@ COMMANDS_LIMIT = 60
 """Skills that are commands of their own; all others are reached through /skill."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 
 
 class SkillCommandNeeds(Struct, frozen=True):
@@ -79,9 +80,7 @@ class SkillCommands:
         async def run(call: CommandCall) -> CommandReply:
             return await self._use(call, skill, call.arguments)
 
-        return ChatCommand(
-            name, run, Category.SKILLS, people_only=True, arguments="[INPUT]", help=about[:ABOUT_CHARACTERS]
-        )
+        return ChatCommand(name, run, Category.SKILLS, people_only=True, arguments="[INPUT]", help=_in_short(about))
 
     async def _skill(self, call: CommandCall) -> CommandReply:
         if call.word:
@@ -134,6 +133,14 @@ class SkillCommands:
         agent = needs.agents.get(call.agent_id)
         usable = await needs.skills.usable(agent.id, agent.skills, needs.group_skills(call.message.address))
         return {name: skill for name, skill in usable.items() if skill.file is not None and skill.file.user_invocable}
+
+
+def _in_short(about: str) -> str:
+    """Return the first sentence of a description, cut at a word where it is too long."""
+    sentence = _SENTENCE.split(about, maxsplit=1)[0].rstrip(".")
+    if len(sentence) <= ABOUT_CHARACTERS:
+        return sentence
+    return f"{sentence[:ABOUT_CHARACTERS].rsplit(' ', 1)[0]}…"
 
 
 def dispatched_arguments(schema: Mapping[str, Any], given: str, command: str, skill: str) -> dict[str, Any]:
