@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hub.core.context import Authority, ToolPolicy
 from hub.messaging.contract import Address, ChatType, Inbound
@@ -71,17 +71,9 @@ class GroupSettings(Struct, frozen=True):
 
     def over(self, general: GroupSettings) -> GroupSettings:
         """Return these settings, completed by more general ones; the policies for tools meet."""
-        return GroupSettings(
-            general.allow if self.allow is None else self.allow,
-            self.activation or general.activation,
-            self.mention_patterns or general.mention_patterns,
-            (*general.tools, *self.tools),
-            self.agent or general.agent,
-            self.system_prompt or general.system_prompt,
-            general.history_limit if self.history_limit is None else self.history_limit,
-            general.allow_from if self.allow_from is None else self.allow_from,
-            general.skills if self.skills is None else self.skills,
-        )
+        stated = {name: value for name, value in asdict(self).items() if value not in (None, "")}
+        stated["tools"] = (*general.tools, *self.tools)
+        return replace(general, **stated | {"mention_patterns": self.mention_patterns or general.mention_patterns})
 
 
 class AccessPolicy(Struct, frozen=True):

@@ -61,19 +61,6 @@ class MessagingSettings(Struct, frozen=True):
         )
 
 
-def _knows_none(ref: str) -> bool:
-    """Default callable: there is no model."""
-    return False
-
-
-def _nothing_chosen(session_key: str) -> None:
-    """Default callable: nothing is chosen for a session."""
-
-
-def _no_command(address: Address, value: str) -> None:
-    """Default callable: no button stands for a command."""
-
-
 class Facts(Struct, frozen=True):
     """The facts that a decision depends on besides the message.
 
@@ -88,10 +75,10 @@ class Facts(Struct, frozen=True):
     people: People
     agents: Agents
     settings: MessagingSettings
-    knows_model: Callable[[str], bool] = _knows_none
+    knows_model: Callable[[str], bool] = lambda ref: False
     paired: frozenset[str] = frozenset()
-    activation: Callable[[str], str | None] = _nothing_chosen
-    pressed: Callable[[Address, str], str | None] = _no_command
+    activation: Callable[[str], str | None] = lambda key: None
+    pressed: Callable[[Address, str], str | None] = lambda address, value: None
 
 
 class Accept(Struct, frozen=True):

@@ -20,15 +20,6 @@ from hub.security.people import People
 from hub.sessions.session import Session
 
 
-def _nobody(address: Address) -> frozenset[str]:
-    """Default callable: nobody is paired."""
-    return frozenset()
-
-
-def _no_session(key: str) -> None:
-    """Default callable: there is no such session."""
-
-
 class Router:
     """Gathers the facts for each decision.
 
@@ -50,8 +41,8 @@ class Router:
         *,
         models: ModelRegistry,
         buttons: CommandButtons,
-        paired: Callable[[Address], frozenset[str]] = _nobody,
-        session: Callable[[str], Session | None] = _no_session,
+        paired: Callable[[Address], frozenset[str]] = lambda address: frozenset(),
+        session: Callable[[str], Session | None] = lambda key: None,
     ) -> None:
         self._channels = channels
         self._agents = agents

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import Any
@@ -103,11 +102,6 @@ class Binding(Struct, frozen=True):
         return MatchedBy.DEFAULT if self.channel is None else MatchedBy.CHANNEL
 
     @property
-    def filed_under(self) -> str | None:
-        """The one id without which it cannot match; None when there is none."""
-        return self.peer or self.guild or self.team or self.channel
-
-    @property
     def details(self) -> int:
         """How much it states beside what it matched by."""
         return sum(each is not None for each in (self.channel, self.account, self.chat_type, self.guild, self.team))
@@ -122,25 +116,18 @@ class AgentRoute(Struct, frozen=True):
 
 
 class Bindings:
-    """The bindings of a configuration, found by the ids in an address."""
+    """The bindings of a configuration, in its order."""
 
     def __init__(self, bindings: Iterable[Binding] = ()) -> None:
         self.all = tuple(bindings)
-        self._filed: dict[str | None, list[tuple[int, Binding]]] = defaultdict(list)
-        for index, binding in enumerate(self.all):
-            self._filed[binding.filed_under].append((index, binding))
 
     def choose(self, address: Address, default: str, roles: Iterable[str] = ()) -> AgentRoute:
         """Return the agent of the most specific binding that matches, the first of equals; else the default."""
-        best, best_rank = AgentRoute(default), (-1, 0, 0)
-        for key in {address.peer, address.parent, address.space, address.channel, None}:
-            for index, binding in self._filed.get(key, ()):
-                matched_by = binding.matched_by(address, roles)
-                if matched_by is None:
-                    continue
-                rank = (int(matched_by), binding.details, -index)
-                if rank > best_rank:
-                    best, best_rank = AgentRoute(binding.agent, matched_by, index), rank
+        best, best_rank = AgentRoute(default), (-1, 0)
+        for index, binding in enumerate(self.all):
+            matched_by = binding.matched_by(address, roles)
+            if matched_by is not None and (rank := (int(matched_by), binding.details)) > best_rank:
+                best, best_rank = AgentRoute(binding.agent, matched_by, index), rank
         return best
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.schema import as_list
 from hub.messaging.access.pairing import Pairings
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, Commands
@@ -17,77 +18,6 @@ from hub.messaging.texts import say
 KEY = "allow_from"
 
 
-class AllowlistCommand:
-    """Lists and changes `allow_from` of the accounts of channels; who is paired is listed too, and can be removed.
-
-    Args:
-        reload: Reads the configuration again and puts it into force.
-    """
-
-    def __init__(
-        self,
-        language: Callable[[], str],
-        config: ConfigStore,
-        channels: ChannelRegistry,
-        pairings: Pairings,
-        reload: Callable[[], Awaitable[ReloadResult]],
-    ) -> None:
-        self._language = language
-        self._config = config
-        self._channels = channels
-        self._pairings = pairings
-        self._reload = reload
-
-    async def run(self, call: CommandCall) -> str:
-        """Answer the command."""
-        if call.word in ("", "list"):
-            return self._listed()
-        identity = call.rest.strip()
-        channel = identity.partition(":")[0]
-        accounts = [each.channel.account for each in self._channels.all() if each.channel.name == channel]
-        here = call.message.address
-        account = here.account if here.channel == channel else next(iter(accounts), "")
-        if len([part for part in identity.split(":", 2) if part]) != 3 or account not in accounts:
-            raise InvalidRequest(say("allowlist.identity", self._language()))
-        keys, stated = self._stated(channel, account)
-        if call.word == "add":
-            wanted = list(dict.fromkeys([*stated, identity]))
-        elif identity in stated:
-            wanted = [each for each in stated if each != identity]
-        else:
-            await self._pairings.revoke(channel, identity, call.context)
-            return say("allowlist.removed", self._language(), identity=identity)
-        await asyncio.to_thread(self._config.editor.set_value, (*keys, KEY), wanted)
-        await self._reload()
-        return say(
-            "allowlist.added" if call.word == "add" else "allowlist.removed", self._language(), identity=identity
-        )
-
-    def _listed(self) -> str:
-        lines = []
-        for each in self._channels.all():
-            name, account = each.channel.name, each.channel.account
-            paired = self._pairings.paired(Address(name, "", account, account_id=each.status.account_id))
-            if may := sorted(each.access.allow_from | paired):
-                lines.append(f"- {name} ({account}): {', '.join(may)}")
-        language = self._language()
-        return "\n".join([say("allowlist.title", language), *lines]) if lines else say("allowlist.empty", language)
-
-    def _stated(self, channel: str, account: str) -> tuple[tuple[str | int, ...], list[str]]:
-        """Return where an account is written, and whom it states."""
-        raw: Any = self._config.current.raw.get(channel)
-        if isinstance(raw, Mapping):
-            return (channel,), _texts(raw.get(KEY))
-        for index, each in enumerate(raw if isinstance(raw, list) else []):
-            if isinstance(each, Mapping) and each.get("account", "default") == account:
-                return (channel, index), _texts(each.get(KEY))
-        raise NotFound(say("allowlist.unwritten", self._language(), channel=channel, account=account))
-
-
-def _texts(stated: Any) -> list[str]:
-    return [str(each) for each in stated] if isinstance(stated, list) else [str(stated)] if stated else []
-
-
 def add_allowlist_command(
     commands: Commands,
     config: ConfigStore,
@@ -95,12 +25,54 @@ def add_allowlist_command(
     pairings: Pairings,
     reload: Callable[[], Awaitable[ReloadResult]],
 ) -> None:
-    """Add /allowlist, which is an owner's."""
-    command = AllowlistCommand(commands.language, config, channels, pairings, reload)
+    """Add /allowlist, which is an owner's: it lists and changes `allow_from`, and lists and removes who is paired.
+
+    Args:
+        reload: Reads the configuration again and puts it into force.
+    """
+    language = commands.language
+
+    async def allowlist(call: CommandCall) -> str:
+        if call.word in ("", "list"):
+            return listed()
+        identity = call.rest.strip()
+        channel = identity.partition(":")[0]
+        accounts = [each.channel.account for each in channels.all() if each.channel.name == channel]
+        here = call.message.address
+        account = here.account if here.channel == channel else next(iter(accounts), "")
+        if len([part for part in identity.split(":", 2) if part]) != 3 or account not in accounts:
+            raise InvalidRequest(say("allowlist.identity", language()))
+        keys, stated = written(channel, account)
+        if call.word == "remove" and identity not in stated:
+            await pairings.revoke(channel, identity, call.context)
+        else:
+            wanted = [each for each in stated if each != identity] + [identity] * (call.word == "add")
+            await asyncio.to_thread(config.editor.set_value, (*keys, KEY), wanted)
+            await reload()
+        return say("allowlist.added" if call.word == "add" else "allowlist.removed", language(), identity=identity)
+
+    def listed() -> str:
+        lines = []
+        for each in channels.all():
+            name, account = each.channel.name, each.channel.account
+            paired = pairings.paired(Address(name, "", account, account_id=each.status.account_id))
+            if may := sorted(each.access.allow_from | paired):
+                lines.append(f"- {name} ({account}): {', '.join(may)}")
+        return "\n".join([say("allowlist.title", language()), *lines]) if lines else say("allowlist.empty", language())
+
+    def written(channel: str, account: str) -> tuple[tuple[str | int, ...], list[str]]:
+        """Return where an account is written, and whom it states."""
+        raw: Any = config.current.raw.get(channel)
+        for index, each in enumerate(as_list(raw)):
+            if isinstance(each, Mapping) and each.get("account", "default") == account:
+                keys = (channel,) if isinstance(raw, Mapping) else (channel, index)
+                return keys, [str(one) for one in as_list(each.get(KEY))]
+        raise NotFound(say("allowlist.unwritten", language(), channel=channel, account=account))
+
     commands.add(
         ChatCommand(
             "allowlist",
-            command.run,
+            allowlist,
             Category.MANAGEMENT,
             owner_only=True,
             where=CommandPlace.DIRECT,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
+from collections import defaultdict
 
 from hub.core.events import Event, EventBus
 from hub.core.tasks import TaskOwner
@@ -23,14 +25,14 @@ class CommandPublisher:
     A failure is logged; the next connection tries again.
 
     Args:
-        tasks: Owner of the publishing tasks, one for each channel at a time.
+        tasks: Owner of the publishing tasks.
     """
 
     def __init__(self, commands: Commands, channels: ChannelRegistry, bus: EventBus, tasks: TaskOwner) -> None:
         self._commands = commands
         self._channels = channels
         self._tasks = tasks
-        self._stale: dict[tuple[str, str], bool] = {}
+        self._publishing: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._unlisten = (
             bus.listen(EVENT_CHANNEL_STATUS, self._status_changed, {"state": ChannelState.CONNECTED.value}),
             commands.listen(self._changed),
@@ -62,21 +64,11 @@ class CommandPublisher:
         attached = self._channels.get(name, account)
         if attached is None or not isinstance(attached.channel, CanPublishCommands) or self._tasks.closed:
             return
-        key = (name, account)
-        if key in self._stale:  # it is being published: once more then, when that is done
-            self._stale[key] = True
-            return
-        self._stale[key] = False
-        self._tasks.spawn(self._until_current(key, attached.channel), name=f"publish commands to {name}")
+        self._tasks.spawn(self._publish_now((name, account), attached.channel), name=f"publish commands to {name}")
 
-    async def _until_current(self, key: tuple[str, str], channel: CanPublishCommands) -> None:
-        try:
-            while True:
-                self._stale[key] = False
+    async def _publish_now(self, key: tuple[str, str], channel: CanPublishCommands) -> None:
+        async with self._publishing[key]:  # one after the other, so that the newest list is the last
+            try:
                 await channel.publish_commands(self.listed())
-                if not self._stale[key]:
-                    return
-        except Exception as error:  # whatever a platform's library raises: messages go on without the list
-            _log.warning("%s (%s) did not take the list of commands: %s", *key, error)
-        finally:
-            del self._stale[key]
+            except Exception as error:  # whatever a platform's library raises: messages go on without the list
+                _log.warning("%s (%s) did not take the list of commands: %s", *key, error)
