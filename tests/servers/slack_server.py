@@ -5,6 +5,7 @@ Written after https://docs.slack.dev; an envelope that is not acknowledged is se
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -49,12 +50,15 @@ class SlackServer:
         self.garbled = False
         """Whether the next envelope is preceded by what is no JSON."""
         self.fetched = 0
+        self.impatient = False
+        """Whether the history is given only once the client answers a ping over the socket."""
         self.moved: dict[str, str] = {}
         """Files that are elsewhere, and where."""
         self.acknowledged: list[str] = []
         self._socket: web.WebSocketResponse | None = None
         self._request: web.Request | None = None
         self._waiting: dict[str, Json] = {}
+        self._ponged = asyncio.Event()
         self._count = 0
 
     # --- for tests ---
@@ -134,6 +138,10 @@ class SlackServer:
         arguments = {key: _decoded(str(value)) for key, value in (await request.post()).items()}
         self.calls.append((method, arguments))
         fault = next((each for each in self.faults if each.method == method), None)
+        if self.impatient and self._socket is not None and method.startswith("conversations.hist"):
+            self._ponged.clear()
+            await self._socket.ping(b"are you there")
+            await self._ponged.wait()
         if fault is not None:
             fault.times -= 1
             if not fault.times:
@@ -272,6 +280,8 @@ class SlackServer:
                 continue
             if frame.type is WSMsgType.PING:
                 await socket.pong(frame.data)
+            elif frame.type is WSMsgType.PONG:
+                self._ponged.set()
             elif frame.type is WSMsgType.TEXT:
                 id = json.loads(frame.data)["envelope_id"]
                 self.acknowledged.append(id)

@@ -5,8 +5,10 @@ Source: https://docs.slack.dev/apis/events-api/using-socket-mode
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+from collections import deque
 
 import aiohttp
 
@@ -20,6 +22,8 @@ _log = logging.getLogger(__name__)
 
 HELLO_LIMIT_S = 20.0
 PING_S = 10.0
+HELD_LIMIT = 1_000
+"""Frames that wait until what was missed is read; more are left in the socket."""
 REFUSALS: dict[int | str | None, str] = {
     "invalid_auth": (
         "Slack refused a token. Copy both again: bot_token from OAuth & Permissions, app_token from Basic Information."
@@ -64,22 +68,37 @@ class SlackSocket:
                 hello = await socket.receive_json(timeout=HELLO_LIMIT_S)
                 if hello["type"] != "hello":
                     return f"Slack said {hello['type']} in place of hello"
-                await self._intake.greeted(missed)
-                async with SocketWatch(socket, socket.ping, self._ping_s) as watch:
-                    async for frame in socket:
-                        if frame.type is aiohttp.WSMsgType.PING:
-                            await socket.pong(frame.data)
-                        elif frame.type is aiohttp.WSMsgType.PONG:
-                            watch.heard()
-                            await self._intake.beat()
-                        elif frame.type is aiohttp.WSMsgType.TEXT and not await self._take(socket, watch, frame.data):
-                            self._missed = False
-                            return None
-            return f"Slack closed the connection ({socket.close_code})"
+                greeting = asyncio.create_task(self._intake.greeted(missed))
+                try:
+                    return await self._read(socket, greeting)
+                finally:
+                    greeting.cancel()
+                    await asyncio.gather(greeting, return_exceptions=True)
         except PlatformError as error:
             if error.reason in REFUSALS:
                 raise AccountRefused(REFUSALS[error.reason]) from error
             raise
+
+    async def _read(self, socket: aiohttp.ClientWebSocketResponse, greeting: asyncio.Task[None]) -> str | None:
+        """Read frames, and take them in order once what was missed before is read, which can take minutes."""
+        held: deque[str] = deque()
+        async with SocketWatch(socket, socket.ping, self._ping_s) as watch:
+            async for frame in socket:
+                if frame.type is aiohttp.WSMsgType.PING:
+                    await socket.pong(frame.data)
+                elif frame.type is aiohttp.WSMsgType.PONG:
+                    watch.heard()
+                    await self._intake.beat()
+                elif frame.type is aiohttp.WSMsgType.TEXT:
+                    held.append(frame.data)
+                if not greeting.done() and len(held) < HELD_LIMIT:
+                    continue
+                await greeting
+                while held:
+                    if not await self._take(socket, watch, held.popleft()):
+                        self._missed = False
+                        return None
+        return f"Slack closed the connection ({socket.close_code})"
 
     async def _take(self, socket: aiohttp.ClientWebSocketResponse, watch: SocketWatch, text: str) -> bool:
         """Handle one frame; False when Slack asks for another connection."""

@@ -263,6 +263,21 @@ async def test_malformed_frames_and_events_are_left_out(rig: Rig, slack: SlackSe
     assert slack.connections == 1
 
 
+async def test_slack_is_answered_while_what_was_missed_is_read_and_new_messages_come_after_it(
+    rig: Rig, slack: SlackServer, channel: SlackChannel
+) -> None:
+    await slack.say("1")
+    await one(rig)
+    await rig.remove(channel)
+    await slack.say("missed", heard=False)
+    slack.messages[ROOM].remove(await slack.say("new"))
+    slack.impatient = True
+
+    await rig.add(app(rig, slack))
+
+    await rig.until(lambda: rig.texts() == ["1", "missed", "new"])
+
+
 @pytest.mark.parametrize(
     ("tokens", "says"),
     [
