@@ -132,6 +132,7 @@ class Outbox:
         """
         outgoing = NewMessage(content) if isinstance(content, str) else content
         now = self._now_ms()
+        address = Address(address.channel, address.peer, address.account, address.chat_type, address.thread)
         ids = []
         for part, piece in enumerate(self._pieces(address, outgoing)):
             ids.append(new_id())
@@ -184,16 +185,16 @@ class Outbox:
         """Write the rows of a chat in a transaction of their own and begin to send them; return their ids."""
         ids = await self._db.write(insert)
         if ids:
-            self.notify(address)
+            self.notify(address, ids)
         return ids
 
     def hold(self, run_id: str, until: asyncio.Task[Any]) -> None:
         """Send nothing of a run before a task ended that shows its answer: that must not arrive behind it."""
         self._sender.hold(run_id, until)
 
-    def notify(self, address: Address) -> None:
-        """Start sending queued messages of a chat."""
-        self._sender.wake((address.channel, address.account, address.peer))
+    def notify(self, address: Address, written: Sequence[str] = ()) -> None:
+        """Start sending queued messages of a chat; `written` are all rows of a transaction that is on disk."""
+        self._sender.wake((address.channel, address.account, address.peer), written)
 
     def _pieces(self, address: Address, outgoing: Outgoing) -> list[Outgoing]:
         """Return what is sent as messages of their own: the pieces of a long text, and each attachment."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -49,7 +49,7 @@ EXPIRED = "it waited for more than 72 hours"
 OFFLINE_DELAY_S = 60.0
 """The longest wait before the next attempt while a channel is cut off; no number of attempts ends these."""
 BEGUN_LIMIT = 10_000
-"""Rows that were written as begun and are remembered until they are sent; more only when a transaction is undone."""
+"""Chats whose row that was written as begun is remembered; of a transaction that is undone it stays until the next."""
 STORE_DELAY_S = 5.0
 """Wait before a state is written again that could not be, such as on a full disk."""
 
@@ -85,7 +85,7 @@ class OutboxSender:
         self._tell_ended = ended
         self._workers: dict[ChatKey, asyncio.Task[None]] = {}
         self._again: set[ChatKey] = set()
-        self._begun: dict[str, None] = {}
+        self._begun: dict[ChatKey, OutboxRow] = {}
         self._dropped: set[str] = set()
         self._shown: dict[str, asyncio.Task[Any]] = {}
 
@@ -97,7 +97,7 @@ class OutboxSender:
         await asyncio.gather(*workers, return_exceptions=True)
         if self._begun:
             with suppress(HubError):  # else they are unknown at the next start
-                await self._db.write(partial(outbox_rows.take_back, ids=tuple(self._begun)))
+                await self._db.write(partial(outbox_rows.take_back, ids=[row.id for row in self._begun.values()]))
 
     async def wake_all(self) -> None:
         """Start sending in all chats that wait for something."""
@@ -114,19 +114,25 @@ class OutboxSender:
             return False
         if row.next_ms > row.created_ms or row.run_id in self._shown or outbox_rows.is_waiting(connection, row.chat):
             return False
-        self._begun[row.id] = None
+        self._begun[row.chat] = row
         if len(self._begun) > BEGUN_LIMIT:
             del self._begun[next(iter(self._begun))]
         return True
 
-    def wake(self, chat: ChatKey) -> None:
-        """Start sending in a chat."""
+    def wake(self, chat: ChatKey, written: Sequence[str] = ()) -> None:
+        """Start sending in a chat.
+
+        Args:
+            written: All rows of a transaction that is on disk: one that was written as begun need not be read again.
+        """
         if self._channels.get(chat[0], chat[1]) is None:
             return
         if chat in self._workers:
             self._again.add(chat)
             return
-        self._workers[chat] = self._tasks.spawn(self._work(chat), name=f"outbox {chat[0]} {chat[2]}")
+        begun = self._begun.get(chat)
+        first = begun if begun is not None and [begun.id] == list(written) else None
+        self._workers[chat] = self._tasks.spawn(self._work(chat, first), name=f"outbox {chat[0]} {chat[2]}")
 
     def forget(self, row: OutboxRow) -> None:
         """Do not send a row that was deleted."""
@@ -138,15 +144,18 @@ class OutboxSender:
         self._shown[run_id] = until
         until.add_done_callback(lambda _: self._shown.pop(run_id, None))
 
-    async def _work(self, chat: ChatKey) -> None:
-        """Send what waits in one chat, oldest first, until there is nothing."""
+    async def _work(self, chat: ChatKey, first: OutboxRow | None) -> None:
+        """Send what waits in one chat, oldest first, until there is nothing; `first` when that is known already."""
         marks: set[asyncio.Task[None]] = set()
         try:
             while True:
                 self._again.discard(chat)
-                rows = await self._stored(self._db.read, partial(outbox_rows.open_rows, chat=chat))
+                if first is not None:
+                    rows, first = [first], None
+                else:
+                    rows = await self._stored(self._db.read, partial(outbox_rows.open_rows, chat=chat))
                 for row in rows:
-                    if row.id in self._begun:
+                    if self._is_begun(row):
                         row.state = "queued"
                     if row.id not in self._dropped and not await self._send_until_settled(row, marks):
                         return
@@ -199,12 +208,17 @@ class OutboxSender:
             if await self._failed(row, delivery, attached, wait_s):
                 return True
 
+    def _is_begun(self, row: OutboxRow) -> bool:
+        begun = self._begun.get(row.chat)
+        return begun is not None and begun.id == row.id
+
     async def _attempt(self, row: OutboxRow, attached: Attached, *, safe: bool) -> Delivery:
         if not safe:
             row.state = "sending"
-            if row.id not in self._begun:
+            if self._is_begun(row):
+                del self._begun[row.chat]
+            else:
                 await self._write(lambda connection: outbox_rows.set_state(connection, row, self._now_ms()))
-            self._begun.pop(row.id, None)
         row.updated_ms = self._now_ms()
         settings = self._settings()
         return await attempt(row, attached, settings.language, settings.media_roots)

@@ -275,7 +275,7 @@ class MessageQueue:
             await self._runner.run_until_kept(self._requests.of(turn, steering))
         finally:
             self._leave(turn)
-        self._outbox.notify(turn.address)
+        self._outbox.notify(turn.address, turn.written)
 
     async def _join(self, turn: Turn) -> bool:
         """Write which messages a turn answers; return whether it is to run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,6 +35,7 @@ class Turn(Struct, eq=False):
         heard: Messages that it heard while it ran, or in an earlier attempt.
         stopped: Whether it was stopped before it was a run.
         begun: Whether the database knows what it answers.
+        written: The rows of its answer, once its end is on disk.
     """
 
     session_key: str
@@ -43,6 +44,7 @@ class Turn(Struct, eq=False):
     heard: tuple[WaitingMessage, ...] = ()
     stopped: bool = False
     begun: bool = False
+    written: Sequence[str] = ()
 
     @property
     def agent_id(self) -> str:
@@ -171,9 +173,10 @@ class TurnRequests:
     def _end_of(self, turn: Turn, target: ReplyTarget) -> Callable[[SqlConnection, RunResult], None]:
         def end(connection: SqlConnection, result: RunResult) -> None:
             self._streams.end(turn.run_id)
+            turn.written = ()
             inbox_rows.close_run(connection, turn.run_id)
             if self._router.may_reply(turn.address, turn.session_key):
                 footer = self._extras.beside(connection, result, target)
-                self._replies.insert(connection, result, replace(target, footer=footer))
+                turn.written = self._replies.insert(connection, result, replace(target, footer=footer))
 
         return end
