@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.agent.test_compaction import SUMMARY
 from tests.e2e.homes import make_home
 from tests.e2e.talk import ask, chat, connected, messages_of, results_of, say, shown, until, until_async
 from tests.servers.hub_process import HubProcess
@@ -37,7 +38,7 @@ models:
       api_key: test-key-0123456789
       models: [gone]
 agents:
-  - {{id: main, default: true}}
+  - {{id: main, default: true, limits: {{cost_usd: 1000}}}}
   - {{id: cook, name: Cook, model: quick, workspace: kitchen}}
   - {{id: guest, tools: {{profile: minimal}}}}
   - {{id: hasty, limits: {{turns: 2}}}}
@@ -250,13 +251,15 @@ def test_a_conversation_that_is_too_long_is_shortened_and_answered(
     for number in range(4):
         ask(hub, f"long story {number} " + "and so on " * 300, session="long")
     overflow = {"error": {"message": "maximum context length is 8192 tokens", "code": "context_length_exceeded"}}
-    server.queue({"status": 400, "body": overflow}, "shorter now")
+    # The notes for memory, then the summary, then the same request again.
+    server.queue({"status": 400, "body": overflow}, "NO_REPLY", SUMMARY, "shorter now")
 
     ended = ask(hub, "and?", session="long")
 
     assert ended["reply"] == "shorter now"
-    sizes = [request["size_bytes"] for request in server.requests()]
-    assert sizes[-1] < sizes[-2]
+    refused, _notes, _summary, answered = server.requests()[-4:]
+    assert answered["size_bytes"] < refused["size_bytes"]
+    assert SUMMARY in json.dumps(answered["body"]["messages"], ensure_ascii=False).replace("\\n", "\n")
 
 
 def test_a_server_that_is_not_there_is_told_by_name(hub: HubProcess) -> None:
