@@ -23,6 +23,7 @@ from hub.core.errors import HubError
 from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock, ToolSpec, Usage
 from hub.models.failover import Attempt, stream_with_failover
 from hub.models.resolved import Resolved
+from hub.models.vendors import OFFLINE
 from hub.skills.registry import NO_SKILLS, SkillSnapshot
 from hub.tools.contract import ToolResult
 from hub.tools.invoke import ResultRoom, ToolCallRequest, invoke_tool
@@ -196,11 +197,14 @@ class RunPorts:
     def _specs(self, ref: str) -> tuple[ToolSpec, ...]:
         """Return the tools of the prompt that may be used while this model answers."""
         config, tools = self._config, self._parts.tools
+        prompt = config.prompt
+        # The offline model finds nothing: it knows by itself what to call.
+        specs = (*prompt.specs, *prompt.found) if ref.partition("/")[0] == OFFLINE else prompt.specs
         if ref == config.candidates[0].ref:
-            return config.prompt.specs
+            return specs
         policies = config.agent.policies(tools.rules, ref)
         chosen = {tool.name for tool in tools.all() if all(each.permits(tool.name, tool.group) for each in policies)}
-        return tuple(spec for spec in config.prompt.specs if spec.name in chosen)
+        return tuple(spec for spec in specs if spec.name in chosen)
 
     def _shorten_results(self) -> None:
         """Shorten old tool results, when the provider's cache has run out or the window is nearly full."""
