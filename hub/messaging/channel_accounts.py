@@ -33,6 +33,8 @@ DEFAULT_ACCOUNT = "default"
 
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 
+Place = tuple[str | int, ...]
+"""Where something is written in the configuration."""
 Apply = Callable[[ReloadResult], Awaitable[None]]
 
 
@@ -65,7 +67,7 @@ class ChannelAccounts:
         """Return every account that is configured or logged in, by channel and name, and how it is doing."""
         found: dict[tuple[str, str], dict[str, Any]] = {}
         for domain in self._domains():
-            for name in self._configured(domain):
+            for name in self._written(domain):
                 found[domain, name] = self._down(domain, name)
         for attached in self._channels.all():
             channel = attached.channel
@@ -126,7 +128,7 @@ class ChannelAccounts:
         if missing:
             raise InvalidRequest(f"{channel}: {', '.join(missing)} is missing")
         async with self._changing:
-            if name in self._configured(channel):
+            if name in self._written(channel):
                 raise Conflict(f"{channel} has an account {name} already; give the new one another name")
             before = await asyncio.to_thread(self._write, channel, name, account, fields)
             try:
@@ -141,7 +143,7 @@ class ChannelAccounts:
         Raises:
             NotFound: It is not configured.
         """
-        configured = self._account(channel, account)
+        _, configured = self._account(channel, account)
         fields = self._known_fields(channel)
         return [field for field in fields if field["secret"] and (field["required"] or field["name"] in configured)]
 
@@ -156,9 +158,8 @@ class ChannelAccounts:
         if other := set(credentials) - known:
             raise InvalidRequest(f"{channel}: {min(other)} is not a credential; {', '.join(sorted(known))} are")
         async with self._changing:
-            self._account(channel, account)
+            keys, _ = self._account(channel, account)
             secrets = {_secret_name(channel, account, key): value for key, value in credentials.items()}
-            keys = self._keys(channel, account)
 
             def write() -> dict[str, str]:
                 editor = self._config.editor
@@ -182,8 +183,9 @@ class ChannelAccounts:
             NotFound: It is not configured.
         """
         async with self._changing:
-            self._account(channel, account)
-            keys = (channel,) if len(self._configured(channel)) == 1 else self._keys(channel, account)
+            keys, _ = self._account(channel, account)
+            if len(self._written(channel)) == 1:
+                keys = (channel,)
             await asyncio.to_thread(self._config.editor.remove_value, keys)
             await self._apply(await self._config.reload())
 
@@ -299,30 +301,19 @@ class ChannelAccounts:
         found = self._integrations.catalog.get(domain)
         return found.manifest.name if found is not None and found.manifest is not None else domain
 
-    def _configured(self, domain: str) -> list[str]:
-        """Return the names of the accounts in the configuration, in its order."""
-        return [
-            str(each.get("account", DEFAULT_ACCOUNT))
-            for each in as_list(self._config.current.raw.get(domain) or ())
-            if isinstance(each, Mapping)
-        ]
+    def _written(self, domain: str) -> dict[str, tuple[Place, Mapping[str, Any]]]:
+        return written_accounts(self._config, domain)
 
-    def _account(self, channel: str, account: str) -> Mapping[str, Any]:
-        """Return an account as configured.
+    def _account(self, channel: str, account: str) -> tuple[Place, Mapping[str, Any]]:
+        """Return where an account is configured, and as what.
 
         Raises:
             NotFound: It is not.
         """
-        for each in as_list(self._config.current.raw.get(channel) or ()):
-            if isinstance(each, Mapping) and str(each.get("account", DEFAULT_ACCOUNT)) == account:
-                return each
-        raise NotFound(f"{channel} has no account {account} in the configuration")
-
-    def _keys(self, channel: str, account: str) -> tuple[str | int, ...]:
-        """Return where a configured account is written."""
-        if isinstance(self._config.current.raw.get(channel), Mapping):
-            return (channel,)
-        return (channel, self._configured(channel).index(account))
+        found = self._written(channel).get(account)
+        if found is None:
+            raise NotFound(f"{channel} has no account {account} in the configuration")
+        return found
 
     def _named(self, domain: str, account: str) -> dict[str, Any]:
         return {"channel": domain, "account": account, "name": self._name(domain)}
@@ -377,3 +368,14 @@ class ChannelAccounts:
 def _secret_name(channel: str, account: str, key: str) -> str:
     name = "" if account == DEFAULT_ACCOUNT else account
     return _NO_NAME.sub("_", f"{channel} {name} {key}".lower())
+
+
+def written_accounts(config: ConfigStore, channel: str) -> dict[str, tuple[Place, Mapping[str, Any]]]:
+    """Return the accounts of a channel in the configuration, by name: where each is written, and what it says."""
+    raw = config.current.raw.get(channel)
+    found: dict[str, tuple[Place, Mapping[str, Any]]] = {}
+    for index, each in enumerate(as_list(raw)):
+        if isinstance(each, Mapping):
+            place = (channel,) if isinstance(raw, Mapping) else (channel, index)
+            found.setdefault(str(each.get("account", DEFAULT_ACCOUNT)), (place, each))
+    return found

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import as_list
 from hub.messaging.access.pairing import Pairings
+from hub.messaging.channel_accounts import written_accounts
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, Commands
 from hub.messaging.contract import Address
@@ -42,7 +42,10 @@ def add_allowlist_command(
         account = here.account if here.channel == channel else next(iter(accounts), "")
         if len([part for part in identity.split(":", 2) if part]) != 3 or account not in accounts:
             raise InvalidRequest(say("allowlist.identity", language()))
-        keys, stated = written(channel, account)
+        place = written_accounts(config, channel).get(account)
+        if place is None:
+            raise NotFound(say("allowlist.unwritten", language(), channel=channel, account=account))
+        keys, stated = place[0], [str(one) for one in as_list(place[1].get(KEY))]
         if call.word == "remove" and identity not in stated:
             await pairings.revoke(channel, identity, call.context)
         else:
@@ -59,15 +62,6 @@ def add_allowlist_command(
             if may := sorted(each.access.allow_from | paired):
                 lines.append(f"- {name} ({account}): {', '.join(may)}")
         return "\n".join([say("allowlist.title", language()), *lines]) if lines else say("allowlist.empty", language())
-
-    def written(channel: str, account: str) -> tuple[tuple[str | int, ...], list[str]]:
-        """Return where an account is written, and whom it states."""
-        raw: Any = config.current.raw.get(channel)
-        for index, each in enumerate(as_list(raw)):
-            if isinstance(each, Mapping) and each.get("account", "default") == account:
-                keys = (channel,) if isinstance(raw, Mapping) else (channel, index)
-                return keys, [str(one) for one in as_list(each.get(KEY))]
-        raise NotFound(say("allowlist.unwritten", language(), channel=channel, account=account))
 
     commands.add(
         ChatCommand(
