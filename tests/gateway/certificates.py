@@ -25,6 +25,7 @@ def certificate(directory: Path, cert_name: str = "cert.pem", key_name: str = "k
         .serial_number(1)
         .not_valid_before(now - timedelta(minutes=1))
         .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .sign(key, hashes.SHA256())
     )
     cert, private = directory / cert_name, directory / key_name

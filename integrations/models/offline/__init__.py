@@ -24,7 +24,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
         return host.clock.now().astimezone(host.time_zone)
 
     def make(name: str, _config: ProviderConfig) -> OfflineProvider:
-        from integrations.models.offline.provider import OfflineProvider  # with its sentences: not for homes with a key
+        from integrations.models.offline.provider import OfflineProvider
 
         return OfflineProvider(name, now)
 

@@ -1,57 +1,20 @@
-"""The offline model: sentences in, text or tool calls out, in the form every other model answers in."""
+"""The offline model as a provider; how it answers is loaded with the first request, and not in homes with a key."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from hub.core.ids import new_id
-from hub.models.contract import (
-    Message,
-    ModelEvent,
-    ModelInfo,
-    ModelRequest,
-    Role,
-    StopEvent,
-    StopReason,
-    TextDelta,
-    ToolCallBlock,
-    ToolCallEvent,
-    Usage,
-    UsageEvent,
-)
-from integrations.models.offline.decide import OfflineTurn, decide
-from integrations.models.offline.entries import Told, told_in
-from integrations.models.offline.heartbeat import answer_heartbeat
-from integrations.models.offline.memories import REMEMBER, SEARCH
-from integrations.models.offline.recognizer import (
-    CHINESE,
-    ENGLISH,
-    RecognizedIntent,
-    Recognizer,
-    language_of,
-    languages_of,
-)
-from integrations.models.offline.replies import reply
-from integrations.models.offline.standing import reminded
-from integrations.models.offline.steps import Call, Say, Step, StepResult
+from hub.models.contract import ModelEvent, ModelInfo, ModelRequest
+
+if TYPE_CHECKING:
+    from integrations.models.offline.answering import OfflineAnswers
 
 MODEL_ID = "homarus"
 CONTEXT_WINDOW = 1_000_000
-STEPS_LIMIT = 6
-AT_ONCE_LIMIT = 120
-"""Characters that are recognised on the event loop; 1,000 that are all keywords would hold it for half a second."""
-
-# The line that the hub puts before a user's words: [Sat 2026-11-21 12:51 CET, webchat, from Me]
-_ENVELOPE = re.compile(r"\A\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)[^\]\n]*\]\s*")
-_NOTE = re.compile(r"\A\[\w{3} [^\]\n]*, (?:memory|reminder|system)\]\s*")
-_OUTSIDE = "<<<outside "
-"""What the hub begins a quotation with that did not come from people of this home."""
-_QUOTED = re.compile(r"\A<<<outside (\S+) [^\n]*\n(.*)\n>>>outside \1\s*\Z", re.DOTALL)
-"""A whole message of somebody who is not of this home."""
-_REMINDER = re.compile(r"\A\[\w{3} [^\]\n]*, reminder\]\s*")
 
 
 class OfflineProvider:
@@ -65,37 +28,15 @@ class OfflineProvider:
     def __init__(self, name: str, now: Callable[[], datetime]) -> None:
         self.name = name
         self._now = now
-        self._recognizers = {language: Recognizer(language) for language in (ENGLISH, CHINESE)}
+        self._answers: OfflineAnswers | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Answer one request."""
-        said, results = last_turn(request.messages)
-        text, now = unwrap(said)
-        if (quoted := _QUOTED.match(text)) is not None:
-            text = quoted[2]
-        language = language_of(text)
-        tools = {tool.name for tool in request.tools}
-        step: Step
-        if (beat := answer_heartbeat(text, language)) is not None:
-            step = Say(beat)
-        else:
-            intent = await self._recognize(text)
-            language = intent.language if intent is not None else language
-            turn = OfflineTurn(text, language, now or self._now(), tools, spoken_of(request.messages))
-            step = decide(intent, results, turn)
-            if quoted is not None and isinstance(step, Call):
-                step = decide(None, results, turn)  # for others it answers what it knows, and does nothing
-        if isinstance(step, Call) and len(results) >= STEPS_LIMIT:
-            step = Say(reply("too_many_steps", language))
-        if isinstance(step, Say) and (due := reminders(request.messages, language)):
-            step = Say("\n\n".join([*due, step.text]))
-        match step:
-            case Say(answer):
-                yield TextDelta(answer)
-            case Call(tool, arguments):
-                yield ToolCallEvent(ToolCallBlock(f"offline-{new_id()}", tool, arguments))
-        yield UsageEvent(Usage(cost_usd=0.0))
-        yield StopEvent(StopReason.TOOL_CALLS if isinstance(step, Call) else StopReason.END)
+        if self._answers is None:
+            answering = await asyncio.to_thread(import_module, "integrations.models.offline.answering")
+            self._answers = answering.OfflineAnswers(self._now)
+        async for event in self._answers.stream(request):
+            yield event
 
     async def models(self) -> list[ModelInfo]:
         """Return the one model there is."""
@@ -112,67 +53,3 @@ class OfflineProvider:
 
     async def close(self) -> None:
         """There is nothing to give up."""
-
-    async def _recognize(self, text: str) -> RecognizedIntent | None:
-        for language in languages_of(text):
-            recognizer = self._recognizers[language]
-            if not recognizer.loaded:
-                await asyncio.to_thread(recognizer.load)
-            if len(text) <= AT_ONCE_LIMIT:
-                intent = recognizer.recognize(text)
-            else:
-                intent = await asyncio.to_thread(recognizer.recognize, text)
-            if intent is not None:
-                return intent
-        return None
-
-
-def last_turn(messages: Sequence[Message]) -> tuple[str, list[StepResult]]:
-    """Return what was last said by the user and the tool results since."""
-    results: list[StepResult] = []
-    for message in reversed(messages):
-        if message.role is Role.USER:
-            return message.text, results[::-1]
-        if message.role is Role.TOOL:
-            results.append(StepResult(message.tool_name or "", message.text, message.is_error))
-    return "", results[::-1]
-
-
-def spoken_of(messages: Sequence[Message]) -> list[Told]:
-    """Return the entries that the turn before the last was about: those remembered, or else those found."""
-    turns = [number for number, message in enumerate(messages) if _is_said(message)]
-    if len(turns) < 2:
-        return []
-    before = messages[turns[-2] : turns[-1]]
-    kept = [str(call.arguments.get("text", "")) for each in before for call in each.tool_calls if call.name == REMEMBER]
-    if kept:
-        return [Told(kept[-1])]
-    found = [each.text for each in before if each.role is Role.TOOL and each.tool_name == SEARCH and not each.is_error]
-    answer = before[-1].text
-    return [told for told in told_in(found[-1], "hits") if told.text in answer] if found else []
-
-
-def reminders(messages: Sequence[Message], language: str) -> list[str]:
-    """Return the hub's notes of the last turn: the text right before the user's message."""
-    last = max((number for number, message in enumerate(messages) if _is_said(message)), default=0)
-    found: list[str] = []
-    for message in reversed(messages[:last]):
-        if message.role is not Role.USER or _is_said(message):
-            break
-        if _REMINDER.match(message.text):
-            key = "reminded_from_outside" if _OUTSIDE in message.text else "reminded"
-            found = [*(reply(key, language, text=text) for text in reminded(message.text)), *found]
-    return found
-
-
-def _is_said(message: Message) -> bool:
-    return message.role is Role.USER and not _NOTE.match(message.text)
-
-
-def unwrap(said: str) -> tuple[str, datetime | None]:
-    """Return a message without its envelope, and the local time the envelope tells."""
-    match = _ENVELOPE.match(said)
-    if match is None:
-        return said, None
-    # Local time of the home, whose zone does not matter for what is told from it.
-    return said[match.end() :], datetime.strptime(match[1], "%Y-%m-%d %H:%M")  # noqa: DTZ007

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the API `openai`."""
     from hub.models.vendors import OPENAI_API
-    from integrations.models.openai_compatible.model import OpenAIProvider
 
     def make(name: str, provider: ProviderConfig) -> ModelProvider:
+        from integrations.models.openai_compatible.model import OpenAIProvider  # not for homes without such a server
+
         return OpenAIProvider(name, provider, host.clock)
 
     host.models.add(OPENAI_API, make)
