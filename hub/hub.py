@@ -23,6 +23,7 @@ from hub.components.gateway import GatewayComponent
 from hub.components.integrations import IntegrationsComponent
 from hub.components.memory import MemoryComponent
 from hub.components.messaging import MessagingComponent
+from hub.components.model_accounts import ModelAccountsComponent
 from hub.components.models import ModelsComponent
 from hub.components.nodes import NodesComponent
 from hub.components.pairing import PairingComponent
@@ -180,6 +181,7 @@ class Hub:
             PairingComponent(messaging.pairings, messaging.router, self.channels, base.config, self._reload),
             integrations,
             models,
+            ModelAccountsComponent(base, models=models, budgets=agents.budgets, history=self.history, apply=self.apply),
             memory,
             clients,
             messaging,

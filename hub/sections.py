@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hub.agent import schema as agent
+from hub.agent import budget_schema as budgets, schema as agent
 from hub.automation.definition import kinds, schema as automation
 from hub.automation.editing.unknown_names import names_are_known
 from hub.config import hub_section
@@ -44,6 +44,7 @@ _MODULES: tuple[ModuleType, ...] = (
     sessions,
     models,
     agent,
+    budgets,
     memory,
     messaging,
     tools,

@@ -47,6 +47,7 @@ from web.routes import add_routes, frame_routes, pages_of_integrations
 from web.settings import routes as settings_routes
 from web.settings.configuration_page import ConfigurationPage
 from web.skills import routes as skill_routes
+from web.usage import routes as usage_routes
 
 if TYPE_CHECKING:
     from hub.config.store import ReloadResult
@@ -56,12 +57,13 @@ if TYPE_CHECKING:
     from web.developer.developer_page import DeveloperPage
     from web.memory.page_set import MemoryPages
     from web.skills.skills_page import SkillsPage
+    from web.usage.usage_page import UsagePage
 
 STOP_LIMIT_S = 2.0
 IN_RECOVERY = (home_routes.ENTRY, settings_routes.ENTRY)
 ENTRIES = (
     *(*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, channel_routes.ENTRY),
-    *(memory_routes.ENTRY, skill_routes.ENTRY, developer_routes.ENTRY),
+    *(memory_routes.ENTRY, skill_routes.ENTRY, usage_routes.ENTRY, developer_routes.ENTRY),
 )
 
 
@@ -157,6 +159,7 @@ class Dashboard:
             *developer_routes.routes(developer),
             *channel_routes.routes(channels),
             *skill_routes.routes(skills),
+            *usage_routes.routes(LazyPages(self._load_usage)),
         ]
 
     def _make_login(self) -> LoginPage:
@@ -223,6 +226,11 @@ class Dashboard:
         from web.skills.skills_page import SkillsPage
 
         return lambda: SkillsPage(self._renderer, self._client)
+
+    def _load_usage(self) -> Callable[[], UsagePage]:
+        from web.usage.usage_page import UsagePage
+
+        return lambda: UsagePage(self._renderer, self._client, self._hub.clock.time, self._zone)
 
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.agents import Agent
+from hub.agent.budgets import Spending
 from hub.agent.conversation import RunConversation
 from hub.agent.draft import DraftTurn
 from hub.agent.ephemeral import ephemeral_transcript
@@ -90,6 +91,7 @@ class Execution:
         ref, key = candidates[0].ref, request.session_key
         facts = prompt_facts(parts, PromptScene(agent, key, authority, ref, session, thinking, skills.listing))
         prompt = parts.prompts.of(facts, tools, request.configured_prompt, request.extra_system_prompt)
+        run.clocked = parts.clock.monotonic()
         ports = RunPorts(parts, run, conversation, RunConfig(agent, prompt, candidates, thinking, skills))
         limits = agent.limits
         if request.timeout_s is not None and request.timeout_s < limits.seconds:
@@ -195,6 +197,8 @@ class Execution:
 
     def _ended(self, event: TurnEnded) -> None:
         run = self._run
+        usage = event.turn.usage
+        self._charge(Spending(1, event.spent.tokens - run.spent.tokens, usage.cost_usd or 0.0))
         run.spent = event.spent
         run.draft = None
         run.calls.append((run.model or "", event.turn.usage))
@@ -225,18 +229,30 @@ class Execution:
             sync = run.record.transcript.sync()
             self._parts.tasks.spawn(sync, name=f"sync the transcript of run {self._request.run_id}")
 
+    def _charge(self, spending: Spending) -> None:
+        """Charge to budgets what was spent, with the time since the last charge."""
+        ledger, run = self._parts.budgets, self._run
+        if ledger is None:
+            return
+        now = self._parts.clock.monotonic()
+        since, run.clocked = run.clocked if run.clocked is not None else now, now
+        ledger.charge(run.spender, replace(spending, seconds=now - since))
+
     async def _done(self, call: ToolCallBlock, result: ToolResult) -> None:
         run = self._run
         if run.record is None:
             raise AssertionError("prepared first")
         await run.record.store([run.record.answered(call, result)])
         run.open_calls.pop(0)
+        self._charge(Spending(calls=1))
 
     def _last_entries(self, record: RunRecord, outcome: RunOutcome) -> list[TranscriptEntry]:
         run = self._run
         answer = run.answer
         if outcome.status is RunStatus.OK and answer is not None:
             data = {"final": True, "status": "ok", "stop": outcome.stop, **run.take_failed_models()}
+            if run.notices:
+                data["notices"] = list(run.notices)
             return [record.said(answer.message, run.model, answer.usage, data, derived=run.heard_outside)]
         return [
             *self._closed_calls(record, STOPPED_CALL),
@@ -263,5 +279,6 @@ class Execution:
         usage = draft.usage if draft.usage.total_tokens else None
         if usage is not None and run.model is not None:
             run.spent = run.spent.plus(usage, 0)
+            self._charge(Spending(1, usage.total_tokens, usage.cost_usd or 0.0))
             run.calls.append((run.model, usage))
         return [record.said(message, run.model, usage, {"status": status}, derived=run.heard_outside)]

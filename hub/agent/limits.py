@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hub.agent.budgets import amount
 from hub.models.contract import Usage
 
 DEFAULT_TURNS = 50
@@ -67,10 +68,17 @@ class LimitHit(Struct, frozen=True):
     limit: float
     spent: float
     because: str | None = None
+    budget: str | None = None
+    """The name of the budget that forbids it, instead of a limit of the run."""
 
     @property
     def message(self) -> str:
         """What happened and where it is changed, for people."""
+        if self.budget is not None:
+            return (
+                f"The budget {self.budget} is used up: {amount(self.name, self.spent)} of "
+                f"{amount(self.name, self.limit)}. The owner can raise it (budgets in the configuration)."
+            )
         if self.because is not None:
             return (
                 f"This run was stopped because it went round in circles: {self.because}, {self.spent:g} times "

@@ -66,6 +66,10 @@ class Ports(Protocol):
         """
         ...
 
+    async def allowed(self) -> LimitHit | None:
+        """Return what forbids another model call beside the limits of the run; may choose another model for it."""
+        ...
+
     def estimated_tokens(self) -> int:
         """Return about how many tokens the last model call had, for providers that tell no usage."""
         ...
@@ -112,7 +116,7 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
     halvings, too_large, made_room = 0, -1, False
     while True:
         await ports.hear()
-        hit = limit_reached(limits, spent)
+        hit = limit_reached(limits, spent) or await ports.allowed()
         if hit is not None:
             yield Limited(hit)
             return

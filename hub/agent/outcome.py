@@ -37,7 +37,8 @@ class RunOutcome(Struct, frozen=True):
     @classmethod
     def limited(cls, hit: LimitHit) -> RunOutcome:
         """A limit ended it."""
-        details = {"limit": f"agents[].limits.{hit.name}", "value": hit.limit}
+        setting = "budgets" if hit.budget is not None else f"agents[].limits.{hit.name}"
+        details = {"limit": setting, "value": hit.limit}
         return cls(RunStatus.ERROR, "limit", {"code": "LIMIT_EXCEEDED", "message": hit.message, "details": details})
 
     @classmethod

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from hub.agent.agents import Agents
 from hub.agent.conversation import RunConversation
+from hub.agent.ledger import BudgetLedger
 from hub.agent.prompts import Prompts
 from hub.agent.run_request import RunRequest
 from hub.agent.window_size import WindowCheck
@@ -56,6 +57,7 @@ class RunDependencies(Struct, frozen=True):
         skills: The skills there are.
         windows: Which models have a window that is large enough.
         kept_results: Where tool results are kept that are too long to be shown.
+        budgets: Counts what runs spend, and says what they may still spend.
     """
 
     sessions: SessionStore
@@ -75,6 +77,7 @@ class RunDependencies(Struct, frozen=True):
     skills: SkillRegistry | None = None
     windows: WindowCheck = field(default_factory=WindowCheck)
     kept_results: KeptResults | None = None
+    budgets: BudgetLedger | None = None
 
     def zone(self) -> tzinfo:
         """Return the home's time zone."""

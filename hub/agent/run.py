@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from hub.agent.draft import AnswerDraft, DraftTurn
+from hub.agent.ledger import Spender
 from hub.agent.limits import RunSpent
 from hub.agent.outcome import RunOutcome
 from hub.agent.record import RunRecord
@@ -52,11 +53,14 @@ class AgentRun:
         results: Results of tool calls that have ended, by the identity of the call.
         spent: What it has spent.
         calls: Usage of each model call that ended, with the model.
+        notices: What people are to know beside the answer: `{kind, …}`, as `budget_near` or `budget_degraded`.
+        fell_back: The notice that another model answered than the one that was asked.
+        clocked: Until when its time is charged to budgets, on the monotonic clock.
     """
 
     __slots__ = (
         *("_begun", "_stopped", "answer", "calls", "context", "created_ms", "draft", "facts"),
-        *("failed_models", "fixed_tokens"),
+        *("clocked", "failed_models", "fell_back", "fixed_tokens", "notices"),
         *("heard_outside", "is_new", "model", "open_calls", "phase", "record", "request", "results", "session"),
         *("spent", "started_ms", "tainted", "task", "window"),
     )
@@ -88,6 +92,9 @@ class AgentRun:
         self.results: dict[int, ToolResult] = {}
         self.spent = RunSpent()
         self.calls: list[tuple[str, Usage]] = []
+        self.notices: list[dict[str, Any]] = []
+        self.fell_back: dict[str, Any] | None = None
+        self.clocked: float | None = None
         self._begun = False
         self._stopped: RunOutcome | None = None
 
@@ -95,6 +102,13 @@ class AgentRun:
         """Return the data of an answer's entry that names the models that failed before it."""
         failed, self.failed_models = self.failed_models, []
         return {"failed_models": failed} if failed else {}
+
+    @property
+    def spender(self) -> Spender:
+        """Who spends, for budgets."""
+        request = self.request
+        session_id = self.session.session_id if self.session is not None else None
+        return Spender(request.run_id, request.session_key, session_id, request.agent_id, request.channel)
 
     @property
     def context_tokens(self) -> int:
@@ -152,4 +166,5 @@ class AgentRun:
             error,
             self.model,
             self.heard_outside or self.request.context.authority.tainted,
+            (*self.notices, *([self.fell_back] if self.fell_back is not None else [])),
         )

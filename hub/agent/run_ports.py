@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.agents import Agent
 from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
 from hub.agent.conversation import RunConversation
 from hub.agent.find_tools import meant_call
+from hub.agent.limits import LimitHit
 from hub.agent.old_results import guard, prune
 from hub.agent.parts import RunDependencies
 from hub.agent.prompts import Prompt
@@ -67,6 +69,7 @@ class RunPorts:
         self._speaker = speaker(run.context.authority)
         in_room = not run.request.ephemeral and is_room(run.request.session_key)
         self._turns = ROOM_TURNS if in_room else None
+        self._degraded: str | None = None
         self._asked = config.candidates[0]
         run.model = self._asked.ref
         run.fixed_tokens = config.prompt.tokens
@@ -80,6 +83,31 @@ class RunPorts:
             on_attempt=self._attempted,
             sleep=self._parts.clock.sleep,
         )
+
+    async def allowed(self) -> LimitHit | None:
+        """See `Ports.allowed`; a budget that is used up may choose a cheaper model instead.
+
+        Raises:
+            HubError: That model is not there.
+        """
+        parts, run, config = self._parts, self._run, self._config
+        if parts.budgets is None:
+            return None
+        verdict = parts.budgets.judge(run.spender)
+        if (over := verdict.stop) is not None:
+            return LimitHit(over.measure, over.limit, over.spent, budget=over.budget.label)
+        model = verdict.degrade.budget.model if verdict.degrade is not None else None
+        if model is not None and model != self._degraded:
+            self._degraded = model
+            candidates = await parts.models.candidates(
+                model, session_key=run.request.session_key, credentials=config.agent.credentials
+            )
+            self._config = replace(config, candidates=candidates)
+            self._asked = candidates[0]
+        for state in verdict.told:
+            kind = "budget_degraded" if state is verdict.degrade else "budget_near"
+            run.notices.append({"kind": kind, **state.as_dict(), "model": model or ""})
+        return None
 
     def parallel_safe(self, call: ToolCallBlock) -> bool:
         """See `Ports.parallel_safe`; what does not exist does no harm beside others."""
@@ -242,6 +270,8 @@ class RunPorts:
                 reason = str(attempt.error.details.get("status") or attempt.error.code)
                 named = {"model": self._named(failed), "reason": reason, "instead": self._named(attempt.candidate)}
                 self._run.failed_models.append(named)
+                if failed.ref != attempt.candidate.ref:
+                    self._run.fell_back = {"kind": "failover", **named}
             _log.warning(
                 "run %s: call %d goes to %s after %.1f s, since the one before failed: %s",
                 self._run.request.run_id,

@@ -39,6 +39,7 @@ class RunResult(Struct, frozen=True):
         error: `{code, message, …}` unless the status is ok.
         model: `provider/id` of the model that spoke last.
         tainted: Whether words from outside were in the model's window; true when unknown.
+        notices: What people are to know beside the answer: `{kind, …}`.
     """
 
     run_id: str
@@ -51,6 +52,7 @@ class RunResult(Struct, frozen=True):
     error: Mapping[str, Any] | None = None
     model: str | None = None
     tainted: bool = True
+    notices: tuple[Mapping[str, Any], ...] = ()
 
 
 class SteeredMessage(Struct, frozen=True):

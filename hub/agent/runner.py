@@ -350,6 +350,8 @@ class AgentRunner:
         """Announce the end of a run, then do the work that no one waits for."""
         request, parts = run.request, self._parts
         self._remember(result)
+        if parts.budgets is not None:
+            parts.budgets.forget(request.run_id)
         told = {
             **run.facts,
             "status": result.status.value,

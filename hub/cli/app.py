@@ -44,6 +44,7 @@ COMMANDS = {
     "config": "hub.cli.config",
     "integration": "hub.cli.integration",
     "channels": "hub.cli.channels",
+    "models": "hub.cli.models",
     "message": "hub.cli.message",
     "outbox": "hub.cli.outbox",
     "cron": "hub.cli.cron",

@@ -8,6 +8,7 @@ from hub.agent.agents import Agents
 from hub.agent.boot import BootRuns
 from hub.agent.find_tools import tools_to_find
 from hub.agent.hub_docs import hub_docs_tools
+from hub.agent.ledger import BudgetLedger
 from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
 from hub.agent.window_size import WindowCheck
@@ -31,7 +32,7 @@ class AgentsComponent(Component):
     """Agents, workspaces, lanes and runs; `tasks` owns the runs."""
 
     name = "agents"
-    sections = frozenset({"agents"})
+    sections = frozenset({"agents", "budgets"})
     follows = frozenset({"messages"})
 
     def __init__(
@@ -51,6 +52,8 @@ class AgentsComponent(Component):
         self.tasks = TaskOwner("runs")
         self._tools = tools
         self._kept = KeptResults(base.home.storage / "results")
+        self.budgets = BudgetLedger(base.clock, base.zone, storage.db)
+        self.budgets.configure(base.section("budgets"))
         parts = RunDependencies(
             sessions=sessions,
             agents=self.agents,
@@ -64,19 +67,22 @@ class AgentsComponent(Component):
             tasks=self.tasks,
             windows=WindowCheck(base.repairs),
             kept_results=self._kept,
+            budgets=self.budgets,
         )
         self.runner = AgentRunner(parts, storage.db, self.lanes)
         self._boot = BootRuns(self.runner, people)
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage that makes the workspaces ready."""
-        return [Stage("workspaces", self._open)]
+        """Return the stages that make the workspaces ready and read what was spent."""
+        return [Stage("workspaces", self._open), Stage("budgets", self.budgets.load)]
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the agents, and how many runs may go on at once."""
         if "agents" in changed:
             self.agents.configure(self._base.section("agents"))
             await self._ensure_workspaces()
+        if "budgets" in changed:
+            self.budgets.configure(self._base.section("budgets"))
         if "messages" in changed:
             self.lanes.set_limits(self._limits())
 

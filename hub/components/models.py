@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from hub.components.component import Component
 from hub.components.foundation import Foundation
+from hub.core.errors import HubError
 from hub.core.stages import Stage
 from hub.integration.catalog import model_apis
 from hub.models.cooldowns import Cooldowns
+from hub.models.credential_file import ModelCredentials
 from hub.models.registry import ModelRegistry
 from hub.storage.database import Database
+
+_log = logging.getLogger(__name__)
 
 
 class ModelsComponent(Component):
@@ -22,6 +27,11 @@ class ModelsComponent(Component):
     def __init__(self, base: Foundation, *, db: Database) -> None:
         self._base = base
         self._cooldowns = Cooldowns(base.clock, db)
+        self.credentials = ModelCredentials(base.home.storage, base.clock, base.redactor.register)
+        try:
+            self.credentials.load()
+        except HubError as error:
+            _log.error("the credentials that were added for models cannot be used: %s", error.message)
         self.models = ModelRegistry(
             base.section("models"),
             base.bus,
@@ -29,6 +39,7 @@ class ModelsComponent(Component):
             base.repairs,
             speakers=model_apis(base.catalog),
             cooldowns=self._cooldowns,
+            tokens=self.credentials,
         )
 
     def stages(self) -> Sequence[Stage]:

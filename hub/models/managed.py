@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -44,6 +44,7 @@ class ManagedProvider:
         info_of: Returns the properties of a model of this provider.
         health: Told how each call ended.
         idle: Called when the last call ends after `retire`, to close it.
+        renewed: Returns what takes the place of `inner` when its sign-in was renewed, else None.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class ManagedProvider:
         info_of: Callable[[str], ModelInfo],
         health: Health,
         idle: Callable[[ManagedProvider], None],
+        renewed: Callable[[], Awaitable[ModelProvider | None]] | None = None,
     ) -> None:
         self.name = inner.name
         self.inner = inner
@@ -60,6 +62,8 @@ class ManagedProvider:
         self._idle = idle
         self._active = 0
         self._retired = False
+        self._renewed = renewed
+        self._replaced: list[ModelProvider] = []
         self._levels: dict[tuple[str, str], str | None] = {}
 
     @property
@@ -77,6 +81,7 @@ class ManagedProvider:
         asked = fit_request(request, info)
         fitted = replace(asked, thinking=self._level(asked)) if self._levels else asked
         try:
+            await self._renew()
             while True:
                 events, begun = self.inner.stream(fitted), False
                 try:
@@ -157,7 +162,19 @@ class ManagedProvider:
 
     async def close(self) -> None:
         """Give up connections."""
-        await self.inner.close()
+        replaced, self._replaced = self._replaced, []
+        for provider in (self.inner, *replaced):
+            await provider.close()
+
+    async def _renew(self) -> None:
+        """Use the renewed sign-in; calls that go on keep the old one."""
+        if self._renewed is not None and (fresh := await self._renewed()) is not None:
+            self._replaced.append(self.inner)
+            self.inner = fresh
+        if self._replaced and self._active == 1:
+            replaced, self._replaced = self._replaced, []
+            for provider in replaced:
+                await provider.close()
 
     def retire(self) -> None:
         """Let calls that go on end, then be closed."""

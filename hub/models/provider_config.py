@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from hub.core.secret import Secret
 from hub.models.contract import DEFAULT_TIMEOUT_S
+from hub.models.credential_file import StoredCredential
+from hub.models.oauth_endpoints import PRESETS as OAUTH_PRESETS, OAuthEndpoint
 from hub.models.vendors import OFFLINE, OFFLINE_API, OLLAMA, OPENAI_API, VENDORS, Vendor, api_of
 
 DEFAULT_CREDENTIAL = "default"
@@ -35,10 +37,19 @@ class ModelSettings(Struct, frozen=True):
 
 
 class ProviderKey(Struct, frozen=True):
-    """One of several keys of a provider."""
+    """One of several keys of a provider.
+
+    Attributes:
+        id: Its name.
+        api_key: The key.
+        source: How people know it: `configuration`, or what kind of credential was added.
+        renews: Whether it is a sign-in that is renewed by itself.
+    """
 
     id: str
     api_key: Secret
+    source: str = "configuration"
+    renews: bool = False
 
 
 class ProviderConfig(Struct, frozen=True):
@@ -59,6 +70,8 @@ class ProviderConfig(Struct, frozen=True):
         credentials: Further keys, in order.
         rotate: Whether sessions are spread over the keys, instead of using the first that works.
         credential: Which of its keys `api_key` is.
+        renews: Whether that is a sign-in that is renewed by itself.
+        oauth: Where one signs in, when one can.
     """
 
     name: str
@@ -75,6 +88,8 @@ class ProviderConfig(Struct, frozen=True):
     credentials: tuple[ProviderKey, ...] = ()
     rotate: bool = False
     credential: str = DEFAULT_CREDENTIAL
+    renews: bool = False
+    oauth: OAuthEndpoint | None = None
 
     @property
     def vendor(self) -> Vendor | None:
@@ -100,7 +115,7 @@ class ProviderConfig(Struct, frozen=True):
         found = next((each for each in self.credentials if each.id == credential), None)
         if found is None:
             return self
-        return replace(self, api_key=found.api_key, key_source="configuration", credential=credential)
+        return replace(self, api_key=found.api_key, key_source=found.source, credential=credential, renews=found.renews)
 
     @property
     def key_setting(self) -> str:
@@ -130,6 +145,29 @@ def read_providers(section: Mapping[str, Any], environment: Mapping[str, str]) -
     found.setdefault(OLLAMA, ProviderConfig(OLLAMA, OPENAI_API, ollama_url(environment), origin=KeyOrigin.LOCAL))
     found.setdefault(OFFLINE, ProviderConfig(OFFLINE, OFFLINE_API, origin=KeyOrigin.BUILT_IN))
     return found
+
+
+def with_stored(
+    providers: Mapping[str, ProviderConfig], stored: Iterable[StoredCredential], environment: Mapping[str, str]
+) -> dict[str, ProviderConfig]:
+    """Return the providers with the credentials that were added while the hub ran.
+
+    A vendor that is not configured is a provider by its credential, behind those that are.
+    """
+    found = dict(providers)
+    added: dict[str, ProviderConfig] = {}
+    for each in stored:
+        config = added.get(each.provider) or found.pop(each.provider, None)
+        if config is None or config.origin is not KeyOrigin.CONFIGURATION:
+            if each.provider not in VENDORS:
+                continue
+            config = _configured(each.provider, {}, environment)
+        key = ProviderKey(each.id, each.access, each.kind.value, renews=each.refresh is not None)
+        kept = tuple(known for known in config.credentials if known.id != each.id)
+        added[each.provider] = replace(config, credentials=(*kept, key))
+    configured = [name for name, config in providers.items() if config.origin is KeyOrigin.CONFIGURATION]
+    order = dict.fromkeys([*configured, *added, *found])
+    return {name: added.get(name) or found[name] for name in order}
 
 
 def ollama_url(environment: Mapping[str, str]) -> str:
@@ -182,7 +220,12 @@ def _configured(name: str, given: Mapping[str, Any], environment: Mapping[str, s
         origin=KeyOrigin.CONFIGURATION,
         credentials=tuple(ProviderKey(each["id"], each["api_key"]) for each in given.get("credentials", ())),
         rotate=bool(given.get("rotate_credentials")),
+        oauth=_endpoint(name, given.get("oauth")) if own or given.get("oauth") else None,
     )
+
+
+def _endpoint(name: str, given: Mapping[str, Any] | None) -> OAuthEndpoint | None:
+    return OAuthEndpoint(**given) if given is not None else OAUTH_PRESETS.get(name)
 
 
 def _from_environment(environment: Mapping[str, str]) -> Iterator[ProviderConfig]:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from hub.core.clock import Clock
-from hub.core.errors import Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
 from hub.models.contract import AuthError, ModelInfo, ModelProvider
 from hub.models.cooldowns import Cooldowns
+from hub.models.credential_file import ModelCredentials, StoredCredential
 from hub.models.health import Health
 from hub.models.infos import ModelInfos
 from hub.models.managed import ManagedProvider
 from hub.models.provider_config import ProviderConfig
-from hub.models.vendors import BUILT_IN_APIS, LITELLM_API
+from hub.models.resolved import Resolved
+from hub.models.vendors import BUILT_IN_APIS, LITELLM_API, OPENAI_API
 
 KNOWN = "known"
+LOCAL_LIMIT_S = 2.0
 
 Factory = Callable[[str, ProviderConfig], ModelProvider]
 
@@ -33,6 +39,7 @@ class ProviderPool:
         infos: Tells the properties of models, and is told to forget those of a provider that goes.
         speakers: The integration that speaks each API, to name it when it is not set up.
         tasks: Owns the closing of those that are retired.
+        tokens: The credentials that were added, when there can be.
     """
 
     def __init__(
@@ -44,6 +51,7 @@ class ProviderPool:
         infos: ModelInfos,
         speakers: Mapping[str, str],
         tasks: TaskOwner,
+        tokens: ModelCredentials | None = None,
     ) -> None:
         self._clock = clock
         self._repairs = repairs
@@ -51,6 +59,7 @@ class ProviderPool:
         self._infos = infos
         self._speakers = speakers
         self._tasks = tasks
+        self._tokens = tokens
         self._managed: dict[tuple[str, str], ManagedProvider] = {}
         self.factories: dict[str, Factory] = {}
 
@@ -93,11 +102,65 @@ class ProviderPool:
         inner = factory(config.name, config)
         # A provider may know its models by itself, without being asked over the network.
         known: Callable[[str], ModelInfo | None] | None = getattr(inner, KNOWN, None)
+        health = self._health(config)
+        renewed = self._renewal(config, health, factory) if config.renews and self._tokens is not None else None
         managed = ManagedProvider(
-            inner, lambda id: self._infos.info(config, id, known), self._health(config), self._close_later
+            inner, lambda id: self._infos.info(config, id, known), health, self._close_later, renewed
         )
         self._managed[config.name, config.credential] = managed
         return managed
+
+    def _renewal(
+        self, config: ProviderConfig, health: Health, factory: Factory
+    ) -> Callable[[], Awaitable[ModelProvider | None]]:
+        """Return what makes a provider anew when its sign-in was renewed."""
+
+        async def refresh(stored: StoredCredential) -> StoredCredential:
+            from hub.models.oauth import refresh_credential
+
+            return await refresh_credential(config.oauth, stored, self._clock.time())
+
+        async def renewed() -> ModelProvider | None:
+            if self._tokens is None:
+                return None
+            current = await self._tokens.current(config.name, config.credential, refresh)
+            if current.access == health.config.api_key:
+                return None
+            health.config = replace(config, api_key=current.access)
+            return factory(config.name, health.config)
+
+        return renewed
+
+    def with_credentials(
+        self, resolved: Resolved, config: ProviderConfig, session_key: str | None, allowed: Sequence[str] | None
+    ) -> list[Resolved]:
+        """Return a model once for each credential that may be used for it, in order; see `credential_order`.
+
+        Raises:
+            AuthError: None may be used, or not the one that is named.
+        """
+        ids = credential_order(config, session_key, allowed)
+        if not resolved.pinned:
+            return [replace(resolved, provider=self.provider(config.using(id)), credential=id) for id in ids]
+        if resolved.credential not in ids:
+            raise AuthError(
+                f"This agent may not use the credential {resolved.credential} of {config.name} (agents[].credentials)."
+            )
+        return [resolved]
+
+    async def listed_at(self, name: str, base_url: str) -> list[str] | None:
+        """Return the models of an OpenAI-compatible server; None when there is none at this address."""
+        factory = self.factories.get(OPENAI_API)
+        if factory is None:
+            return None
+        provider = factory(name, ProviderConfig(name, OPENAI_API, base_url))
+        try:
+            async with asyncio.timeout(LOCAL_LIMIT_S):
+                return [info.id for info in await provider.models()]
+        except (HubError, TimeoutError):
+            return None
+        finally:
+            await provider.close()
 
     def drop(self, name: str) -> None:
         """Let a provider go when its calls have ended, with all its credentials."""

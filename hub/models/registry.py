@@ -8,8 +8,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import EventBus
@@ -18,12 +16,14 @@ from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
 from hub.models.contract import AUTO, AuthError, ModelInfo
 from hub.models.cooldowns import Cooldowns
+from hub.models.credential_file import ModelCredentials
 from hub.models.failover import RetryPolicy
 from hub.models.infos import ModelInfos
 from hub.models.managed import ManagedProvider
+from hub.models.oauth_endpoints import PRESETS as OAUTH_PRESETS, OAuthEndpoint
 from hub.models.ollama import OllamaProbe
-from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers
-from hub.models.provider_pool import Factory, ProviderPool, credential_order
+from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers, with_stored
+from hub.models.provider_pool import Factory, ProviderPool
 from hub.models.resolved import Resolved
 from hub.models.schema import MODELS_SCHEMA
 from hub.models.selection import Choice, Option, choose_auto, choose_named
@@ -50,6 +50,7 @@ class ModelRegistry:
         environment: Where keys are looked for; the process's own without it.
         speakers: The integration that speaks each API, to name it when it is not set up.
         cooldowns: Which credentials are not to be used now; without it they are known to this process only.
+        tokens: The credentials that were added while the hub ran.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class ModelRegistry:
         environment: Mapping[str, str] | None = None,
         speakers: Mapping[str, str] | None = None,
         cooldowns: Cooldowns | None = None,
+        tokens: ModelCredentials | None = None,
     ) -> None:
         self._bus = bus
         self._clock = clock
@@ -70,15 +72,17 @@ class ModelRegistry:
         self._resolved: dict[str, Resolved] = {}
         self._probe: OllamaProbe | None = None
         self._section: Mapping[str, Any] = MODELS_SCHEMA(dict(config or {}))
-        self._providers = read_providers(self._section, self._environment)
+        self._tokens = tokens
+        self._providers = self._read()
         self._infos = ModelInfos(clock)
-        self._pool = ProviderPool(
+        self.pool = ProviderPool(
             clock,
             repairs,
             cooldowns=cooldowns or Cooldowns(clock),
             infos=self._infos,
             speakers=dict(speakers or {}),
             tasks=self._tasks,
+            tokens=tokens,
         )
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -91,15 +95,19 @@ class ModelRegistry:
     async def close(self) -> None:
         """Stop looking, and give up all connections."""
         await self._tasks.cancel_all()
-        await self._pool.close()
+        await self.pool.close()
 
     def configure(self, config: Mapping[str, Any] | None) -> None:
         """Take another `models:` section: providers that changed are replaced, calls that go on end undisturbed."""
         self._section = MODELS_SCHEMA(dict(config or {}))
-        old, self._providers = self._providers, read_providers(self._section, self._environment)
+        self.reread()
+
+    def reread(self) -> None:
+        """Read providers and credentials again, since others may be configured or added."""
+        old, self._providers = self._providers, self._read()
         for name, before in old.items():
             if self._providers.get(name) != before:
-                self._pool.drop(name)
+                self.pool.drop(name)
         self._start_probe()
         self._changed("configuration")
 
@@ -113,20 +121,20 @@ class ModelRegistry:
         Returns:
             A function that takes it away again, and lets its providers go when they are idle.
         """
-        self._pool.factories[api] = factory
-        self._pool.drop_api(api, self._providers.values())
+        self.pool.factories[api] = factory
+        self.pool.drop_api(api, self._providers.values())
         self._changed("api")
 
         def remove() -> None:
-            if self._pool.factories.get(api) is factory:
+            if self.pool.factories.get(api) is factory:
                 self.unregister_api(api)
 
         return remove
 
     def unregister_api(self, api: str) -> None:
         """Take a way to speak to providers away, whoever added it; its providers go when they are idle."""
-        if self._pool.factories.pop(api, None) is not None:
-            self._pool.drop_api(api, self._providers.values())
+        if self.pool.factories.pop(api, None) is not None:
+            self.pool.drop_api(api, self._providers.values())
             self._changed("api")
 
     def refresh(self) -> None:
@@ -174,7 +182,7 @@ class ModelRegistry:
             choice = self._auto()
         config = self._providers[choice.provider]
         config = config.using(choice.credential or config.credential_ids[0])
-        provider = self._pool.provider(config)
+        provider = self.pool.provider(config)
         model_id = choice.model_id or await self._default_model(config, provider)
         resolved = self._made(config, provider, model_id, choice.reason, pinned=choice.credential is not None)
         self._resolved[key] = resolved
@@ -205,7 +213,10 @@ class ModelRegistry:
         for position, each in enumerate([ref, *self._section["fallbacks"]]):
             try:
                 resolved = await self.resolve(each)
-                of_model = self._with_credentials(resolved, session_key, credentials or {})
+                config = self._providers[resolved.info.provider]
+                of_model = self.pool.with_credentials(
+                    resolved, config, session_key, (credentials or {}).get(config.name)
+                )
             except (Unavailable, AuthError) as error:
                 first_error = first_error or error
                 _log.warning("model %s cannot be tried: %s", each or "default", error.message)
@@ -221,6 +232,20 @@ class ModelRegistry:
         if not found and first_error is not None:
             raise first_error
         return sorted(found.values(), key=self._aside_s)
+
+    @property
+    def provider_names(self) -> tuple[str, ...]:
+        """The names of all providers."""
+        return tuple(self._providers)
+
+    def oauth(self, provider: str) -> OAuthEndpoint | None:
+        """Return where one signs in at a provider, when one can."""
+        config = self._providers.get(provider)
+        return config.oauth if config is not None and config.oauth is not None else OAUTH_PRESETS.get(provider)
+
+    def problems(self) -> dict[str, str]:
+        """Return why providers told no models when they were asked last."""
+        return {name: why for name in self._providers if (why := self._infos.problem(name)) is not None}
 
     async def list(self) -> Infos:
         """Return all known models: of the configuration, the catalog and the providers' own lists."""
@@ -252,6 +277,10 @@ class ModelRegistry:
 
     # -- inside -------------------------------------------------------------------------------------------------
 
+    def _read(self) -> dict[str, ProviderConfig]:
+        providers = read_providers(self._section, self._environment)
+        return with_stored(providers, self._tokens.all() if self._tokens else (), self._environment)
+
     def _named(self, ref: str | None) -> Choice | None:
         default: str = self._section["default"]
         return choose_named(ref or default, self._providers, self._section["aliases"], default)
@@ -268,29 +297,14 @@ class ModelRegistry:
     def _obstacle(self, config: ProviderConfig) -> str | None:
         if config.lacks_key:
             return "it has no key"
-        if self._pool.factory(config) is None:
-            return f"the integration {self._pool.speaker(config)} is not set up"
+        if self.pool.factory(config) is None:
+            return f"the integration {self.pool.speaker(config)} is not set up"
         if config.origin is KeyOrigin.LOCAL and not self._ollama_has_models():
             return f"no Ollama with a model answers at {config.base_url}"
         return None
 
     def _ollama_has_models(self) -> bool:
         return self._probe is not None and bool(self._probe.state.models)
-
-    def _with_credentials(
-        self, resolved: Resolved, session_key: str | None, allowed: Mapping[str, Sequence[str]]
-    ) -> Sequence[Resolved]:
-        """Return a model once for each credential that may be used for it, in order."""
-        config = self._providers[resolved.info.provider]
-        ids = credential_order(config, session_key, allowed.get(config.name))
-        if resolved.pinned:
-            if resolved.credential not in ids:
-                raise AuthError(
-                    f"This agent may not use the credential {resolved.credential} of {config.name} "
-                    "(agents[].credentials)."
-                )
-            return [resolved]
-        return [replace(resolved, provider=self._pool.provider(config.using(id)), credential=id) for id in ids]
 
     async def _default_model(self, config: ProviderConfig, provider: ManagedProvider) -> str:
         known = self._known_default(config)
@@ -328,7 +342,7 @@ class ModelRegistry:
             return [self._infos.info(config, model.id) for model in config.models]
         ids = dict.fromkeys(info.id for info in self._infos.known(config))
         try:
-            provider = self._pool.provider(config.using(config.credential_ids[0]))
+            provider = self.pool.provider(config.using(config.credential_ids[0]))
             ids |= dict.fromkeys(info.id for info in await self._infos.listed(config, provider))
         except HubError as error:
             _log.debug("models of %s: %s", config.name, error.message)
@@ -337,7 +351,7 @@ class ModelRegistry:
         return [self._infos.info(config, id) for id in ids]
 
     def _aside_s(self, resolved: Resolved) -> float:
-        managed = self._pool.find(self._providers[resolved.info.provider].using(resolved.credential))
+        managed = self.pool.find(self._providers[resolved.info.provider].using(resolved.credential))
         return managed.health.aside_s(resolved.info.id) if managed is not None else 0.0
 
     def _shown(self, config: ProviderConfig) -> dict[str, Any]:
@@ -348,7 +362,7 @@ class ModelRegistry:
             "origin": config.origin.value,
             "key": config.key_source,
             "obstacle": self._obstacle(config),
-            **self._pool.status(config),
+            **self.pool.status(config),
         }
 
     # -- change -------------------------------------------------------------------------------------------------
@@ -372,7 +386,7 @@ class ModelRegistry:
         try:
             resolved = await self.resolve(None)
             _log.info("default model %s (%s)", resolved.ref, resolved.reason)
-            managed = self._pool.find(self._providers[resolved.info.provider].using(resolved.credential))
+            managed = self.pool.find(self._providers[resolved.info.provider].using(resolved.credential))
             warm_up = getattr(managed.inner, WARM_UP, None) if managed is not None else None
             if warm_up is not None:
                 await warm_up()

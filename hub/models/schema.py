@@ -131,6 +131,15 @@ PROVIDER_SCHEMA = {
     Optional(
         "rotate_credentials", description="Spread sessions over the keys, instead of using the first that works"
     ): boolean,
+    Optional("oauth", description="Where one signs in, with `homarus models auth login`"): {
+        Required("authorize_url", description="The page to open"): url,
+        Required("token_url", description="Where tokens are given"): url,
+        Required("client_id", description="Of the application"): string,
+        Optional("scope", description="What is asked for"): string,
+        Optional("redirect_url", description="Where the page leads back to, on this machine"): url,
+        Optional("extra", description="Further parameters of the page"): {string: string},
+        Optional("api_key_exchange", description="Whether who signs in is given an API key, as at OpenAI"): boolean,
+    },
     Optional("headers", description="Further headers of every request"): {_header: _header_text},
     Optional("models", description="The models to offer; the first is this provider's default"): All(
         [All(_model_or_id, MODEL_SCHEMA)], Length(max=MODELS_LIMIT)

@@ -186,6 +186,10 @@ _EIGHTH = (
         provider TEXT NOT NULL, credential TEXT NOT NULL, model TEXT NOT NULL, reason TEXT NOT NULL,
         failures INTEGER NOT NULL, since REAL NOT NULL, wait_s REAL, key TEXT NOT NULL,
         PRIMARY KEY(provider, credential, model))""",
+    """CREATE TABLE budget_spending(
+        per TEXT NOT NULL, name TEXT NOT NULL, day TEXT NOT NULL, turns INTEGER NOT NULL, tokens INTEGER NOT NULL,
+        cost_usd REAL NOT NULL, seconds REAL NOT NULL, calls INTEGER NOT NULL, updated REAL NOT NULL,
+        PRIMARY KEY(per, name, day))""",
 )
 
 

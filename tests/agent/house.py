@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hub.agent.agents import Agents
+from hub.agent.budget_schema import BUDGETS_SCHEMA
+from hub.agent.ledger import BudgetLedger
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest
 from hub.agent.runner import AgentRunner
@@ -68,6 +70,7 @@ class AgentHouse:
         base_url: str,
         agents: Sequence[Mapping[str, Any]] = (),
         models: Mapping[str, Any] | None = None,
+        budgets: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.home = Home(folder)
         self.home.create()
@@ -92,6 +95,8 @@ class AgentHouse:
         self.tools = ToolRegistry(self.bus)
         self.lanes = Lanes()
         self.usages = Usages()
+        self.budgets = BudgetLedger(self.clock, lambda: UTC, self.db)
+        self.budgets.configure(BUDGETS_SCHEMA([dict(item) for item in budgets]))
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.bus.listen("*", self._hear)
         parts = RunDependencies(
@@ -105,11 +110,13 @@ class AgentHouse:
             history=self.usages,
             redactor=self.redactor,
             tasks=self.tasks,
+            budgets=self.budgets,
         )
         self.runner = AgentRunner(parts, self.db, self.lanes)
 
     async def open(self) -> None:
         await self.db.open()
+        await self.budgets.load()
         await self.sessions.open()
 
     async def close(self) -> None:

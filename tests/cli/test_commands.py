@@ -31,6 +31,9 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     **{("integration", name): ["notes"] for name in ("reload", "enable", "disable")},
     ("call",): ["health"],
     **{("channels", name): ["telegram"] for name in ("add", "login", "remove", "test")},
+    ("models", "auth", "add"): ["openai"],
+    ("models", "auth", "login"): ["openai"],
+    ("models", "auth", "remove"): ["openai", "--id", "work"],
     ("chat",): ["hello"],
     ("cron", "edit"): ["morning", "--name", "Morning"],
     **{("cron", name): ["morning"] for name in ("remove", "run")},
@@ -74,8 +77,8 @@ NEEDS_HUB = {
         for path in COMMANDS
         if path[0]
         in {
-            *("automation", "blueprint", "channels", "cron", "event", "integration", "memory", "pairing", "route"),
-            *("script", "service", "skills", "state", "tools"),
+            *("automation", "blueprint", "channels", "cron", "event", "integration", "memory", "models", "pairing"),
+            *("route", "script", "service", "skills", "state", "tools"),
         }
     ),
     ("call",),

@@ -18,6 +18,7 @@ OF_AIOHTTP = {"ClientSession", "TCPConnector", "UnixConnector", "request"}
 ALLOWED = {
     "hub/security/egress.py": "is the client",
     "hub/models/ollama.py": "asks the Ollama of the configuration",
+    "hub/models/oauth.py": "asks where one signs in: what the configuration says, or the vendor itself",
     "hub/cli/client.py": "asks the running hub",
     "hub/doctor/running.py": "asks the running hub",
     "integrations/channels/http_api.py": "asks the platforms of the configuration, for the channels beside it",

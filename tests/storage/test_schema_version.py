@@ -19,6 +19,7 @@ TABLES = {
     "automation_makers",
     "automation_runs",
     "automation_state",
+    "budget_spending",
     "channel_cursors",
     "devices",
     "group_history",

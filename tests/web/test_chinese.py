@@ -88,6 +88,7 @@ PAGES = {
     "/overview": ["/overview"],
     "/channels": ["/channels"],
     "/skills": ["/skills", "/skills?skill=shopping-list"],
+    "/usage": ["/usage"],
     "/automations": ["/automations"],
     "/automations/history": ["/automations/history"],
     "/automations/new": ["/automations/new"],

@@ -19,6 +19,7 @@ PAGES = [
     "/chat/sessions",
     "/overview",
     "/skills",
+    "/usage",
     "/skills?skill=shopping-list",
     "/config",
     "/config/history?file=configuration.yaml",

@@ -82,7 +82,8 @@ class ShownTurn(Struct):
         error: What went wrong, for people.
         asked: The words that an assistant's turn answers.
         model: The model that answered last.
-        failed_models: Those that were asked before and failed: `{model, reason}`.
+        failed_models: Those that were asked before and failed: `{model, reason, instead}`.
+        notices: What is to be known beside the answer: `{kind, …}`.
     """
 
     id: str
@@ -95,6 +96,7 @@ class ShownTurn(Struct):
     asked: str = ""
     model: str = ""
     failed_models: list[Mapping[str, str]] = field(default_factory=list)
+    notices: list[Mapping[str, str]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """The turn as plain data."""
@@ -109,6 +111,7 @@ class ShownTurn(Struct):
             "asked": self.asked,
             "model": self.model,
             "failed_models": self.failed_models,
+            "notices": self.notices,
         }
 
 
@@ -135,7 +138,9 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
             continue
         turn = _turn_for(turns, taken, entry, "note" if _is_note(entry) else str(role))
         turn.model = str(entry.get("model") or turn.model)
-        turn.failed_models += (entry.get("data") or {}).get("failed_models") or []
+        data = entry.get("data") or {}
+        turn.failed_models += data.get("failed_models") or []
+        turn.notices += data.get("notices") or []
         for block in _blocks(message.get("content")):
             part = _part(turn, block)
             if part is not None and part.kind == "tool":

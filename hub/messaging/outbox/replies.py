@@ -91,7 +91,7 @@ class Replies:
             text = "\n".join(filter(None, [text, *lines]))
             if text and not blocks:
                 text = self.prefixed(text, result.model, target)
-            text = "\n\n".join(filter(None, [text, target.footer]))
+            text = "\n\n".join(filter(None, [text, *self._notices(result), target.footer]))
         content: list[NewMessage | NewText | Withdrawal] = []
         shown = _preview(rows)
         if shown is not None and text:
@@ -103,6 +103,10 @@ class Replies:
             replying = None if blocks else _reply_to(parsed, target)
             content.append(NewMessage(text or "", media=media, silent=parsed.silent, reply_to=replying))
         return [id for each in content for id in self._insert(connection, each, target, result.run_id)]
+
+    def _notices(self, result: RunResult) -> list[str]:
+        language = self._language()
+        return [say(f"notice.{each['kind']}", language, **each) for each in result.notices]
 
     def insert_block(
         self,

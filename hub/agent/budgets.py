@@ -1,0 +1,157 @@
+"""Budgets over runs: what a conversation, an agent, a channel or the home may spend. Pure rules; `ledger` counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct, field
+
+WARN_AT = 0.8
+MEASURES = ("turns", "tokens", "cost_usd", "seconds", "calls")
+
+
+class BudgetPer(StrEnum):
+    """What a budget is for; those of an agent, a channel and a day begin again each day."""
+
+    RUN = "run"
+    SESSION = "session"
+    AGENT = "agent"
+    CHANNEL = "channel"
+    DAY = "day"
+
+
+class BudgetAction(StrEnum):
+    """What happens when a budget is used up."""
+
+    WARN = "warn"
+    DEGRADE = "degrade"
+    STOP = "stop"
+
+
+class Spending(Struct, frozen=True):
+    """What was spent; the fields are the measures of a budget."""
+
+    turns: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+    calls: int = 0
+
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(*(getattr(self, name) + getattr(other, name) for name in MEASURES))
+
+
+class RunBudget(Struct, frozen=True):
+    """One budget.
+
+    Attributes:
+        per: What it is for.
+        limits: Its measures, by name.
+        only: The one agent or channel that it is for; None for each of them.
+        warn_at: The share from which people are warned.
+        then: What happens when it is used up.
+        model: The model that answers then, for `degrade`.
+    """
+
+    per: BudgetPer
+    limits: Mapping[str, float]
+    only: str | None = None
+    warn_at: float = WARN_AT
+    then: BudgetAction = BudgetAction.STOP
+    model: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return f"per {self.per.value}" if self.only is None else f"of {self.per.value} {self.only}"
+
+
+class BudgetState(Struct, frozen=True):
+    """How far a budget is used: by the measure that is used most."""
+
+    budget: RunBudget
+    measure: str
+    spent: float
+    limit: float
+
+    @property
+    def share(self) -> float:
+        """The share that is used; 1 and more when it is used up."""
+        return self.spent / self.limit
+
+    def as_dict(self) -> dict[str, Any]:
+        """The state as plain data, for a notice to people."""
+        return {
+            "budget": self.budget.label,
+            "used": f"{min(self.share, 9.99):.0%}",
+            "spent": amount(self.measure, self.spent),
+            "limit": amount(self.measure, self.limit),
+        }
+
+
+class Verdict(Struct, frozen=True):
+    """What budgets say about another model call.
+
+    Attributes:
+        stop: The budget that forbids it.
+        degrade: The budget that wants a cheaper model.
+        told: Budgets that people are to know of: nearly used, or used up without an end of the run.
+    """
+
+    stop: BudgetState | None = None
+    degrade: BudgetState | None = None
+    told: tuple[BudgetState, ...] = field(default_factory=tuple)
+
+
+def judged(budgets: Sequence[RunBudget], spent: Callable[[RunBudget], Spending | None]) -> Verdict:
+    """Return what budgets say; `spent` returns what counts for a budget, None when it is not about this run."""
+    stop: BudgetState | None = None
+    degrade: BudgetState | None = None
+    told: list[BudgetState] = []
+    for budget in budgets:
+        spending = spent(budget)
+        if spending is None:
+            continue
+        state = max(
+            (BudgetState(budget, name, getattr(spending, name), limit) for name, limit in budget.limits.items()),
+            key=lambda each: each.share,
+        )
+        if state.share >= 1 and budget.then is BudgetAction.STOP:
+            stop = stop or state
+        elif state.share >= budget.warn_at:
+            told.append(state)
+            if state.share >= 1 and budget.then is BudgetAction.DEGRADE:
+                degrade = degrade if degrade is not None and degrade.share >= state.share else state
+    return Verdict(stop, degrade, tuple(told))
+
+
+def amount(measure: str, value: float) -> str:
+    """Return an amount for people."""
+    match measure:
+        case "cost_usd":
+            return f"${value:.2f}" if value >= 0.1 else f"${value:.4f}"
+        case "seconds":
+            return f"{value:,.0f} s"
+        case "turns":
+            return f"{value:,.0f} model calls"
+        case "calls":
+            return f"{value:,.0f} tool calls"
+        case _:
+            return f"{value:,.0f} tokens"
+
+
+def budgets_from_config(section: Sequence[Mapping[str, Any]]) -> tuple[RunBudget, ...]:
+    """Return the budgets of the validated section `budgets:`."""
+    return tuple(
+        RunBudget(
+            BudgetPer(item["per"]),
+            {name: float(item[name]) for name in MEASURES if name in item},
+            item.get("only"),
+            item["warn_at"],
+            BudgetAction(item["then"]),
+            item.get("model"),
+        )
+        for item in section
+    )

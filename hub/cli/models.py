@@ -1,0 +1,318 @@
+"""`homarus models`: which models there are, whether they answer, their fallbacks and aliases, and credentials."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.exits import CommandFailed, Exit
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+CALL_LIMIT_S = 120.0
+SIGN_IN_LIMIT_S = 600.0
+WAIT_S = 45.0
+_PROVIDER = click.argument("provider", metavar="PROVIDER")
+
+
+@click.group("models", cls=Group)
+def command() -> None:
+    """See and try models, and manage fallbacks, aliases and credentials.
+
+    Example:
+      homarus models status
+      homarus models auth add anthropic --id work
+    """
+
+
+@command.command("status")
+@home_option
+@json_option
+def status(home: Path, as_json: bool) -> None:
+    """Show which model answers, how each key is doing, and how far budgets are used.
+
+    Example:
+      homarus models status --json
+    """
+    found = HubClient(home).call("models.status")
+    if as_json:
+        print_json(found)
+        return
+    resolved = found["resolved"]
+    click.echo(f"Default: {resolved['ref'] or '-'} ({resolved['reason']})")
+    click.echo(f"Fallbacks: {', '.join(found['fallbacks']) or '-'}\n")
+    rows = [
+        (provider["name"], key["id"], key["key"] or "-", _state(provider, key))
+        for provider in found["providers"]
+        for key in provider["credentials"]
+    ]
+    print_table(rows, ("provider", "credential", "key from", "state"))
+    for budget in found["budgets"]:
+        limits = ", ".join(f"{name} {limit:g}" for name, limit in budget["limits"].items())
+        click.echo(f"\nBudget per {budget['per']} {budget['only'] or ''}({limits}; then {budget['then']})")
+        for each in budget["spent"]:
+            spent = ", ".join(f"{name} {each[name]:g}" for name in budget["limits"])
+            click.echo(f"  {each['name'] or 'home'}: {spent}")
+
+
+@command.command("list")
+@click.argument("provider", metavar="[PROVIDER]", required=False)
+@home_option
+@json_option
+def list_(provider: str | None, home: Path, as_json: bool) -> None:
+    """List the models, of one provider if you like.
+
+    Example:
+      homarus models list anthropic
+    """
+    found = [each for each in HubClient(home).call("models.list")["models"] if provider in (None, each["provider"])]
+    if as_json:
+        print_json(found)
+        return
+    rows = [(each["id"], f"{each['contextWindow']:,}", ", ".join(each["input"])) for each in found]
+    print_table(rows, ("model", "window", "takes"))
+
+
+@command.command("test")
+@click.argument("model", metavar="[MODEL]", required=False)
+@home_option
+@json_option
+@click.pass_context
+def test(ctx: click.Context, model: str | None, home: Path, as_json: bool) -> None:
+    """Call a model with each of its keys; without MODEL the default and its fallbacks. Exits 1 when one fails.
+
+    Example:
+      homarus models test anthropic
+    """
+    found = HubClient(home).call("models.test", {"model": model}, timeout_s=CALL_LIMIT_S)
+    if as_json:
+        print_json(found)
+    else:
+        print_table([_tested(each) for each in found["results"]], ("model", "credential", "answers", ""))
+    ctx.exit(Exit.OK if found["ok"] else Exit.FINDINGS)
+
+
+@command.command("scan")
+@home_option
+@json_option
+def scan(home: Path, as_json: bool) -> None:
+    """Ask each provider for its models, and look for servers of models on this machine.
+
+    Example:
+      homarus models scan
+    """
+    found = HubClient(home).call("models.scan", timeout_s=CALL_LIMIT_S)
+    if as_json:
+        print_json(found)
+        return
+    rows = [(name, str(len(models)), "") for name, models in found["providers"].items()]
+    rows += [(name, "-", problem) for name, problem in found["problems"].items()]
+    rows += [(each["provider"], str(len(each["models"])), f"at {each['base_url']}") for each in found["local"]]
+    print_table(rows, ("provider", "models", ""))
+
+
+@command.command("fallbacks")
+@click.argument("action", type=click.Choice(["list", "add", "remove", "clear"]), default="list")
+@click.argument("model", metavar="[MODEL]", required=False)
+@home_option
+@json_option
+def fallbacks(action: str, model: str | None, home: Path, as_json: bool) -> None:
+    """List, add to, remove from or clear the models that are tried when the chosen one fails.
+
+    Example:
+      homarus models fallbacks add openai/gpt-5-mini
+    """
+    known = HubClient(home).call("models.status")["fallbacks"]
+    if action in ("add", "remove"):
+        if model is None:
+            raise CommandFailed(f"Name the model: homarus models fallbacks {action} MODEL", Exit.USAGE)
+        if action == "remove" and model not in known:
+            raise CommandFailed(f"{model} is no fallback; there are {', '.join(known) or 'none'}", Exit.FINDINGS)
+    changed = {
+        "list": known,
+        "add": [*known, *([model] if model not in known else [])],
+        "remove": [each for each in known if each != model],
+        "clear": [],
+    }[action]
+    if changed != known:
+        known = HubClient(home).call("models.fallbacks", {"models": changed})["fallbacks"]
+    if as_json:
+        print_json(known)
+        return
+    click.echo("\n".join(known) or "There are no fallbacks.")
+
+
+@command.command("aliases")
+@click.argument("action", type=click.Choice(["list", "set", "remove"]), default="list")
+@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("model", metavar="[MODEL]", required=False)
+@home_option
+@json_option
+def aliases(action: str, name: str | None, model: str | None, home: Path, as_json: bool) -> None:
+    """List, set or remove other names for models.
+
+    Example:
+      homarus models aliases set fast openai/gpt-5-mini
+    """
+    if (action == "set" and not (name and model)) or (action == "remove" and not name):
+        raise CommandFailed("Write: homarus models aliases set NAME MODEL, or: remove NAME", Exit.USAGE)
+    params: dict[str, Any] = {} if action == "list" else {"name": name}
+    if action == "set":
+        params["model"] = model
+    known = HubClient(home).call("models.aliases", params)["aliases"]
+    if as_json:
+        print_json(known)
+        return
+    print_table(list(known.items()), ("alias", "model"))
+
+
+@command.group("auth", cls=Group)
+def auth() -> None:
+    """Add, list and remove keys and sign-ins of providers.
+
+    Example:
+      homarus models auth list
+    """
+
+
+@auth.command("list")
+@home_option
+@json_option
+def auth_list(home: Path, as_json: bool) -> None:
+    """List the credentials that were added here, and when they end; those of the configuration are in `models status`.
+
+    Example:
+      homarus models auth list
+    """
+    found = HubClient(home).call("models.auth.list")["credentials"]
+    if as_json:
+        print_json(found)
+        return
+    rows = [(each["provider"], each["id"], each["kind"], each["account"] or "", _ends(each)) for each in found]
+    print_table(rows, ("provider", "credential", "kind", "account", "ends"))
+
+
+@auth.command("add")
+@_PROVIDER
+@click.option("--id", "id_", default="added", show_default=True, help="Name of the credential.")
+@home_option
+@json_option
+def auth_add(provider: str, id_: str, home: Path, as_json: bool) -> None:
+    """Ask for an API key, try it, and keep it unless the provider refuses it.
+
+    Example:
+      homarus models auth add openai --id work
+    """
+    _add(home, provider, id_, "Key", "api_key", as_json=as_json)
+
+
+@auth.command("setup-token")
+@click.argument("provider", metavar="[PROVIDER]", default="anthropic")
+@click.option("--id", "id_", default="setup-token", show_default=True, help="Name of the credential.")
+@home_option
+@json_option
+def auth_setup_token(provider: str, id_: str, home: Path, as_json: bool) -> None:
+    """Ask for the token that `claude setup-token` prints, try it, and keep it.
+
+    Example:
+      homarus models auth setup-token anthropic
+    """
+    _add(home, provider, id_, "Token", "setup_token", as_json=as_json)
+
+
+@auth.command("login")
+@_PROVIDER
+@click.option("--id", "id_", default="sign-in", show_default=True, help="Name of the credential.")
+@click.option("--paste", is_flag=True, help="Ask for the address that the browser shows after it, on another machine.")
+@home_option
+@json_option
+def auth_login(provider: str, id_: str, paste: bool, home: Path, as_json: bool) -> None:
+    """Sign in at a provider in the browser.
+
+    Example:
+      homarus models auth login openai
+    """
+    begun = HubClient(home).call("models.auth.login", {"provider": provider, "id": id_})
+    click.echo(f"Open this page, and sign in:\n\n{begun['url']}\n", err=as_json)
+    if paste or not begun["listens"]:
+        pasted = click.prompt("Then paste the address that the browser shows")
+        HubClient(home).call(
+            "models.auth.complete", {"state": begun["state"], "pasted": pasted}, timeout_s=CALL_LIMIT_S
+        )
+    else:
+        _await(home, begun["state"])
+    if as_json:
+        print_json({"provider": provider, "id": id_, "signed_in": True})
+        return
+    click.echo(f"Signed in at {provider}; `homarus models test {provider}@{id_}` tries it.")
+
+
+@auth.command("remove")
+@_PROVIDER
+@click.option("--id", "id_", required=True, help="Name of the credential.")
+@home_option
+@json_option
+def auth_remove(provider: str, id_: str, home: Path, as_json: bool) -> None:
+    """Forget a credential that was added here.
+
+    Example:
+      homarus models auth remove openai --id work
+    """
+    HubClient(home).call("models.auth.remove", {"provider": provider, "id": id_})
+    if as_json:
+        print_json({"provider": provider, "id": id_, "removed": True})
+        return
+    click.echo(f"{provider} ({id_}) is removed.")
+
+
+def _add(home: Path, provider: str, id: str, question: str, kind: str, *, as_json: bool) -> None:
+    known = HubClient(home).call("models.auth.list")["credentials"]
+    if any((each["provider"], each["id"]) == (provider, id) for each in known):
+        raise CommandFailed(f"{provider} has a credential {id} already; give this one another --id.", Exit.FINDINGS)
+    key = click.prompt(question, hide_input=True, err=as_json)
+    params = {"provider": provider, "id": id, "key": key, "kind": kind}
+    found = HubClient(home).call("models.auth.add", params, timeout_s=CALL_LIMIT_S)["credential"]
+    if as_json:
+        print_json(found)
+        return
+    tried = found["test"]
+    how = "and answers" if tried["ok"] else f"but could not be tried: {tried['error']}"
+    click.echo(f"{provider} ({id}) is kept, {how}.")
+
+
+def _await(home: Path, state: str) -> None:
+    deadline = time.monotonic() + SIGN_IN_LIMIT_S
+    while time.monotonic() < deadline:
+        params = {"state": state, "timeout_s": WAIT_S}
+        if HubClient(home).call("models.auth.wait", params, timeout_s=WAIT_S + 15)["done"]:
+            return
+    raise CommandFailed("Nobody completed the sign-in within ten minutes.", Exit.FINDINGS)
+
+
+def _state(provider: Mapping[str, Any], key: Mapping[str, Any]) -> str:
+    if provider["obstacle"]:
+        return str(provider["obstacle"])
+    rests = [
+        f"{each['reason']} on {each['model']}"
+        + (f" for {each['remaining_s']} s" if each["remaining_s"] is not None else " until it is changed")
+        for each in key["cooldowns"]
+    ]
+    return "rests: " + "; ".join(rests) if rests else "set aside" if key["aside"] else "ready"
+
+
+def _tested(each: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    answers, detail = ("yes", f"{each['duration_ms']} ms") if each["ok"] else ("no", str(each["error"]))
+    return (str(each["model"]), str(each["credential"]), answers, detail)
+
+
+def _ends(each: Mapping[str, Any]) -> str:
+    if each["expires"] is None:
+        return "-"
+    left_min = round((each["expires"] - time.time()) / 60)
+    renewed = ", renewed by itself" if each["renews"] else ""
+    return f"in {left_min} min{renewed}" if left_min > 0 else f"ended{renewed}"

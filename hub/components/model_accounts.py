@@ -1,0 +1,55 @@
+"""Models and the credentials of their providers, as people manage them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from hub.agent.ledger import BudgetLedger
+from hub.components.component import Component
+from hub.components.foundation import Foundation
+from hub.components.models import ModelsComponent
+from hub.config.store import ReloadResult
+from hub.core.stages import Stage
+from hub.core.tasks import TaskOwner
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.models import ModelMethods
+from hub.models.accounts import ModelAccounts
+from hub.storage.history import HistoryStore
+
+
+class ModelAccountsComponent(Component):
+    """Adds, tries and removes credentials, and changes fallbacks and aliases."""
+
+    name = "model accounts"
+
+    def __init__(
+        self,
+        base: Foundation,
+        *,
+        models: ModelsComponent,
+        budgets: BudgetLedger,
+        history: HistoryStore,
+        apply: Callable[[ReloadResult], Awaitable[None]],
+    ) -> None:
+        self._tasks = TaskOwner("sign-ins")
+        self._accounts = ModelAccounts(models.models, models.credentials, base.clock, self._tasks)
+        self._methods = ModelMethods(
+            models.models,
+            self._accounts,
+            base.config,
+            apply=apply,
+            budgets=budgets.status,
+            used=lambda days: history.usage_by_day(days, base.zone()),
+        )
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that ends the sign-ins that wait."""
+        return [Stage("sign-ins", None, self._close)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return `models.*`."""
+        return self._methods.methods()
+
+    async def _close(self) -> None:
+        await self._accounts.close()
+        await self._tasks.cancel_all()

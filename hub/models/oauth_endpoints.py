@@ -1,0 +1,42 @@
+"""Where and as what one signs in to a provider: plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+
+class OAuthEndpoint(Struct, frozen=True):
+    """Where and as what one signs in.
+
+    Attributes:
+        authorize_url: The page that a person opens.
+        token_url: Where a code is exchanged and a token refreshed.
+        client_id: Of the application.
+        scope: What is asked for.
+        redirect_url: Where the page leads back to: an address on this machine that the hub listens on.
+        extra: Further parameters of the page.
+        api_key_exchange: Whether the identity is exchanged for an API key, which does not end.
+    """
+
+    authorize_url: str
+    token_url: str
+    client_id: str
+    scope: str = ""
+    redirect_url: str = "http://localhost:1455/auth/callback"
+    extra: Mapping[str, str] = field(default_factory=dict)
+    api_key_exchange: bool = False
+
+
+CODEX = OAuthEndpoint(
+    authorize_url="https://auth.openai.com/oauth/authorize",
+    token_url="https://auth.openai.com/oauth/token",  # noqa: S106
+    client_id="app_EMoamEEZ73f0CkXaXp7hrann",
+    scope="openid profile email offline_access",
+    extra={"id_token_add_organizations": "true", "codex_cli_simplified_flow": "true"},
+    api_key_exchange=True,
+)
+"""OpenAI's sign-in as its Codex client does it, with the exchange for an API key of the account's organisation."""
+
+PRESETS: Mapping[str, OAuthEndpoint] = {"openai": CODEX}

@@ -1,0 +1,92 @@
+"""The page of usage: sums and bars from what was recorded, a table to download, and a test of each key."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from datetime import date
+
+import pytest
+from hypothesis import given, strategies as st
+
+from tests.servers.hub_process import HubProcess
+from tests.web.plain_browser import plain_browser
+from web.usage.chart import HEIGHT, WIDTH, bars, by_model, daily
+from web.usage.usage_page import COLUMNS, csv_of
+
+TODAY = date(2026, 3, 2)
+
+
+def row(day: str, model: str = "a/b", *, tokens: int = 10, cost: float | None = None) -> dict[str, object]:
+    return {
+        "day": day,
+        "agent_id": "main",
+        "model": model,
+        "calls": 1,
+        "input_tokens": tokens,
+        "output_tokens": 0,
+        "cache_read_tokens": 0,
+        "cache_write_tokens": 0,
+        "cost_usd": cost,
+    }
+
+
+def test_days_without_use_are_there_and_older_ones_are_not() -> None:
+    rows = [row("2026-03-01", cost=0.5), row("2026-03-01", "c/d"), row("2026-02-01")]
+
+    found = daily(rows, 3, TODAY)
+
+    assert [(each["day"], each["calls"], each["tokens"], each["cost_usd"]) for each in found] == [
+        ("2026-02-28", 0, 0, 0.0),
+        ("2026-03-01", 2, 20, 0.5),
+        ("2026-03-02", 0, 0, 0.0),
+    ]
+
+
+def test_models_come_by_cost_and_then_by_tokens_and_an_unknown_price_is_not_zero() -> None:
+    rows = [row("d", "free/x", tokens=99), row("d", "dear/y", cost=2.0), row("e", "dear/y"), row("e", "free/z")]
+
+    found = by_model(rows)
+
+    assert [(each["model"], each["cost_usd"]) for each in found] == [
+        ("dear/y", 2.0),
+        ("free/x", None),
+        ("free/z", None),
+    ]
+
+
+@given(st.lists(st.floats(0, 1e6), max_size=90))
+def test_bars_stay_within_their_frame(values: list[float]) -> None:
+    drawn = bars([{"day": str(at), "tokens": value} for at, value in enumerate(values)], "tokens")
+
+    assert len(drawn) == len(values)
+    for bar in drawn:
+        assert bar.x >= 0
+        assert bar.x + bar.width <= WIDTH + 0.1
+        assert abs(bar.y + bar.height - HEIGHT) < 0.05
+
+
+def test_the_table_is_csv_and_no_cell_is_a_formula() -> None:
+    text = csv_of([row("2026-03-01", '=HYPERLINK("x"),y', cost=0.5)])
+
+    header, only = list(csv.reader(io.StringIO(text)))
+    assert tuple(header) == COLUMNS
+    assert only[2] == '\'=HYPERLINK("x"),y'
+    assert only[-1] == "0.5"
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    with HubProcess(tmp_path_factory.mktemp("usage") / "home") as process:
+        yield process
+
+
+async def test_the_page_shows_what_was_used_and_tries_a_key(hub: HubProcess) -> None:
+    async with plain_browser(hub) as browser:
+        await browser.goto("/usage?days=7")
+        assert "offline@default" in browser.text("#keys")
+
+        await browser.press("Test offline@default")
+
+        assert "offline/homarus answers with the key default" in browser.text("main")
