@@ -2,7 +2,7 @@
 
 A turn that had words from outside in its window may write ordinary files. Whoever reads such a file later, in whatever
 session, learns that its words are not this home's. That ends when its content is another: when a person changed it by
-hand, or the owner had it written anew in a turn without words from outside.
+hand, or the owner had it rewritten in a turn without words from outside.
 """
 
 from __future__ import annotations

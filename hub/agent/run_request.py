@@ -26,7 +26,7 @@ class RunStatus(StrEnum):
 
 
 class RunResult(Struct, frozen=True):
-    """What became of a run.
+    """What happened to a run.
 
     Attributes:
         run_id: The run.
@@ -152,7 +152,7 @@ class ActiveRun(Struct, frozen=True):
 
 
 class Recovered(Struct, frozen=True):
-    """Ids of the runs that a stop or a crash had left open, by what became of them.
+    """Ids of the runs that a stop or a crash had left open, by what happened to them.
 
     Attributes:
         rerun: Nothing was lost: `run()` is to be called again with the same request.

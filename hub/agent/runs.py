@@ -1,4 +1,4 @@
-"""The rows of runs in the hub database: what was asked, and what became of it."""
+"""The rows of runs in the hub database: what was asked, and what happened to it."""
 
 from __future__ import annotations
 

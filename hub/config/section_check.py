@@ -21,7 +21,7 @@ _LEAK_LENGTH = 6
 
 
 class Validated(Struct, frozen=True):
-    """What became of a section or an item: its value and the secrets in it, or why it has none."""
+    """What happened to a section or an item: its value and the secrets in it, or why it has none."""
 
     value: Any
     errors: tuple[ConfigError, ...] = ()

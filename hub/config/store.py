@@ -39,7 +39,7 @@ OnReload = Callable[["ReloadResult"], Awaitable[None]]
 
 
 class ReloadResult(Struct, frozen=True):
-    """What became of a reload.
+    """What happened to a reload.
 
     Attributes:
         changed: Sections that are different now: changed, added or removed; to be applied.

@@ -23,7 +23,7 @@ from hub.memory.places import day_of
 
 CUT_VERSION = 5
 """Goes up whenever the same file gives other passages, words or dates than before, whatever the reason: a rule here, in
-`markdown`, `front_matter`, `outline`, `packing`, `dates`, `words` or `traditional`. Every index is then built anew
+`markdown`, `front_matter`, `outline`, `packing`, `dates`, `words` or `traditional`. Every index is then rebuilt
 beside the old."""
 EMBEDDED_HEADINGS = 3
 """Of the headings a passage stands under, how many of the nearest are embedded with it."""

@@ -179,7 +179,7 @@ async def stream_with_failover(
 
 
 def _all_failed(failed: list[tuple[Resolved, ModelError]]) -> ModelError:
-    """Return the error of the model that was wanted first, with what became of the others."""
+    """Return the error of the model that was wanted first, with what happened to the others."""
     error = failed[0][1]
     if len(failed) == 1:
         return error

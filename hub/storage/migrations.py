@@ -74,7 +74,7 @@ _SECOND = (
 
 
 def second(connection: sqlite3.Connection) -> None:
-    """Make the table of what waits for the owner's word, and of what became of it."""
+    """Make the table of what waits for the owner's word, and of what happened to it."""
     for statement in _SECOND:
         connection.execute(statement)
 

@@ -20,7 +20,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})
 
 
 class ApprovalState(StrEnum):
-    """What became of what was asked; only `approved` means yes."""
+    """What happened to what was asked; only `approved` means yes."""
 
     PENDING = "pending"
     APPROVED = "approved"

@@ -1,4 +1,4 @@
-"""Scripts: what there is, running one and seeing its answer, what became of its runs, and writing it."""
+"""Scripts: what there is, running one and seeing its answer, what happened to its runs, and writing it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ScriptsPage:
     Args:
         client: Where they are listed and run.
         editor: Writes them.
-        traces: What became of their runs.
+        traces: What happened to their runs.
         suggestions: What fields suggest.
     """
 

@@ -55,7 +55,7 @@ class ChatPage:
     Args:
         inbox: Takes messages.
         channels: Knows the channel of the conversations shown here.
-        last_states: What became of the last message of each conversation in a chat app.
+        last_states: What happened to the last message of each conversation in a chat app.
     """
 
     def __init__(

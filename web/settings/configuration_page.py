@@ -184,7 +184,7 @@ class ConfigurationPage:
 
 
 def _outcome(saved: Saved, result: ReloadResult | None, words: Catalogue) -> str:
-    """Return in words what became of what was saved."""
+    """Return in words what happened to what was saved."""
     if result is None:
         return words.gettext("Saved. It takes effect when the hub is started again.")
     if not result.applied:

@@ -61,7 +61,7 @@ class EngineEnvironment(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What became of a firing: the run it set off, or why it set none off."""
+    """What happened to a firing: the run it set off, or why it set none off."""
 
     run_id: str | None = None
     not_run: NotRun | None = None

@@ -1,4 +1,4 @@
-"""Telling another program what became of a run: a POST with JSON, signed, tried again when it does not get through."""
+"""Telling another program what happened to a run: a signed POST with JSON, tried again when it does not get through."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class Position(Struct):
         states: Path of a step or a sequence → what it is at: an index, a deadline, the branch that was chosen.
         scopes: Path of a step → the variables of the scope it opened.
         counts: Path of a service call → how often it was made.
-        attempt: How often it began anew after a failure.
+        attempt: How often it began again after a failure.
         retry_at: When the next attempt is due, seconds since the epoch.
         begun: The variables that each attempt begins with; kept only where there may be several.
         error: What the steps of `on_error` see, once they run.

@@ -85,7 +85,7 @@ class Timetable:
     """Fires callbacks when the wall clock shows their time; one heap and one task for all of them.
 
     The clock is looked at again at least every `RECHECK_S`: a machine that slept, or a clock that somebody set, is
-    noticed. When it went back, what fired does not fire again, and what was let go as missed is waited for anew; what
+    noticed. When it went back, what fired does not fire again, and what was let go as missed is waited for again; what
     fired more than `REANCHOR_S` ahead of the new time is forgotten.
 
     Args:

@@ -54,7 +54,7 @@ class RequestedRun(Struct, frozen=True):
         agent_id: Who answers.
         text: What is said.
         context: Why, and with whose authority.
-        session_key: The conversation; None for one of its own, begun anew each time.
+        session_key: The conversation; None for one of its own, begun again each time.
         name: What a conversation of its own is called.
         key: Asking again with the same key attaches to the same run.
         model, thinking, timeout_s: Instead of the agent's.

@@ -33,7 +33,7 @@ def register_automation_services(
     """Register them; a model can call none of them.
 
     Args:
-        reload: Reads the files again and expands blueprints anew.
+        reload: reads files and expands blueprints again.
 
     Returns:
         A function that removes them.

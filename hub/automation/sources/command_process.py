@@ -21,7 +21,7 @@ STOP_S = 5.0
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MOST_S = 300.0
 STEADY_S = 60.0
-"""A command that ran so long begins its backoff anew."""
+"""A command that ran so long begins its backoff again."""
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
 """All that a command sees of the hub's environment."""
 _READ_BYTES = 65_536

@@ -1,4 +1,4 @@
-"""`automation.*`: the automations there are, run and switched by hand, and what became of their runs."""
+"""`automation.*`: the automations there are, run and switched by hand, and what happened to their runs."""
 
 from __future__ import annotations
 

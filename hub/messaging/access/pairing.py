@@ -60,7 +60,7 @@ _COLUMNS = "id, channel, account, identity, state, data, created_ms"
 
 
 class PairingState(StrEnum):
-    """What became of a request."""
+    """What happened to a request."""
 
     PENDING = "pending"
     APPROVED = "approved"

@@ -50,7 +50,7 @@ async def attempt(row: OutboxRow, attached: Attached, language: str, roots: Iter
 
 
 async def find(row: OutboxRow, attached: Attached) -> Delivery:
-    """Look up what became of a message whose sending was cut off; transient means that it is to be sent again.
+    """Look up what happened to a message whose sending was cut off; transient means that it is to be sent again.
 
     Only where `can_find` says so. An unknown delivery means that the lookup failed.
     """
@@ -71,7 +71,7 @@ async def find(row: OutboxRow, attached: Attached) -> Delivery:
 
 
 def can_find(row: OutboxRow, attached: Attached) -> bool:
-    """Whether a channel can look up what became of a row."""
+    """Whether a channel can look up what happened to a row."""
     return isinstance(attached.channel, CanFind) and isinstance(row.outgoing, NewMessage)
 
 

@@ -234,7 +234,7 @@ class OutboxSender:
         return NewText(outgoing.text, ids[0]) if ids else NewMessage(outgoing.text)
 
     async def _cleared_up(self, row: OutboxRow, attached: Attached, *, safe: bool) -> Delivery:
-        """Return what became of an attempt that nobody saw the end of; transient when another one is right."""
+        """Return what happened to an attempt that nobody saw the end of; transient when another one is right."""
         if can_find(row, attached):
             return await find(row, attached)
         if safe:

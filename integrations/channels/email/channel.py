@@ -44,7 +44,7 @@ SEND_LIMIT_S = 45.0
 REFUSED_RETRY_S = 300.0
 """Before a mail is tried again whose sending was refused for the password."""
 LOOK_BACK = timedelta(days=3)
-"""How far back mail is read again when the server numbers it anew; what was answered is known by its Message-ID."""
+"""How far back mail is read again when the server renumbers it; what was answered is known by its Message-ID."""
 THREADS_KEPT = 500
 ANSWERS_AN_HOUR = 20
 """In one thread: two programs that answer each other end here."""

@@ -179,7 +179,7 @@ class WhatsAppChannel:
                 self._remember(inbound.address.peer, message["id"], float("-inf"))
 
     def _take_status(self, status: Json) -> None:
-        """Note what became of a message: that it was taken does not mean that it arrived."""
+        """Note what happened to a message: that it was taken does not mean that it arrived."""
         person = status.get("recipient_id") or status.get("recipient_user_id") or "?"
         delivery = Delivery(DeliveryState.DELIVERED, (status["id"],))
         if status["status"] == "failed":

@@ -277,7 +277,7 @@ class NotesMemory:
         return await self._workers.look(agent_id, lambda own: grep.similar(texts(own, (), areas), threshold, limit))
 
     async def sync(self, *, agent_id: str, force: bool = False) -> Synced:
-        """Bring the index up to date with the files; `force` builds it anew beside the old one.
+        """Bring the index up to date with the files; `force` rebuilds it beside the old one.
 
         Raises:
             Unavailable: The worker cannot be had.

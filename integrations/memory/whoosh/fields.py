@@ -1,6 +1,6 @@
 """How a passage's words are laid down in whoosh: cut by us, counted, without places, so that nothing is cut twice.
 
-whoosh writes these classes into its index by name: renaming one makes every index a damaged one (and it is built anew).
+whoosh writes these classes into its index by name: renaming one makes every index a damaged one (and it is rebuilt).
 """
 
 from __future__ import annotations

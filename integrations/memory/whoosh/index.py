@@ -100,7 +100,7 @@ class WhooshIndex:
             return self._look().ids()
 
     def purge(self) -> None:
-        """Leave nothing in the files of passages that were taken out, by writing anew the segments that held some."""
+        """Leave nothing in the files of passages that were taken out, by rewriting the segments that held some."""
         with self._told():
             self._look()
             writer = PassageWriter(self._index)

@@ -67,7 +67,7 @@ def merged(writer: Any, segments: list[Any]) -> list[Any]:
 
 
 def purged(writer: Any, segments: list[Any]) -> list[Any]:
-    """Write anew, without what was deleted, each segment in which something was; return the rest."""
+    """Write again, without what was deleted, each segment in which something was; return the rest."""
     _rewrite(writer, [segment for segment in segments if segment.deleted_count()])
     return [segment for segment in segments if not segment.deleted_count()]
 

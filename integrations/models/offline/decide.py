@@ -1,6 +1,6 @@
 """Decides how to answer a sentence: with a reply, or with a tool call first. Pure functions over plain data.
 
-A turn is decided anew after each tool result, from the sentence and the results so far, exactly as a model would.
+A turn is decided again after each tool result, from the sentence and the results so far, exactly as a model would.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class _Choice:
         try:
             return self._taken(await asyncio.to_thread(Local.load), None)
         except (ModelDamaged, ImportError, OSError) as error:
-            self._pass(LOCAL, f"it cannot be loaded ({error}); install it anew: {INSTALL}")
+            self._pass(LOCAL, f"it cannot be loaded ({error}); install it again: {INSTALL}")
             return None
 
     def _unfit_for_local(self) -> str | None:

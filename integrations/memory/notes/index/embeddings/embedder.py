@@ -166,7 +166,7 @@ class CachingEmbedder:
     def _changed(self) -> str:
         return (
             f"{self.id.shown} gives vectors of another length for {self.id.model} than before: the model behind the "
-            "name has changed, and the index has to be built anew"
+            "name has changed, and the index has to be rebuilt"
         )
 
     async def _is_new_length(self, length: int) -> bool:

@@ -68,7 +68,7 @@ class Store:
                 if not is_damage(error):
                     raise
                 _log.warning(
-                    "the embedding cache %s is damaged (%s); it is set aside and begun anew", self._path, error
+                    "the embedding cache %s is damaged (%s); it is set aside and begun again", self._path, error
                 )
                 self._set_aside()
                 return self._transacted(work)
