@@ -1,0 +1,156 @@
+"""The tools that look at sessions and agents: sessions_list, sessions_history, agents_list."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import orjson
+
+from hub.agent.agents import Agents
+from hub.agent.taint import ConversationTaint
+from hub.agent.whose_words import speaker
+from hub.core.clock import Clock
+from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, string
+from hub.models.contract import Role
+from hub.sessions.keys import ROOMS, SessionKey, SessionKind
+from hub.sessions.session import Session
+from hub.sessions.store import SessionStore
+from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
+from hub.tools.parameters import from_schema
+from integrations.tools.sessions.visibility import visible_session, visible_sessions
+
+GROUP = "session"
+LIST_LIMIT = 200
+HISTORY_LIMIT = 200
+TEXT_CHARS = 4_000
+KINDS = ("main", "group", "cron", "hook", "node", "other")
+
+_LIST = Schema(
+    {
+        Optional("kinds", description="Only these kinds."): All([In(KINDS)], Length(min=1, max=len(KINDS))),
+        Optional("limit", default=50): All(integer, Range(min=1, max=LIST_LIMIT)),
+        Optional("active_minutes", description="Only those active in the last so many minutes."): All(
+            integer, Range(min=1, max=5_256_000)
+        ),
+    }
+)
+_HISTORY = Schema(
+    {
+        Required("session_key", description="As sessions_list names it."): All(string, Length(min=1, max=2_048)),
+        Optional("limit", default=20, description="Messages, counted from the newest."): All(
+            integer, Range(min=1, max=HISTORY_LIMIT)
+        ),
+        Optional("include_tools", default=False, description="Tool calls and their results too."): boolean,
+    }
+)
+
+
+class SessionReaders:
+    """The tools that look at sessions and agents.
+
+    Args:
+        sessions: The sessions.
+        agents: The agents.
+        clock: Tells the time.
+    """
+
+    def __init__(self, sessions: SessionStore, agents: Agents, clock: Clock) -> None:
+        self._sessions = sessions
+        self._agents = agents
+        self._clock = clock
+
+    def all(self) -> list[Tool]:
+        """Return the tools."""
+        return [
+            Tool(
+                "sessions_list",
+                "List the conversations that you can see, the one active last first, with their keys.",
+                from_schema(_LIST),
+                self._list,
+                GROUP,
+                READS_HOME,
+            ),
+            Tool(
+                "sessions_history",
+                "Read what was said last in another conversation that you can see.",
+                from_schema(_HISTORY),
+                self._history,
+                GROUP,
+                READS_HOME,
+            ),
+            Tool(
+                "agents_list",
+                "List the agents that you may give a task to.",
+                from_schema({}),
+                self._list_agents,
+                GROUP,
+                READS_HOME,
+            ),
+        ]
+
+    async def _list(self, call: ToolCall) -> ToolResult:
+        kinds, minutes = call.arguments.get("kinds"), call.arguments.get("active_minutes")
+        since_ms = 0 if minutes is None else int((self._clock.time() - minutes * 60) * 1_000)
+        found = [
+            each
+            for each in visible_sessions(call, self._sessions)
+            if each.updated_ms >= since_ms and (kinds is None or _kind(each.key) in kinds)
+        ]
+        shown = [_shown(each) for each in found[: call.arguments["limit"]]]
+        return _json({"count": len(shown), "total": len(found), "sessions": shown})
+
+    async def _history(self, call: ToolCall) -> ToolResult:
+        session = visible_session(call, self._sessions, call.arguments["session_key"])
+        transcript = await self._sessions.open_transcript(session)
+        taint = ConversationTaint()
+        messages: list[dict[str, Any]] = []
+        for entry in transcript.branch():
+            taint.add(entry)
+            message = entry.message
+            if message is None or (message.role is Role.TOOL and not call.arguments["include_tools"]):
+                continue
+            said: dict[str, Any] = {"role": message.role.value, "time_ms": entry.ts_ms, "text": _cut(message.text)}
+            if message.role is Role.TOOL:
+                said["tool"] = message.tool_name
+            elif call.arguments["include_tools"] and message.tool_calls:
+                said["tool_calls"] = [each.name for each in message.tool_calls]
+            elif not said["text"]:
+                continue
+            messages.append(said)
+        shown = messages[-call.arguments["limit"] :]
+        trusted = not taint.is_heard(speaker(call.context.authority))
+        return _json({"session_key": session.key, "total": len(messages), "messages": shown}, trusted=trusted)
+
+    async def _list_agents(self, call: ToolCall) -> ToolResult:
+        agents = [self._agents.get(call.agent_id)]
+        return _json({"agents": [{"id": each.id, "name": each.name} for each in agents]})
+
+
+def _kind(key: str) -> str:
+    kind = SessionKey.parse(key).kind
+    if kind in ROOMS:
+        return SessionKind.GROUP.value
+    return kind.value if kind.value in KINDS else "other"
+
+
+def _shown(session: Session) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "session_key": session.key,
+        "kind": _kind(session.key),
+        "active": datetime.fromtimestamp(session.updated_ms / 1_000, ZoneInfo("UTC")).isoformat(timespec="seconds"),
+        "tokens": session.usage.total_tokens,
+        "words_from_outside": session.tainted,
+    }
+    if session.title and not session.tainted:  # a title may be made of what was said
+        shown["title"] = session.title
+    return shown
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]} [cut: {len(text)} characters]"
+
+
+def _json(data: dict[str, Any], *, trusted: bool = True) -> ToolResult:
+    return ToolResult(orjson.dumps(data).decode(), details=data, trusted=trusted)

@@ -1,0 +1,42 @@
+"""Which sessions a call may see: those of its agent for an owner, those below it for a subagent, else its own."""
+
+from __future__ import annotations
+
+from hub.core.errors import InvalidRequest, NotFound
+from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.session import Session
+from hub.sessions.store import SessionStore
+from hub.tools.contract import ToolCall
+
+
+def visible_sessions(call: ToolCall, sessions: SessionStore) -> list[Session]:
+    """Return the sessions that a call may see, the one that was active last first."""
+    return [each for each in sessions.list(call.agent_id) if _is_visible(call, each.key)]
+
+
+def visible_session(call: ToolCall, sessions: SessionStore, key: str) -> Session:
+    """Return a session by any form of its key.
+
+    Raises:
+        NotFound: There is none, or the call may not see it.
+    """
+    try:
+        full = str(SessionKey.parse(key, default_agent=call.agent_id))
+    except InvalidRequest as error:
+        raise NotFound(f"session_key: {error.message}") from error
+    session = sessions.get(full)
+    if session is None or session.agent_id != call.agent_id or not _is_visible(call, full):
+        raise NotFound(f"session_key: there is no session {full!r:.200} that you can see; sessions_list names them")
+    return session
+
+
+def _is_visible(call: ToolCall, key: str) -> bool:
+    own = call.session_key
+    if key == own:
+        return True
+    try:
+        if SessionKey.parse(own).kind is SessionKind.SUBAGENT:
+            return key.startswith(f"{own}:")
+    except InvalidRequest:
+        return False
+    return call.context.authority.owner
