@@ -65,7 +65,7 @@ def model_apis(catalog: Mapping[str, CatalogEntry]) -> dict[str, str]:
 
 
 def engines(what: str, home: str | os.PathLike[str] | None) -> dict[str, CatalogEntry]:
-    """Return the integrations that bring an engine for the memory's index, `keywords` or `vectors`."""
+    """Return the integrations that bring an engine for the memory's index: `keywords`, `vectors` or `embeddings`."""
     return {domain: each for domain, each in find(home).items() if each.manifest and each.manifest.engine == what}
 
 

@@ -29,7 +29,7 @@ from hub.integration.errors import ManifestError
 MANIFEST = "manifest.json"
 SIZE_LIMIT_BYTES = 65_536
 TEXT_LIMIT = 500
-ENGINES = ("keywords", "vectors")
+ENGINES = ("keywords", "vectors", "embeddings")
 
 _text = All(string, Length(min=1, max=TEXT_LIMIT))
 

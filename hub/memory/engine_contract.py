@@ -1,9 +1,9 @@
-"""The seams of the memory's index: an engine that finds passages by word, and one that finds them by meaning.
+"""The seams of the memory's index: engines that find passages by word or by meaning, and models that make vectors.
 
 An engine of another integration is found through its manifest: `"engine": "keywords"` says that the module `engine` of
 its folder has `open_keywords(directory, settings)`, `"vectors"` that it has `open_vectors(directory, dimensions,
-settings)`; `settings` is the integration's section of the configuration. One that keeps things outside of the directory
-also has `discard(directory, settings)`.
+settings)`, `"embeddings"` that it has `open_embeddings(settings)`; `settings` is the integration's section of the
+configuration. One that keeps things outside of the directory also has `discard(directory, settings)`.
 
 The index worker imports it; nothing of it runs in the hub. Engines block, and are called in one thread at a time. The
 catalog of the index is the truth: when the `ids` of an engine are not those of the catalog, the index is rebuilt.
@@ -150,8 +150,36 @@ class VectorIndex(Protocol):
         ...
 
 
+class EmbeddingModel(Protocol):
+    """Turns texts into vectors.
+
+    Attributes:
+        model: Its name; vectors of models with the same name can be compared.
+        dimensions: Length of its vectors.
+    """
+
+    model: str
+    dimensions: int
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> Sequence[Sequence[float]]:
+        """Return one vector for each text, which need not be normalised.
+
+        Args:
+            texts: A few, none of them empty.
+            query: Whether they are searched for, and not what is found.
+
+        Raises:
+            EngineUnavailable: It does not answer now; it is asked again later.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close its connections."""
+        ...
+
+
 class EngineModule(Protocol):
-    """The module of an engine that another integration brings; it has one of the two functions."""
+    """The module of an engine that another integration brings; it has one of the three `open_` functions."""
 
     def open_keywords(self, directory: Path, settings: Mapping[str, Any]) -> KeywordIndex:
         """Open the engine for words in a directory, or begin an empty one.
@@ -165,6 +193,14 @@ class EngineModule(Protocol):
 
     def open_vectors(self, directory: Path, dimensions: int, settings: Mapping[str, Any]) -> VectorIndex:
         """Open the engine for vectors; raises as `open_keywords`, and EngineUnavailable when it runs elsewhere."""
+        ...
+
+    def open_embeddings(self, settings: Mapping[str, Any]) -> EmbeddingModel:
+        """Open the model that makes vectors; blocks.
+
+        Raises:
+            EngineMissing: Its package is not installed.
+        """
         ...
 
     def discard(self, directory: Path, settings: Mapping[str, Any]) -> None:

@@ -28,9 +28,12 @@ from hub.core.schema import (
 )
 from hub.integration.catalog import engines
 
-PROVIDERS = ("auto", "openai", "gemini", "voyage", "local", "none")
-OWN_ENGINES = {"keywords": "fts5", "vectors": "exact"}
-"""The engines that need no integration beside the memory itself."""
+OWN_ENGINES = {
+    "keywords": ("fts5",),
+    "vectors": ("exact",),
+    "embeddings": ("auto", "openai", "gemini", "voyage", "local", "none"),
+}
+"""The engines, and who makes vectors, without an integration beside the memory itself; the first is the default."""
 FUSIONS = ("weighted", "rank")
 EXTRA_AREAS = ("private", "shared")
 
@@ -40,10 +43,11 @@ _PATH = All(string, Length(min=1, max=4_096))
 EMBEDDINGS_SCHEMA = {
     Optional(
         "provider",
-        default="auto",
+        default=OWN_ENGINES["embeddings"][0],
         description="Who turns text into vectors. auto: the local model when its package is installed, else a key for "
-        "OpenAI, Gemini or Voyage, else the server at base_url; none: search by words alone.",
-    ): In(list(PROVIDERS)),
+        "OpenAI, Gemini or Voyage, else the server at base_url; none: search by words alone; "
+        "or an integration.",
+    ): slug,
     Optional(
         "base_url",
         description="A server that speaks OpenAI's API for embeddings (a llama.cpp server, Ollama, …), or the "
@@ -123,10 +127,10 @@ MEMORY_SCHEMA = Schema(
     {
         Optional("embeddings", default={}, description="How text becomes vectors."): EMBEDDINGS_SCHEMA,
         Optional(
-            "vectors", default=OWN_ENGINES["vectors"], description="Engine for vectors: exact, or an integration's."
+            "vectors", default=OWN_ENGINES["vectors"][0], description="Engine for vectors: exact, or an integration's."
         ): slug,
         Optional(
-            "keywords", default=OWN_ENGINES["keywords"], description="Engine for words: fts5, or an integration's."
+            "keywords", default=OWN_ENGINES["keywords"][0], description="Engine for words: fts5, or an integration's."
         ): slug,
         Optional("chunks", default={}, description="How files are cut."): CHUNKS_SCHEMA,
         Optional("search", default={}, description="How passages are ranked."): SEARCH_SCHEMA,
@@ -138,6 +142,16 @@ MEMORY_SCHEMA = Schema(
     }
 )
 
+
+def engine_names(section: Mapping[str, Any]) -> dict[str, str]:
+    """Return the name that is configured for each kind of engine."""
+    return {
+        "keywords": section["keywords"],
+        "vectors": section["vectors"],
+        "embeddings": section["embeddings"]["provider"],
+    }
+
+
 SECTIONS = (Section("memory", MEMORY_SCHEMA, default={}, description="What is remembered, and how it is found"),)
 
 
@@ -146,13 +160,14 @@ def _engines_exist(config: Mapping[str, Any], report: CheckReport) -> None:
     section = config.get("memory")
     if section is None:
         return
-    for what, own in OWN_ENGINES.items():
-        if section[what] == own:
+    for what, name in engine_names(section).items():
+        if name in OWN_ENGINES[what]:
             continue
-        known = [own, *engines(what, config.home if isinstance(config, Config) else None)]
-        if section[what] not in known:
-            hint = did_you_mean(section[what], known, known="There are")
-            report.error(("memory", what), f"there is no engine {section[what]} for {what}", hint)
+        known = [*OWN_ENGINES[what], *engines(what, config.home if isinstance(config, Config) else None)]
+        if name not in known:
+            keys = ("memory", what, "provider") if what == "embeddings" else ("memory", what)
+            hint = did_you_mean(name, known, known="There are")
+            report.error(keys, f"there is no engine {name} for {what}", hint)
 
 
 CROSS_CHECKS: Mapping[str, CrossCheck] = {"memory engines": _engines_exist}

@@ -25,7 +25,8 @@ lines: {{port: {port}}}
 models: {{default: mine/one, providers: {{mine: {{api: echo}}}}}}
 knock: {{}}
 substrings: {{}}
-memory: {{keywords: substrings, embeddings: {{provider: none}}}}
+letters: {{}}
+memory: {{keywords: substrings, embeddings: {{provider: letters}}}}
 lamps: {{port: {lamps}}}
 porch: {{}}
 greenhouse: {{}}
@@ -157,6 +158,27 @@ def test_the_memory_engine_finds_what_is_remembered_and_again_after_an_edit(hub:
     assert "keywords:substrings" in before["engines"]
     assert "boilermaker" in before["hits"][0]["text"]
     until(lambda: "boilermaker" in str(remembered(hub, "oilermake")["hits"]))
+
+
+def test_the_embedding_model_finds_by_meaning_and_again_after_an_edit(hub: HubProcess) -> None:
+    def by_meaning() -> tuple[str, str]:
+        answer = remembered(hub, "moob rela")
+        hits = [each for each in answer["hits"] if each.get("vector_score")]
+        status = hub.rpc("memory.status", {})
+        return status["index"]["embedder"]["model"], hits[0]["text"] if hits else ""
+
+    file = hub.home / "workspace" / "memory" / "2026-01-02.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("# A day\n\n- real boom\n", encoding="utf-8")
+    hub.rpc("memory.index", {})
+    before = by_meaning()
+
+    edit(hub, "letters", "engine.py", 'model = "letters"', 'model = "characters"')
+    hub.rpc("memory.index", {})
+
+    assert before[0] == "letters"
+    assert "real boom" in before[1]
+    until(lambda: by_meaning()[0] == "characters" and "real boom" in by_meaning()[1])
 
 
 def lamp(port: int) -> socket.socket:

@@ -13,7 +13,7 @@ from hub.core.context import Authority
 from hub.core.secret import Secret
 from hub.integration.catalog import engines
 from hub.memory.places import PRIVATE_AREA, areas_of
-from hub.memory.schema import OWN_ENGINES
+from hub.memory.schema import OWN_ENGINES, engine_names
 from hub.memory.scope import MemoryScope
 from hub.models.provider_config import ProviderConfig
 from hub.security.people import People
@@ -82,9 +82,8 @@ _SETTINGS = ("embeddings", "vectors", "keywords", "chunks", "search")
 def _engines(section: Mapping[str, Any], ground: JobSources) -> dict[str, Any]:
     """Return the engines of other integrations that are configured: their modules and settings."""
     found: dict[str, Any] = {}
-    for what, own in OWN_ENGINES.items():
-        name = section[what]
-        if name != own and (entry := engines(what, ground.home.path).get(name)) is not None:
+    for what, name in engine_names(section).items():
+        if name not in OWN_ENGINES[what] and (entry := engines(what, ground.home.path).get(name)) is not None:
             found[name] = {
                 "module": f"{entry.package}.engine",
                 **({"folder": str(entry.path), "changed": _changed(entry.path)} if entry.custom else {}),

@@ -51,6 +51,7 @@ async def choose(settings: IndexSettings, cache_path: Path) -> Chosen:
             cache=int(wanted.get("cache", 50_000)),
             keys=dict(wanted.get("keys") or {}),
             urls=dict(wanted.get("urls") or {}),
+            engines=settings.engines,
         ),
         cache_path,
     )

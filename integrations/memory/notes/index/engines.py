@@ -75,17 +75,30 @@ class Engines:
                 module.discard(directory, self._section(self._settings.vectors))
 
     def _module(self, name: str) -> EngineModule:
-        if (known := self._settings.engines.get(name)) is None:
-            raise EngineMissing(f"There is no engine called {name!r}; no integration brings it.")
-        if "folder" not in known:
-            return cast(EngineModule, import_module(known["module"]))
         if name not in self._modules:
-            self._modules[name] = _custom(name, known["module"], Path(known["folder"]))
+            self._modules[name] = engine_module(name, self._settings.engines)
         return self._modules[name]
 
     def _section(self, name: str) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self._settings.engines.get(name, {}).get("settings") or {}
         return found
+
+
+def engine_module(name: str, engines: Mapping[str, Any]) -> EngineModule:
+    """Import the module of an engine that another integration brings.
+
+    Args:
+        name: The integration.
+        engines: See `IndexSettings.engines`.
+
+    Raises:
+        EngineMissing: There is none, or it cannot be imported.
+    """
+    if (known := engines.get(name)) is None:
+        raise EngineMissing(f"There is no engine called {name!r}; no integration brings it.")
+    if "folder" in known:
+        return _custom(name, known["module"], Path(known["folder"]))
+    return cast(EngineModule, import_module(known["module"]))
 
 
 def _custom(name: str, module: str, folder: Path) -> EngineModule:

@@ -47,7 +47,7 @@ class Fts5Index:
     def __init__(self, file: SqliteFile) -> None:
         if not _has_fts5():
             raise EngineMissing(
-                "This Python's SQLite was built without FTS5. Set keywords: whoosh under memory: in configuration.yaml."
+                "This Python's SQLite was built without FTS5. Name another engine for memory: keywords."
             )
         self._learnt = CommonTerms({}, 0)
         self._changed = 1

@@ -50,7 +50,8 @@ class IndexSettings:
     @property
     def embeddings_key(self) -> str:
         """What is equal for settings that give the same embedder; holds no key in clear."""
-        return hashlib.sha256(orjson.dumps(dict(self.embeddings), option=orjson.OPT_SORT_KEYS)).hexdigest()
+        maker = self.engines.get(str(self.embeddings.get("provider")))
+        return hashlib.sha256(orjson.dumps([self.embeddings, maker], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     @property
     def wants_vectors(self) -> bool:

@@ -61,10 +61,15 @@ def test_the_engines_of_other_integrations_are_found_by_their_manifests() -> Non
         ({"keywords": "fts5", "vectors": "exact"}, None),
         ({"keywords": "whoosh", "vectors": "chroma"}, None),
         ({"vectors": "chorma"}, ("there is no engine chorma for vectors", "did you mean chroma?")),
+        ({"embeddings": {"provider": "local"}}, None),
+        (
+            {"embeddings": {"provider": "gemeni"}},
+            ("there is no engine gemeni for embeddings", "did you mean gemini?"),
+        ),
         ({"keywords": "chroma"}, ("there is no engine chroma for keywords", "There are: fts5, whoosh")),
     ],
 )
-def test_the_check_knows_which_engines_there_are(section: dict[str, str], problem: tuple[str, str] | None) -> None:
+def test_the_check_knows_which_engines_there_are(section: dict[str, object], problem: tuple[str, str] | None) -> None:
     report = Report()
 
     CROSS_CHECKS["memory engines"](cast(Config, {"memory": MEMORY_SCHEMA(section)}), report)

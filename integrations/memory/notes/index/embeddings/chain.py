@@ -14,13 +14,16 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hub.core.secret import Secret
+from hub.memory.engine_contract import EngineMissing
 from integrations.memory.notes.index.contract import Embedder
 from integrations.memory.notes.index.embeddings import gemini, openai_api, voyage
 from integrations.memory.notes.index.embeddings.address import Where
 from integrations.memory.notes.index.embeddings.cache import Cache
 from integrations.memory.notes.index.embeddings.client import Client
+from integrations.memory.notes.index.embeddings.declared import Declared
 from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
 from integrations.memory.notes.index.embeddings.gemini import GEMINI_URL, Gemini
 from integrations.memory.notes.index.embeddings.local import INSTALL, MODEL as LOCAL_MODEL, Local, missing_packages
@@ -55,13 +58,14 @@ class EmbeddingSettings:
     """`memory.embeddings`, secrets in clear; it never leaves the worker.
 
     Attributes:
-        provider: `auto`, `openai`, `gemini`, `voyage`, `local` or `none`.
+        provider: `auto`, `openai`, `gemini`, `voyage`, `local`, `none`, or an integration.
         base_url, model, api_key, dimensions: As configured; None without.
         timeout_s: Of a request.
         parallel: Requests at a time.
         cache: Vectors kept; 0 keeps none.
         keys: Keys found elsewhere, by provider.
         urls: The addresses that those keys are for, where it is not the provider's usual one.
+        engines: See `IndexSettings.engines`.
     """
 
     provider: str = AUTO
@@ -74,6 +78,7 @@ class EmbeddingSettings:
     cache: int = 50_000
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     urls: Mapping[str, str] = field(default_factory=dict)
+    engines: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 async def choose(
@@ -154,7 +159,15 @@ class _Choice:
             return await self._local()
         if step == SERVER or (step == "openai" and self._settings.base_url and self._settings.provider == "openai"):
             return await self._server()
-        return self._keyed(step)
+        return self._keyed(step) if step in KEYED else await self._declared(step)
+
+    async def _declared(self, name: str) -> _Taken | None:
+        """Return the model of an integration."""
+        try:
+            return self._taken(await asyncio.to_thread(Declared.load, name, self._settings.engines), None)
+        except EngineMissing as error:
+            self._pass(name, error.text)
+            return None
 
     async def _local(self) -> _Taken | None:
         missing = missing_packages()
@@ -299,7 +312,7 @@ class _Choice:
         return self._settings.provider == AUTO and not self._settings.base_url
 
     def _pass(self, step: str, reason: str) -> None:
-        self.notes.append(f"{_NAMES[step]} is not used: {reason}")
+        self.notes.append(f"{_NAMES.get(step, step)} is not used: {reason}")
 
     async def _kept(self, endpoint: str) -> str | None:
         try:
