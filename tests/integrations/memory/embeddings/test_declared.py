@@ -96,11 +96,16 @@ async def test_a_name_that_no_integration_has_gives_way_to_words(cache_path: Pat
     assert "There is no engine called 'nobody'" in notes[0]
 
 
-def test_its_settings_and_its_code_decide_whether_it_is_chosen_again(tmp_path: Path) -> None:
-    embeddings = {"provider": "mine"}
+def test_its_settings_and_its_code_decide_whether_it_is_chosen_again() -> None:
+    known: list[dict[str, Any]] = [
+        {"settings": {}},
+        {"settings": {"size": 1}},
+        {"settings": {}, "changed": [["engine.py", 1, 2]]},
+    ]
+
     keys = {
-        IndexSettings.from_plain({"embeddings": embeddings, "engines": {"mine": known}}).embeddings_key
-        for known in ({"settings": {}}, {"settings": {"size": 1}}, {"settings": {}, "changed": [["engine.py", 1, 2]]})
+        IndexSettings.from_plain({"embeddings": {"provider": "mine"}, "engines": {"mine": each}}).embeddings_key
+        for each in known
     }
 
     assert len(keys) == 3
