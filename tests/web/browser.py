@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 from collections.abc import AsyncIterator
@@ -10,7 +11,16 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright, expect
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error as PlaywrightError,
+    Page,
+    Playwright,
+    async_playwright,
+    expect,
+)
 
 from tests.web.looks import DESKTOP
 
@@ -38,9 +48,17 @@ async def launched() -> AsyncIterator[Browser]:
     assert path is not None, "these tests need Chromium: apt-get install chromium, or script/test installs it"
     expect.set_options(timeout=WAIT_LIMIT_MS)
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        browser = await _launch(playwright, path)
         yield browser
         await browser.close()
+
+
+async def _launch(playwright: Playwright, path: str) -> Browser:
+    """Start Chromium, which now and then crashes in its own code before it is up (seen in its thread pool)."""
+    for _ in range(2):
+        with contextlib.suppress(PlaywrightError):
+            return await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+    return await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
 
 
 RESTART = "ERR_CONNECTION_(REFUSED|RESET|CLOSED)|ERR_EMPTY_RESPONSE|WebSocket|status of 503"

@@ -231,7 +231,7 @@ def _output(result: ToolResult) -> dict[str, Any]:
 
 
 def _show_error(error: HubError) -> Mapping[str, Any]:
-    return {"ok": False, "error": {"type": error.code.lower(), "message": error.message}}
+    return {"ok": False, "error": {"code": error.code, "type": error.code.lower(), "message": error.message}}
 
 
 def _json(data: Mapping[str, Any], status: int = 200) -> web.Response:
