@@ -177,6 +177,10 @@ class Execution:
         run.is_new = parts.sessions.get(request.session_key) is None
         session = run.session = await parts.sessions.ensure(request.session_key, person=authority.person)
         transcript = await parts.sessions.open_transcript(session)
+        # What a crash cut off goes on in the conversation that has heard it.
+        if request.kind == "message" and transcript.get(f"{request.run_id}-user") is None:
+            session = run.session = await parts.sessions.hear(request.session_key, request.channel)
+            transcript = await parts.sessions.open_transcript(session)
         if not parts.conversations.knows(session.session_id, transcript):
             await transcript.repair(ts_ms=parts.now_ms())
         return parts.conversations.of(session.session_id, transcript, parts.zone())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.stages import Stage
+from hub.sessions.reset import ResetRules
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 
@@ -16,22 +17,23 @@ class SessionsComponent(Component):
 
     name = "sessions"
     sections = frozenset({"session"})
+    follows = frozenset({"hub"})
 
     def __init__(self, base: Foundation, *, db: Database) -> None:
         self._base = base
-        self.sessions = SessionStore(
-            db,
-            base.home,
-            base.clock,
-            base.bus,
-            redact=base.redactor.redact,
-            open_transcripts=base.section("session")["open_transcripts"],
-        )
+        self.sessions = SessionStore(db, base.home, base.clock, base.bus, redact=base.redactor.redact)
+        self._configure()
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage of the store."""
         return [Stage("sessions", self.sessions.open, self.sessions.close)]
 
     async def apply(self, changed: frozenset[str]) -> None:
-        """Take over how many transcripts are held open."""
-        self.sessions.configure(open_transcripts=self._base.section("session")["open_transcripts"])
+        """Take over how many transcripts are held open, and when conversations are stale."""
+        self._configure()
+
+    def _configure(self) -> None:
+        section = self._base.section("session")
+        self.sessions.configure(
+            open_transcripts=section["open_transcripts"], reset=ResetRules.from_config(section, self._base.zone())
+        )

@@ -5,11 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from hub.config.sections import Section
-from hub.core.schema import All, Described, In, Length, Optional, Range, Required, Schema, ensure_list, integer, string
+from hub.core.schema import (
+    All,
+    Described,
+    In,
+    Length,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    SchemaError,
+    ensure_list,
+    integer,
+    slug,
+    string,
+)
+from hub.sessions.reset import AT_HOUR, ResetMode
 
 DM_SCOPES = ("auto", "main", "per-peer", "per-channel-peer", "per-account-channel-peer")
 OPEN_TRANSCRIPTS = 256
 SEND_RULES_LIMIT = 200
+IDLE_MINUTES_LIMIT = 525_600
+TRIGGERS_LIMIT = 20
+CHANNELS_LIMIT = 100
 
 _ACTION = In(["allow", "deny"])
 _TEXT = All(string, Length(min=1, max=512))
@@ -37,6 +55,36 @@ SEND_POLICY_SCHEMA = Schema(
 )
 
 
+def _fits_mode(policy: dict[str, Any]) -> dict[str, Any]:
+    mode = policy["mode"]
+    if mode == ResetMode.IDLE and "idle_minutes" not in policy:
+        raise SchemaError("mode: idle needs idle_minutes, such as idle_minutes: 120", path=["idle_minutes"])
+    if mode == ResetMode.NONE and "idle_minutes" in policy:
+        raise SchemaError("idle_minutes needs mode: idle, or mode: daily for both", path=["mode"])
+    if mode != ResetMode.DAILY and "at_hour" in policy:
+        raise SchemaError("at_hour needs mode: daily", path=["mode"])
+    return policy
+
+
+RESET_SCHEMA = All(
+    {
+        Optional(
+            "mode",
+            default=ResetMode.NONE.value,
+            description="none: never; daily: when at_hour has passed since the last message; idle: after idle_minutes "
+            "without one. Judged when a message comes.",
+        ): In([each.value for each in ResetMode]),
+        Optional(
+            "at_hour", description=f"For daily: hour of the day in the time zone of the home; {AT_HOUR} without it."
+        ): All(integer, Range(min=0, max=23)),
+        Optional("idle_minutes", description="For idle; with daily, whichever comes first."): All(
+            integer, Range(min=1, max=IDLE_MINUTES_LIMIT)
+        ),
+    },
+    _fits_mode,
+)
+
+
 def _with_hyphens(value: Any) -> Any:
     return value.replace("_", "-") if isinstance(value, str) else value
 
@@ -54,6 +102,19 @@ SESSION_SCHEMA = Schema(
         Optional(
             "send_policy", default=dict, description="Whether replies are sent to their chat, by session."
         ): SEND_POLICY_SCHEMA,
+        Optional("reset", default=dict, description="When a message begins a new conversation."): RESET_SCHEMA,
+        Optional("reset_by_type", default=dict, description="In place of reset, by kind of conversation."): {
+            Optional(kind, description=f"For {kind} conversations."): RESET_SCHEMA
+            for kind in ("direct", "group", "thread")
+        },
+        Optional("reset_by_channel", default=dict, description="In place of both, by channel."): All(
+            {slug: RESET_SCHEMA}, Length(max=CHANNELS_LIMIT)
+        ),
+        Optional(
+            "reset_triggers",
+            default=list,
+            description="Words at the beginning of a message that begin a new conversation, as /new and /reset do.",
+        ): All(ensure_list(All(string, Length(min=2, max=64))), Length(max=TRIGGERS_LIMIT)),
         Optional(
             "open_transcripts",
             default=OPEN_TRANSCRIPTS,

@@ -37,6 +37,7 @@ class Session(Struct, frozen=True):
         context_tokens: Tokens of the last request, if known.
         turns: Model calls since its transcript began.
         person: Id of the person it belongs to, when known.
+        heard_ms: Milliseconds since the epoch when its last message came; 0 when that is not known.
     """
 
     key: str
@@ -58,6 +59,7 @@ class Session(Struct, frozen=True):
     context_tokens: int = 0
     turns: int = 0
     person: str | None = None
+    heard_ms: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The session as plain data."""
@@ -77,6 +79,7 @@ class Session(Struct, frozen=True):
             "context_tokens": self.context_tokens,
             "turns": self.turns,
             "person": self.person,
+            "heard_ms": self.heard_ms,
         }
 
     @classmethod

@@ -21,6 +21,7 @@ from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.models.contract import Usage
 from hub.sessions.keys import SessionKey
+from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
 from hub.sessions.session import PATCHABLE, Session
 from hub.sessions.transcript import Redact, Transcript
@@ -73,6 +74,7 @@ class SessionStore:
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
         self._dirty: set[str] = set()
         self._flush_due = False
+        self._reset_rules = ResetRules()
         self._before_reset: Callable[[Session], None] | None = None
 
     def before_reset(self, listener: Callable[[Session], None]) -> None:
@@ -106,9 +108,10 @@ class SessionStore:
             transcript.close()
         self._recent.clear()
 
-    def configure(self, *, open_transcripts: int) -> None:
-        """Change how many transcripts are kept in memory."""
+    def configure(self, *, open_transcripts: int, reset: ResetRules) -> None:
+        """Change how many transcripts are kept in memory, and when conversations are stale."""
         self._open_limit = open_transcripts
+        self._reset_rules = reset
         self._evict()
 
     def get(self, key: str) -> Session | None:
@@ -167,6 +170,25 @@ class SessionStore:
         """Note that something happened in a session; written behind."""
         if session := self._sessions.get(key):
             self._write_behind(replace(session, updated_ms=self._now_ms()), "touched")
+
+    async def hear(self, key: str, channel: str | None = None) -> Session:
+        """Note that a message is heard in a session; one that is stale by then is reset first.
+
+        Args:
+            key: The session.
+            channel: The channel that the message came by.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        session, now = self._known(key), self._now_ms()
+        # Rows of older versions do not know when a message came.
+        last = max(session.heard_ms or session.updated_ms, session.created_ms)
+        if self._reset_rules.of(key, channel).is_stale(last, now, self._reset_rules.zone):
+            session = await self.reset(key)
+        session = replace(session, heard_ms=now)
+        self._write_behind(session, "touched")
+        return session
 
     def add_usage(self, key: str, usage: Usage, *, turns: int = 1, context_tokens: int | None = None) -> None:
         """Add what model calls cost to a session's totals; written behind.

@@ -71,10 +71,11 @@ class AgentHouse:
         agents: Sequence[Mapping[str, Any]] = (),
         models: Mapping[str, Any] | None = None,
         budgets: Sequence[Mapping[str, Any]] = (),
+        clock: Clock | None = None,
     ) -> None:
         self.home = Home(folder)
         self.home.create()
-        self.clock = Clock()
+        self.clock = clock or Clock()
         self.tasks = TaskOwner("house")
         self.bus = EventBus(TaskOwner("listeners"), self.clock.time)
         self.db = Database(self.home.hub_db, HUB_MIGRATIONS)

@@ -91,7 +91,7 @@ class Post:
         agents: tuple[dict[str, Any], ...] = (),
         clock: Clock | None = None,
     ) -> None:
-        self.house = AgentHouse(folder, base_url, agents)
+        self.house = AgentHouse(folder, base_url, agents, clock=clock)
         self.repairs = Repairs(self.house.bus)
         self.channels = ChannelRegistry(self.house.bus, clock or Clock(), self.repairs)
         self.people = People(

@@ -22,8 +22,6 @@ from tests.servers.openai_server import OpenAIServer
         ("/compact", "Nothing was summarised"),
         ("/context", "- AGENTS.md: "),
         ("/context detail", "prompt (full)"),
-        ("/new", "A new conversation."),
-        ("/reset", "A new conversation."),
         ("/levitate", "There is no command /levitate"),
         ("/statis", "Did you mean /status?"),
         ("/help@assistant_bot", "/whoami"),
@@ -92,9 +90,8 @@ async def test_new_begins_another_transcript_and_forgets_what_waits(post: Post, 
     await post.until(lambda: len(post.pigeons.sent) == 1)
     before = post.house.sessions.get("agent:main:main")
 
-    await post.said("/new")
-    await post.said("hello")
-    await post.until(lambda: len(post.pigeons.sent) == 3)
+    await post.said("/new hello")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
 
     after = post.house.sessions.get("agent:main:main")
     assert before is not None

@@ -38,6 +38,7 @@ class MessagingSettings(Struct, frozen=True):
     broadcast: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     dm_scope: DmScope = DmScope.AUTO
     send_policy: SendPolicy = SendPolicy()
+    reset_triggers: tuple[str, ...] = ()
     queue: QueueSettings = QueueSettings()
     text_limit: int = TEXT_LIMIT
     language: str = "en"
@@ -53,6 +54,7 @@ class MessagingSettings(Struct, frozen=True):
             broadcast={peer: tuple(agents) for peer, agents in (section("broadcast") or {}).items()},
             dm_scope=DmScope(session["dm_scope"]),
             send_policy=SendPolicy.from_config(session["send_policy"]),
+            reset_triggers=tuple(session["reset_triggers"]),
             queue=QueueSettings.from_config(messages),
             text_limit=messages["text_limit"],
             language=language,
@@ -158,7 +160,8 @@ def decide(inbound: Inbound, context: Context, facts: Facts) -> Decision:
         text = say("text.too_long", settings.language, limit=settings.text_limit)
         return Refuse(text, answer=text)
     by_owner = _is_owner(message, allowed, facts)
-    reading = read_message(message, verdict.authority, facts.knows_model, by_owner=by_owner)
+    triggers = settings.reset_triggers
+    reading = read_message(message, verdict.authority, facts.knows_model, by_owner=by_owner, reset_triggers=triggers)
     at_once = None
     if reading.commands:
         first, *more = reading.commands

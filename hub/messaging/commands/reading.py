@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +24,12 @@ class Reading(Struct, frozen=True):
 
 
 def read_message(
-    message: InboundMessage, authority: Authority, knows_model: Callable[[str], bool], *, by_owner: bool
+    message: InboundMessage,
+    authority: Authority,
+    knows_model: Callable[[str], bool],
+    *,
+    by_owner: bool,
+    reset_triggers: Iterable[str] = (),
 ) -> Reading:
     """Return what a message asks for.
 
@@ -34,7 +39,12 @@ def read_message(
         authority: The sender's.
         knows_model: Whether there is a model of this name.
         by_owner: Whether the sender is an owner, in a group too.
+        reset_triggers: What else is written for `/new`.
     """
+    for trigger in reset_triggers:
+        begun, rest = message.text.strip()[: len(trigger)], message.text.strip()[len(trigger) :]
+        if begun.casefold() == trigger.casefold() and (not rest or rest[0].isspace()):
+            return Reading((("new", rest.strip()),), None)
 
     def may(name: str, value: str) -> bool:
         setting = SETTINGS.get(name)

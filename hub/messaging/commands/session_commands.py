@@ -16,15 +16,18 @@ from hub.agent.lift_taint import lift_taint
 from hub.agent.prompt_report import explain_prompt
 from hub.agent.runner import AgentRunner
 from hub.agent.taint import LiftScope
+from hub.messaging.commands.model_names import model_of_part, model_refs
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
 from hub.messaging.texts import say
 from hub.models.contract import Role
 from hub.models.registry import ModelRegistry
+from hub.models.vendors import OFFLINE
 from hub.security.people import People
 from hub.security.root import Root
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.session import SETTINGS, Session
 from hub.sessions.store import SessionStore
+from hub.tools.policy import belongs_here
 
 EXPORTS = "exports"
 """The folder of the home directory that conversations are exported to; no agent reads there."""
@@ -80,12 +83,32 @@ class SessionCommands:
         needs.runner.abort(session_key=key)
         if needs.sessions.get(key) is not None:
             await needs.sessions.reset(key)
-        message = call.arguments
-        if call.word not in ("", "auto", "default") and call.by_owner and needs.models.describe(call.word)["ref"]:
+        message, language = call.arguments, self._language()
+        if call.by_owner and (model := await self._model_of(call.word)) is not None:
             await needs.sessions.ensure(key)
-            await needs.sessions.patch(key, model=call.word)
+            await needs.sessions.patch(key, model=model)
             message = call.rest
-        return CommandReply("", message=message) if message else say("new.done", self._language())
+        if message:
+            return CommandReply("", message=message)
+        if belongs_here(call.context.authority) and self._can_greet(call):
+            return CommandReply("", message=say("new.greet", language))
+        return say("new.done", language)
+
+    async def _model_of(self, word: str) -> str | None:
+        """Return the model that the first word behind `/new` names, by alias, reference, provider or part of a name."""
+        models = self._needs.models
+        if word in ("", "auto", "default"):
+            return None
+        if models.describe(word)["ref"]:
+            return word
+        return model_of_part(word, await model_refs(models))
+
+    def _can_greet(self, call: CommandCall) -> bool:
+        """Whether a model answers that can greet; the offline one only says what it can do."""
+        needs, session = self._needs, self._needs.sessions.get(call.session_key)
+        chosen = session.model if session is not None else None
+        ref = needs.models.describe(chosen or needs.agents.get(call.agent_id).model)["ref"]
+        return ref is not None and ref.partition("/")[0] != OFFLINE
 
     async def _compact(self, call: CommandCall) -> str:
         """Summarise the conversation; what takes long goes on after the answer, and the next message waits for it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from difflib import get_close_matches
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +10,7 @@ from msgspec import Struct
 from hub.agent.agents import Agents
 from hub.core.errors import NotFound
 from hub.messaging.commands.directives import SETTINGS, Setting
+from hub.messaging.commands.model_names import model_refs, near_models
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
 from hub.messaging.queue.queue_policy import QueueMode, parse_queue_directive
 from hub.messaging.texts import say
@@ -149,7 +149,7 @@ class SettingCommands:
             resolved = await needs.models.resolve(wanted)
         except NotFound:
             name, at, credential = wanted.partition("@")
-            near = [f"{ref}{at}{credential}" for ref in _near(name, await self._refs())]
+            near = [f"{ref}{at}{credential}" for ref in near_models(name, await self._refs())]
             if not near:
                 raise
             if len(near) > 1:
@@ -168,10 +168,7 @@ class SettingCommands:
         return "\n".join([say("models.title", self._language(), count=len(refs)), *shown])
 
     async def _refs(self) -> list[str]:
-        """Return what a model can be called: aliases, and then references."""
-        return list(
-            dict.fromkeys([*self._needs.models.aliases, *(info.ref for info in await self._needs.models.list())])
-        )
+        return await model_refs(self._needs.models)
 
 
 def add_setting_commands(commands: Commands, needs: SettingCommandNeeds) -> None:
@@ -181,14 +178,6 @@ def add_setting_commands(commands: Commands, needs: SettingCommandNeeds) -> None
 
 def _menu(refs: list[str]) -> tuple[tuple[str, str], ...]:
     return tuple((ref, f"/model {ref}") for ref in refs[:MENU_LIMIT])
-
-
-def _near(wanted: str, refs: list[str]) -> list[str]:
-    """Return the models that somebody may mean: those that hold all its words, else the one that is spelled alike."""
-    words = wanted.lower().replace("/", " ").split()
-    holding = [ref for ref in refs if all(word in ref.lower() for word in words)]
-    exact = [ref for ref in holding if ref.lower().endswith(f"/{wanted.lower()}")]
-    return (exact if len(exact) == 1 else holding) or get_close_matches(wanted, refs, n=1)
 
 
 def _dollars(amount: float) -> str:
