@@ -20,6 +20,7 @@ from hub.components.component import Component, apply_to, stages_of
 from hub.components.config_watch import ConfigWatchComponent
 from hub.components.foundation import read_home
 from hub.components.gateway import GatewayComponent
+from hub.components.hooks import HooksComponent
 from hub.components.integrations import IntegrationsComponent
 from hub.components.memory import MemoryComponent
 from hub.components.messaging import MessagingComponent
@@ -95,12 +96,20 @@ class Hub:
         self.db, self.history = storage.db, storage.history
         tools = ToolsComponent(base, db=self.db, broadcast=self.gateway.broadcast)
         self.approvals, self.services, self.tools = tools.approvals, tools.services, tools.tools
+        hooks = HooksComponent(base, tools=self.tools)
+        self.hooks = hooks.hooks
         models = ModelsComponent(base, db=self.db)
         self.models = models.models
         sessions = SessionsComponent(base, db=self.db)
         self.sessions = sessions.sessions
         agents = AgentsComponent(
-            base, storage=storage, people=people, sessions=self.sessions, models=self.models, tools=self.tools
+            base,
+            storage=storage,
+            people=people,
+            sessions=self.sessions,
+            models=self.models,
+            tools=self.tools,
+            hooks=self.hooks,
         )
         self.agents, self.runner, self.lanes = agents.agents, agents.runner, agents.lanes
         self.workspaces = agents.workspaces
@@ -175,6 +184,7 @@ class Hub:
             access,
             SecretsComponent(base, models=self.models),
             tools,
+            hooks,
             sessions,
             agents,
             nodes,

@@ -21,7 +21,7 @@ from hub.sections import core_sections
 from hub.storage.homedir import Home
 
 GROUND = ["gateway", "hub database", "history", "credentials"]
-PARTS = ["approvals", "sessions", "workspaces", "budgets", "pairing", "integrations", "models", "sign-ins"]
+PARTS = ["approvals", "hooks", "sessions", "workspaces", "budgets", "pairing", "integrations", "models", "sign-ins"]
 MESSAGES = ["remembering", "events of runs", "runs", "automations", "makers of automations", "skills"]
 LAST = ["watch of the configuration"]
 

@@ -25,6 +25,7 @@ from hub.agent.run import AgentRun
 from hub.agent.run_ports import RunConfig, RunPorts
 from hub.agent.run_request import RunResult, RunStatus
 from hub.agent.whose_words import check_extra_prompt
+from hub.hooks.contract import BeforePromptBuild
 from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBlock
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import INTERRUPTED
@@ -90,7 +91,8 @@ class Execution:
         thinking = request.thinking or (session and session.thinking) or agent.thinking
         ref, key = candidates[0].ref, request.session_key
         facts = prompt_facts(parts, PromptScene(agent, key, authority, ref, session, thinking, skills.listing))
-        prompt = parts.prompts.of(facts, tools, request.configured_prompt, request.extra_system_prompt)
+        extra = await self._extra_prompt(ref)
+        prompt = parts.prompts.of(facts, tools, request.configured_prompt, extra)
         run.clocked = parts.clock.monotonic()
         ports = RunPorts(parts, run, conversation, RunConfig(agent, prompt, candidates, thinking, skills))
         limits = agent.limits
@@ -191,6 +193,16 @@ class Execution:
             return NO_SKILLS
         session_id = session.session_id if session is not None else None
         return await registry.snapshot(agent.id, request.session_key, session_id, agent.skills, request.skills)
+
+    async def _extra_prompt(self, model: str) -> str | None:
+        """Return what the caller and hooks put behind the system prompt."""
+        hooks, run, extra = self._parts.hooks, self._run, self._request.extra_system_prompt
+        if hooks is None or not hooks.wants(BeforePromptBuild):
+            return extra
+        text = self._request.message.text
+        asked = BeforePromptBuild(**run.facts, context=run.context, model=model, text=text)
+        added = (await hooks.modify(asked)).append
+        return "\n\n".join(each for each in (extra, added) if each)
 
     async def _ask_before(self, record: RunRecord) -> None:
         for before in self._parts.before:

@@ -18,6 +18,7 @@ from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
+from hub.hooks.registry import Hooks
 from hub.models.contract import Usage
 from hub.models.registry import ModelRegistry
 from hub.security.redaction import Redactor
@@ -58,6 +59,7 @@ class RunDependencies(Struct, frozen=True):
         windows: Which models have a window that is large enough.
         kept_results: Where tool results are kept that are too long to be shown.
         budgets: Counts what runs spend, and says what they may still spend.
+        hooks: What may change a run.
     """
 
     sessions: SessionStore
@@ -78,6 +80,7 @@ class RunDependencies(Struct, frozen=True):
     windows: WindowCheck = field(default_factory=WindowCheck)
     kept_results: KeptResults | None = None
     budgets: BudgetLedger | None = None
+    hooks: Hooks | None = None
 
     def zone(self) -> tzinfo:
         """Return the home's time zone."""

@@ -21,6 +21,7 @@ from hub.core.lanes import MAIN, Lanes
 from hub.core.phrases import phrase
 from hub.core.stages import Stage
 from hub.core.tasks import TaskOwner
+from hub.hooks.registry import Hooks
 from hub.models.registry import ModelRegistry
 from hub.security.people import People
 from hub.sessions.store import SessionStore
@@ -44,6 +45,7 @@ class AgentsComponent(Component):
         sessions: SessionStore,
         models: ModelRegistry,
         tools: ToolRegistry,
+        hooks: Hooks,
     ) -> None:
         self._base = base
         self.lanes = Lanes(self._limits())
@@ -68,6 +70,7 @@ class AgentsComponent(Component):
             windows=WindowCheck(base.repairs),
             kept_results=self._kept,
             budgets=self.budgets,
+            hooks=hooks,
         )
         self.runner = AgentRunner(parts, storage.db, self.lanes)
         self._boot = BootRuns(self.runner, people)

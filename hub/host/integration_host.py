@@ -24,11 +24,13 @@ from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.gateway.connection.server import Gateway
 from hub.gateway.pages import PageTable
+from hub.hooks.registry import Hooks
 from hub.host.registrars import (
     HostBus,
     HostChannels,
     HostCommands,
     HostEvents,
+    HostHooks,
     HostMemory,
     HostMethods,
     HostModels,
@@ -79,6 +81,7 @@ class HubParts(Protocol):
     gateway: Gateway
     pages: PageTable
     nodes: NodeRegistry
+    hooks: Hooks
 
     @property
     def people(self) -> People:
@@ -89,7 +92,7 @@ class IntegrationHost:
     """The hub as one integration sees it.
 
     What is added through `channels`, `tools`, `models`, `memory`, `nodes`, `services`, `commands`, `methods`, `routes`,
-    `pages`, `events`, `bus`, `states` and `spawn` is undone in reverse order when set-up fails and when the
+    `pages`, `events`, `hooks`, `bus`, `states` and `spawn` is undone in reverse order when set-up fails and when the
     integration is reloaded or unloaded. Each `add` returns a function that undoes it earlier.
 
     Args:
@@ -111,6 +114,7 @@ class IntegrationHost:
         self.routes = HostRoutes(hub.gateway, registrations)
         self.pages = HostPages(hub.pages, registrations, domain)
         self.events = HostEvents(hub.bus, hub.gateway, registrations)
+        self.hooks = HostHooks(hub.hooks, registrations, domain)
         self.bus = HostBus(hub.bus, registrations)
         self.states = HostStates(hub.states, registrations)
         self.egress = hub.egress

@@ -13,6 +13,8 @@ from hub.core.states import EntityState, StateMachine
 from hub.gateway.calls.contract import Method, Push, Route
 from hub.gateway.connection.server import Gateway
 from hub.gateway.pages import Page, PageTable
+from hub.hooks.contract import HookHandler
+from hub.hooks.registry import Hook, Hooks
 from hub.integration.registrations import Registrations
 from hub.memory.contract import Memory
 from hub.memory.registry import MemoryRegistry
@@ -144,6 +146,23 @@ class HostNodes:
     def registry(self) -> NodeRegistry:
         """All nodes, to look at and to ask."""
         return self._registry
+
+
+class HostHooks:
+    """The hooks of an integration."""
+
+    def __init__(self, hooks: Hooks, registrations: Registrations, domain: str) -> None:
+        self._hooks, self._registrations, self._source = hooks, registrations, f"integration {domain}"
+
+    def add(
+        self, name: str, handler: HookHandler, *, priority: int = 0, timeout_s: float | None = None
+    ) -> Callable[[], Any]:
+        """Handle a hook of `hub.hooks.contract`; those with a higher priority come before it.
+
+        Raises:
+            InvalidRequest: There is no such hook, or the time limit is out of range.
+        """
+        return self._registrations.keep(self._hooks.add(Hook(name, handler, self._source, priority, timeout_s)))
 
 
 class HostServices:

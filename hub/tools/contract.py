@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
@@ -119,3 +119,19 @@ class Tool(Struct, frozen=True):
     approval: Callable[[Mapping[str, Any], Authority], str | None] | None = None
     timeout_s: float = 60.0
     output_limit: int = 30_000
+
+
+class AroundCalls(Protocol):
+    """What is asked before a tool is called, and told after it: the hooks."""
+
+    async def before(self, call: ToolCall) -> Mapping[str, Any] | None:
+        """Return other arguments, which are validated and judged like the first; None changes nothing.
+
+        Raises:
+            Forbidden: The call is refused.
+        """
+        ...
+
+    def after(self, facts: Mapping[str, str], context: Context, result: ToolResult, duration_ms: float) -> None:
+        """Note the result of a call, which `facts` name by call, tool, run, session and agent. It does not block."""
+        ...

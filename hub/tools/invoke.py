@@ -137,6 +137,8 @@ async def invoke_tool(
     try:
         result = await _attempt(registry, request, redact, room)
         status = "error" if result.is_error else "ok"
+        if registry.around is not None:
+            registry.around.after(facts, request.context, result, round((loop.time() - begun) * 1_000, 3))
         return result
     finally:
         took_ms = round((loop.time() - begun) * 1_000, 3)
@@ -171,7 +173,11 @@ async def _attempt(
             request.run_id,
             request.environment,
         )
-        if (reason := needs_approval(tool, arguments, authority)) is not None:
+        if registry.around is not None and (other := await registry.around.before(call)) is not None:
+            call = replace(call, arguments=tool.parameters.validate(other))
+            if (refused := refusal(tool, authority, request.policies, registry.rules)) is not None:
+                raise Forbidden(refused)
+        if (reason := needs_approval(tool, call.arguments, authority)) is not None:
             await _be_approved(registry, request, tool, call, reason)
         result = await _run(tool, call, _least(tool.timeout_s, registry.rules.timeout_s))
     except HubError as error:

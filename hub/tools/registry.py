@@ -10,7 +10,7 @@ from hub.core.context import Authority, ToolPolicy
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded
 from hub.core.events import EventBus
 from hub.tools.approval import AskOwner
-from hub.tools.contract import Tool
+from hub.tools.contract import AroundCalls, Tool
 from hub.tools.policy import ToolRules, belongs_here, listed
 
 EVENT_TOOLS_CHANGED = "tools_changed"
@@ -27,12 +27,14 @@ class ToolRegistry:
         bus: Invocations are published here too.
         rules: What the configuration says of tools.
         ask: Asks the owner about a call that needs their word; without it such calls are refused.
+        around: Is asked before each call, and told after it.
     """
 
     def __init__(self, bus: EventBus, rules: ToolRules | None = None, ask: AskOwner | None = None) -> None:
         self.bus = bus
         self.rules = rules or ToolRules()
         self.ask = ask
+        self.around: AroundCalls | None = None
         self._tools: dict[str, Tool] = {}
         self._available: dict[tuple[bool, bool, tuple[ToolPolicy, ...], tuple[ToolPolicy, ...]], tuple[Tool, ...]] = {}
 

@@ -23,6 +23,8 @@ from hub.core.ids import new_id
 from hub.core.lanes import Lanes
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
+from hub.hooks.from_bus import observe_bus
+from hub.hooks.registry import Hooks
 from hub.models.contract import Usage, user_message
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import OPENAI_API
@@ -96,6 +98,8 @@ class AgentHouse:
         self.tools = ToolRegistry(self.bus)
         self.lanes = Lanes()
         self.usages = Usages()
+        self.hooks = Hooks(TaskOwner("hooks"))
+        observe_bus(self.bus, self.hooks)
         self.budgets = BudgetLedger(self.clock, lambda: UTC, self.db)
         self.budgets.configure(BUDGETS_SCHEMA([dict(item) for item in budgets]))
         self.events: list[tuple[str, dict[str, Any]]] = []
@@ -112,6 +116,7 @@ class AgentHouse:
             redactor=self.redactor,
             tasks=self.tasks,
             budgets=self.budgets,
+            hooks=self.hooks,
         )
         self.runner = AgentRunner(parts, self.db, self.lanes)
 
@@ -122,6 +127,7 @@ class AgentHouse:
 
     async def close(self) -> None:
         await self.tasks.cancel_all()
+        await self.hooks.drain(1)
         await self.models.close()
         await self.sessions.close()
         await self.db.close()

@@ -1,0 +1,178 @@
+"""The registry of hooks, and how their handlers are called."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded
+from hub.core.tasks import TaskOwner
+from hub.hooks.contract import HOOKS, HookHandler, HookKind, HookPayload
+from hub.hooks.merge import merged
+
+_log = logging.getLogger(__name__)
+
+P = TypeVar("P", bound=HookPayload)
+
+HANDLERS_LIMIT = 200
+"""Handlers of one hook."""
+OBSERVING_LIMIT = 256
+"""Observing handlers that run at one time; further ones are not called, and named in the log."""
+TIMEOUT_LIMIT_S = 120.0
+
+
+class Hook(Struct, frozen=True):
+    """A handler of a hook.
+
+    Attributes:
+        name: The hook.
+        handler: Is called with the payload.
+        source: Where it comes from, for the log: `integration notes`, `hook quiet-hours`.
+        priority: The highest is called first; those of one priority in the order in which they were added.
+        timeout_s: How long it may take; as the hook says without it.
+    """
+
+    name: str
+    handler: HookHandler
+    source: str
+    priority: int = 0
+    timeout_s: float | None = None
+
+
+class Hooks:
+    """Knows every handler by its hook. Asking `wants` costs one look-up in a dict.
+
+    Args:
+        tasks: Owns the calls of handlers that observe.
+    """
+
+    def __init__(self, tasks: TaskOwner) -> None:
+        self._tasks = tasks
+        self._hooks: dict[str, tuple[Hook, ...]] = {}
+        self._observing = 0
+
+    def add(self, hook: Hook) -> Callable[[], None]:
+        """Call a handler from now on.
+
+        Returns:
+            A function that removes it; calling it twice does no harm.
+
+        Raises:
+            InvalidRequest: There is no such hook, or its time limit is out of range.
+            LimitExceeded: The hook has 200 handlers already.
+        """
+        if hook.name not in HOOKS:
+            raise InvalidRequest(f"there is no hook {hook.name[:80]!r}; there are {', '.join(HOOKS)}")
+        if hook.timeout_s is not None and not 0 < hook.timeout_s <= TIMEOUT_LIMIT_S:
+            raise InvalidRequest(
+                f"timeout_s of a handler of {hook.name} is {hook.timeout_s}; expected at most {TIMEOUT_LIMIT_S:g}"
+            )
+        there = self._hooks.get(hook.name, ())
+        if len(there) >= HANDLERS_LIMIT:
+            raise LimitExceeded(f"{hook.name} has {HANDLERS_LIMIT} handlers already; {hook.source} adds none")
+        self._hooks[hook.name] = tuple(sorted((*there, hook), key=lambda each: -each.priority))
+
+        def remove() -> None:
+            left = tuple(each for each in self._hooks.get(hook.name, ()) if each is not hook)
+            if left:
+                self._hooks[hook.name] = left
+            else:
+                self._hooks.pop(hook.name, None)
+
+        return remove
+
+    def wants(self, payload: type[HookPayload]) -> bool:
+        """Whether anything handles a hook: nothing needs to be made for it otherwise."""
+        return payload.hook in self._hooks
+
+    def all(self) -> list[Hook]:
+        """Return every handler, by hook and in the order in which they are called."""
+        return [each for name in sorted(self._hooks) for each in self._hooks[name]]
+
+    def observe(self, payload: HookPayload) -> None:
+        """Call the handlers side by side, and wait for none of them."""
+        for hook in self._hooks.get(payload.hook, ()):
+            if self._observing >= OBSERVING_LIMIT or self._tasks.closed:
+                _log.warning("%s of %s is not called: %d run already", hook.name, hook.source, self._observing)
+                continue
+            self._observing += 1
+            task = self._tasks.spawn(self._observed(hook, payload), name=f"hook {hook.name} of {hook.source}")
+            task.add_done_callback(self._done)
+
+    async def modify(self, payload: P) -> P:
+        """Ask the handlers one after the other, and return the payload with what they changed.
+
+        One that fails or is late is named in the log and skipped; of a guard, it refuses.
+
+        Raises:
+            Forbidden: A handler of a guard failed or was late.
+
+        Cancelling it cancels the handler that is asked.
+        """
+        for hook in self._hooks.get(payload.hook, ()):
+            try:
+                payload = merged(payload, await _called(hook, payload))
+            except Exception as error:  # whatever a handler raises
+                _name(hook, error)
+                if payload.guard:
+                    raise Forbidden(f"the hook {hook.name} of {hook.source} failed, so this is not done") from error
+            if getattr(payload, "block", ""):
+                break
+        return payload
+
+    def settle(self, payload: P) -> P:
+        """Ask the handlers of a synchronous hook, and return the payload with what they changed."""
+        for hook in self._hooks.get(payload.hook, ()):
+            try:
+                answer = hook.handler(payload)
+                if inspect.isawaitable(answer):
+                    if inspect.iscoroutine(answer):
+                        answer.close()
+                    raise InvalidRequest("it returned an awaitable; its handler must be a plain function")
+                payload = merged(payload, answer)
+            except Exception as error:  # whatever a handler raises
+                _name(hook, error)
+            if getattr(payload, "block", ""):
+                break
+        return payload
+
+    async def drain(self, timeout_s: float) -> None:
+        """Wait a while for the handlers that observe, then cancel those that are left."""
+        await self._tasks.drain(timeout_s=timeout_s)
+        await self._tasks.cancel_all(timeout_s=1.0)
+
+    async def _observed(self, hook: Hook, payload: HookPayload) -> None:
+        try:
+            await _called(hook, payload)
+        except Exception as error:  # whatever a handler raises
+            _name(hook, error)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._observing -= 1
+
+
+async def _called(hook: Hook, payload: HookPayload) -> Any:
+    limit_s = payload.timeout_s if hook.timeout_s is None else hook.timeout_s
+    async with asyncio.timeout(limit_s):
+        answer = hook.handler(payload)
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+def _name(hook: Hook, error: Exception) -> None:
+    """Name a handler that failed in the log."""
+    if isinstance(error, TimeoutError):
+        _log.warning("the hook %s of %s took too long and is skipped", hook.name, hook.source)
+    elif isinstance(error, HubError):
+        _log.warning("the hook %s of %s is skipped: %s", hook.name, hook.source, error.message)
+    else:
+        _log.warning("the hook %s of %s failed and is skipped", hook.name, hook.source, exc_info=error)
+
+
+def kind_of(name: str) -> HookKind:
+    """Return how the handlers of a hook are called."""
+    return HOOKS[name].kind
