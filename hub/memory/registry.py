@@ -45,5 +45,5 @@ class MemoryRegistry:
             Unavailable: No integration keeps one.
         """
         if self._current is None:
-            raise Unavailable("no memory is set up; see the integration notes")
+            raise Unavailable("no memory is set up; an integration brings one")
         return self._current

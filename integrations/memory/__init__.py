@@ -1,4 +1,5 @@
 """The memories: each folder is one way to keep and find what an agent should remember.
 
-The contract, chunking and ranking are not here but in hub/memory.
+The module beside the folders has the tools over any of them. The contract, chunking and ranking are not here but in
+hub/memory.
 """

@@ -91,10 +91,9 @@ def say(port: int, line: str) -> socket.socket:
 def test_every_template_is_set_up_and_its_configuration_valid(hub: HubProcess) -> None:
     listed = {each["domain"]: each for each in hub.rpc("integration.list")["integrations"]}
 
-    assert {domain: listed[domain]["reason"] for domain in templates() if domain != "hello"} == dict.fromkeys(
-        set(templates()) - {"hello"}, ""
-    )
-    assert {listed[domain]["state"] for domain in templates() if domain != "hello"} == {"set_up"}
+    used = set(templates()) - {"hello", "diary"}
+    assert {domain: listed[domain]["reason"] for domain in used} == dict.fromkeys(used, "")
+    assert {listed[domain]["state"] for domain in used} == {"set_up"}
     assert hub.cli("check").returncode == 0
 
 
@@ -179,6 +178,38 @@ def test_the_embedding_model_finds_by_meaning_and_again_after_an_edit(hub: HubPr
     assert before[0] == "letters"
     assert "real boom" in before[1]
     until(lambda: by_meaning()[0] == "characters" and "real boom" in by_meaning()[1])
+
+
+def test_the_whole_memory_takes_the_place_of_the_notes_and_again_after_an_edit(hub: HubProcess) -> None:
+    def memory() -> str:
+        return str(hub.rpc("memory.search", {"query": "boiler"})["engines"])
+
+    configuration = hub.home / "configuration.yaml"
+    hub.cli("integration", "disable", "notes")
+    configuration.write_text(configuration.read_text(encoding="utf-8") + "diary: {}\n", encoding="utf-8")
+    assert hub.cli("integration", "reload", "diary").returncode == 0
+    added = hub.rpc("memory.add", {"text": "The boiler was serviced on 12 May."})
+    hub.rpc("memory.add", {"text": "The boiler is in the cellar.", "shared": True})
+    found = hub.rpc("memory.search", {"query": "when was the boiler serviced?"})["hits"]
+    engines = memory()
+
+    edit(hub, "diary", "memory.py", '["diary"]', '["journal"]')
+    kept = hub.rpc("memory.search", {"query": "boiler"})["hits"]
+    read = hub.rpc("memory.get", {"path": added["path"]})["text"]
+    forgotten = hub.rpc("memory.forget", {"query": "boiler serviced"})["count"]
+    left = hub.rpc("memory.search", {"query": "boiler"})["hits"]
+    files = hub.rpc("memory.list", {})["files"]
+
+    assert [hit["text"] for hit in found][:1] == ["The boiler was serviced on 12 May."]
+    assert (engines, memory()) == ("['diary']", "['journal']")
+    assert {hit["path"] for hit in kept} == {"diary/private.md", "diary/shared.md"}
+    assert (read, forgotten) == ("- The boiler was serviced on 12 May.", 1)
+    assert [hit["text"] for hit in left] == ["The boiler is in the cellar."]
+    assert [each["path"] for each in files] == ["diary/private.md", "diary/person-me.md", "diary/shared.md"]
+
+    hub.cli("integration", "disable", "diary")
+    hub.cli("integration", "enable", "notes")
+    until(lambda: "keywords" in memory())
 
 
 def lamp(port: int) -> socket.socket:

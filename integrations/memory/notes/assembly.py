@@ -19,6 +19,7 @@ from hub.models.provider_config import ProviderConfig, read_providers
 from hub.security.root import Root
 from hub.sessions.keys import main_key
 from hub.sessions.store import EVENT_SESSION_CHANGED
+from integrations.memory.memory_tools import MemoryTools
 from integrations.memory.notes.client.index_worker import IndexWorker
 from integrations.memory.notes.client.jobs import Jobs
 from integrations.memory.notes.client.sources import JobSources, cache_directory
@@ -27,7 +28,6 @@ from integrations.memory.notes.files.omissions import Omissions
 from integrations.memory.notes.forget.conversations import Conversations
 from integrations.memory.notes.job import Job
 from integrations.memory.notes.memory import NotesMemory
-from integrations.memory.notes.tool import MemoryTools
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost

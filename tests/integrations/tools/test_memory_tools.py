@@ -14,8 +14,8 @@ from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.root import Root
 from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
+from integrations.memory.memory_tools import MemoryTools
 from integrations.memory.notes.memory import NotesMemory
-from integrations.memory.notes.tool import MemoryTools
 from integrations.tools import files
 from tests.integrations.tools.standing import ANNAS, GROUP, MAIN, NOON, Standing
 
