@@ -79,7 +79,7 @@ class Standing:
         names = ("channels", "commands", "gateway", "egress", "nodes", "pages")
         beyond = dict.fromkeys(names)
         parts: Any = SimpleNamespace(
-            **vars(self), **beyond, automation=SimpleNamespace(scheduled=None), agent_messages=None
+            **vars(self), **beyond, hooks=None, automation=SimpleNamespace(scheduled=None), agent_messages=None
         )
         await integration.setup(IntegrationHost("test", self.registrations, parts), {})
 
