@@ -17,7 +17,7 @@ from hub.cli.options import home_option, json_option, print_json, print_table
 
 @click.group("sessions", cls=Group)
 def command() -> None:
-    """List, show, reset and delete conversations.
+    """List, show, export, copy, reset and delete conversations.
 
     Example:
       homarus sessions list
@@ -68,6 +68,44 @@ def show(key: str, home: Path, as_json: bool) -> None:
         message = entry.get("message")
         if message:
             click.echo(f"{_when(entry.get('ts_ms'))} {message['role']}: {_text(message)}")
+
+
+@command.command("export")
+@click.argument("key")
+@click.option(
+    "--format", "form", type=click.Choice(["md", "html", "jsonl"]), default="md", help="The form.  [default: md]"
+)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="The file.  [default: print it]")
+@home_option
+@json_option
+def export(key: str, form: str, output: Path | None, home: Path, as_json: bool) -> None:
+    """Export the session KEY: Markdown or HTML to read, or everything that is stored as JSON lines.
+
+    Example:
+      homarus sessions export main --format html --output boiler.html
+    """
+    answer = HubClient(home).call("sessions.export", {"key": key, "format": form})
+    if output is not None:
+        output.write_text(answer["text"], encoding="utf-8")
+    if as_json:
+        print_json(answer if output is None else {"key": answer["key"], "format": form, "file": str(output)})
+        return
+    click.echo(answer["text"] if output is None else f"{key} is now in {output}.", nl=output is not None)
+
+
+@command.command("fork")
+@click.argument("key")
+@click.option("--title", metavar="TEXT", help="Of the new session.  [default: that of KEY]")
+@home_option
+@json_option
+def fork(key: str, title: str | None, home: Path, as_json: bool) -> None:
+    """Copy the session KEY up to now into a new one, which goes on by itself.
+
+    Example:
+      homarus sessions fork main --title "What if"
+    """
+    answer = HubClient(home).call("sessions.fork", {"key": key, **({"label": title} if title else {})})
+    print_json(answer) if as_json else click.echo(f"{key} is copied to {answer['key']}.")
 
 
 @command.command("reset")

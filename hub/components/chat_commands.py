@@ -50,7 +50,9 @@ def chat_commands(
 ) -> Commands:
     """Return the registry with the hub's own commands."""
     commands = Commands(base.language)
-    session_needs = SessionCommandNeeds(sessions, agents.runner, models, agents.agents, people, base.home.path)
+    session_needs = SessionCommandNeeds(
+        sessions, agents.runner, models, agents.agents, people, base.home.path, lambda: channels.home
+    )
     add_session_commands(commands, session_needs)
     costs = engines.history.usage_by_day
     add_setting_commands(

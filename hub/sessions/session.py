@@ -10,6 +10,8 @@ from msgspec.structs import fields
 
 from hub.models.contract import Usage
 
+TEXT_LIMIT = 500
+"""Characters of a title or a setting."""
 SETTINGS = ("model", "thinking", "verbose", "reasoning", "footer", "queue", "send", "activation")
 """What people choose for a conversation; it outlives a reset."""
 

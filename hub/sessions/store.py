@@ -23,7 +23,7 @@ from hub.models.contract import Usage
 from hub.sessions.keys import SessionKey
 from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
-from hub.sessions.session import PATCHABLE, Session
+from hub.sessions.session import PATCHABLE, TEXT_LIMIT, Session
 from hub.sessions.transcript import Redact, Transcript
 from hub.sessions.transcript_file import TranscriptReading
 from hub.storage.database import Database
@@ -34,8 +34,6 @@ _log = logging.getLogger(__name__)
 EVENT_SESSION_CHANGED = "session_changed"
 IN_THREAD_BYTES = 512 * 1024
 """A transcript beyond this is read in a thread, where the caller can wait for it."""
-
-TEXT_LIMIT = 500
 
 
 class SessionStore:

@@ -155,7 +155,7 @@ class FullRig(Rig):
         self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         commands = Commands(lambda: "en")
         needs = SessionCommandNeeds(
-            self.sessions, self.runner, self.models, self.agents, lambda: people, self.home.path
+            self.sessions, self.runner, self.models, self.agents, lambda: people, self.home.path, lambda: "webchat"
         )
         add_session_commands(commands, needs)
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)

@@ -230,6 +230,19 @@ async def test_sessions_are_listed_changed_begun_anew_and_deleted(house: FullRig
     assert missing["error"]["code"] == "NOT_FOUND"
 
 
+async def test_a_session_is_copied_and_exported(house: FullRig) -> None:
+    async with connected(house) as client:
+        await client.call("chat.send", {"sessionKey": "main", "message": "hello", "idempotencyKey": "k1"})
+        await client.event("chat", lambda payload: payload["state"] == "final")
+        forked = (await client.call("sessions.fork", {"key": "main", "label": "What if"}))["payload"]
+        exported = await client.call("sessions.export", {"key": forked["key"], "format": "md"})
+        refused = await client.call("sessions.export", {"key": "main", "format": "pdf"})
+
+    assert forked["entry"]["title"] == "What if"
+    assert exported["payload"]["text"].startswith("# What if\n\n## user, ")
+    assert refused["error"]["code"] == "INVALID_REQUEST"
+
+
 async def test_messages_go_to_those_who_subscribed(house: FullRig) -> None:
     async with connected(house) as near, connected(house) as far:
         await near.call("sessions.messages.subscribe", {"key": "main"})

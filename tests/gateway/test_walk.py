@@ -449,6 +449,8 @@ PARAMS: dict[str, dict[str, Any]] = {
     "service.call": {"service": "hub.check"},
     "sessions.abort": {"key": "main"},
     "sessions.delete": {"key": "main"},
+    "sessions.export": {"key": "main"},
+    "sessions.fork": {"key": "main"},
     "sessions.get": {"key": "main"},
     "sessions.messages.subscribe": {"key": "main"},
     "sessions.messages.unsubscribe": {"key": "main"},

@@ -107,7 +107,13 @@ class Post:
         house = self.house
         self.commands = Commands(lambda: self.settings.language)
         needs = SessionCommandNeeds(
-            house.sessions, house.runner, house.models, house.agents, lambda: self.people, house.home.path
+            house.sessions,
+            house.runner,
+            house.models,
+            house.agents,
+            lambda: self.people,
+            house.home.path,
+            lambda: "webchat",
         )
         add_session_commands(self.commands, needs)
         add_setting_commands(self.commands, SettingCommandNeeds(house.sessions, house.models, house.agents))

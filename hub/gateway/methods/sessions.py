@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,8 +19,10 @@ from hub.gateway.methods.session_shapes import SEND_POLICIES, SHOWN_SETTINGS, pr
 from hub.gateway.push.events import SESSIONS_TOPIC, session_topic
 from hub.messaging.channels import ChannelRegistry
 from hub.models.registry import ModelRegistry
+from hub.sessions.export import FORMATS
+from hub.sessions.fork import fork_session
 from hub.sessions.keys import SessionKey, direct_key
-from hub.sessions.session import Session
+from hub.sessions.session import TEXT_LIMIT, Session
 from hub.sessions.store import SessionStore
 
 OWNER = "gateway"
@@ -79,6 +82,8 @@ class SessionMethods:
         create = Schema(
             {Optional("key"): _KEY, Optional("agentId"): str, Optional("label"): All(str, Length(min=1, max=200))}
         )
+        export = Schema({Required("key"): _KEY, Optional("format", default="md"): In(list(FORMATS))})
+        fork = Schema({Required("key"): _KEY, Optional("label"): All(str, Length(min=1, max=200))})
         patch = Schema(
             {
                 Required("key"): _KEY,
@@ -111,6 +116,8 @@ class SessionMethods:
             Method("sessions.resolve", self._resolve, OWNER, resolve, READ),
             Method("sessions.transcript", self._transcript, OWNER, _KEY_ONLY, READ),
             Method("sessions.preview", self._preview, OWNER, preview_, READ),
+            Method("sessions.export", self._export, OWNER, export, READ),
+            Method("sessions.fork", self._fork, OWNER, fork, WRITE, acts=True),
             Method("sessions.create", self._create, OWNER, create, WRITE, acts=True),
             Method("sessions.patch", self._patch, OWNER, patch, WRITE, acts=True),
             Method("sessions.reset", self._reset, OWNER, reset, WRITE, acts=True),
@@ -185,6 +192,18 @@ class SessionMethods:
         transcript = await self._sessions.open_transcript(session)
         entries = [entry.as_dict() for entry in transcript.entries()]
         return {"key": session.key, "file": str(transcript.path), "entries": entries}
+
+    async def _export(self, call: MethodCall) -> Mapping[str, Any]:
+        session, form = self.known(call.params["key"]), call.params["format"]
+        transcript = await self._sessions.open_transcript(session)
+        text = await asyncio.to_thread(FORMATS[form], session, transcript.branch())
+        return {"key": session.key, "format": form, "text": text}
+
+    async def _fork(self, call: MethodCall) -> Mapping[str, Any]:
+        session = self.known(call.params["key"])
+        title = call.params.get("label") or session.title or session.key
+        fork = await fork_session(self._sessions, session, self._channels.home, title[:TEXT_LIMIT])
+        return {"ok": True, "key": fork.key, "sessionId": fork.session_id, "entry": shown_session(fork)}
 
     async def _preview(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import orjson
 from msgspec import Struct
 
 from hub.agent.agents import Agents
@@ -19,13 +18,13 @@ from hub.agent.taint import LiftScope
 from hub.messaging.commands.model_names import model_of_part, model_refs
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
 from hub.messaging.texts import say
-from hub.models.contract import Role
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import OFFLINE
 from hub.security.people import People
 from hub.security.root import Root
-from hub.sessions.entry import TranscriptEntry
-from hub.sessions.session import SETTINGS, Session
+from hub.sessions.export import FORMATS
+from hub.sessions.fork import fork_session
+from hub.sessions.session import SETTINGS, TEXT_LIMIT
 from hub.sessions.store import SessionStore
 from hub.tools.policy import belongs_here
 
@@ -41,6 +40,7 @@ class SessionCommandNeeds(Struct, frozen=True):
     Attributes:
         people: The people of this home, as configured now.
         home: The home directory.
+        home_channel: Returns the channel that the hub's own conversations are held on.
     """
 
     sessions: SessionStore
@@ -49,6 +49,7 @@ class SessionCommandNeeds(Struct, frozen=True):
     agents: Agents
     people: Callable[[], People]
     home: Path
+    home_channel: Callable[[], str]
 
 
 class SessionCommands:
@@ -66,13 +67,14 @@ class SessionCommands:
         """Return the commands."""
         session, status = Category.SESSION, Category.STATUS
         lift = tuple(scope.value for scope in LiftScope)
-        formats = tuple(_FORMATS)
+        formats = tuple(FORMATS)
         return (
             ChatCommand("new", self._new, session, aliases=("reset",), arguments="[MODEL] [MESSAGE]"),
             ChatCommand("compact", self._compact, session, people_only=True, arguments="[INSTRUCTIONS]"),
             ChatCommand("stop", self._stop, session, aliases=("abort",)),
             ChatCommand("trust", self._trust, session, owner_only=True, where=CommandPlace.DIRECT, choices=lift),
             ChatCommand("export", self._export, session, people_only=True, where=CommandPlace.DIRECT, choices=formats),
+            ChatCommand("fork", self._fork, session, owner_only=True, where=CommandPlace.DIRECT, arguments="[TITLE]"),
             ChatCommand("status", self._status, status),
             ChatCommand("whoami", self._whoami, status, aliases=("id",)),
             ChatCommand("context", self._context, status, people_only=True, choices=("list", "detail")),
@@ -190,10 +192,19 @@ class SessionCommands:
             return say("export.empty", language)
         transcript = await needs.sessions.open_transcript(session)
         form = call.word or "md"
-        text = _FORMATS[form](session, transcript.branch())
+        text = await asyncio.to_thread(FORMATS[form], session, transcript.branch())
         name = f"{datetime.now(UTC):%Y-%m-%d}-{session.session_id[:8]}.{form}"
         await asyncio.to_thread(Root(needs.home).write_text, f"{EXPORTS}/{name}", text, parents=True)
         return say("export.done", language, path=f"{EXPORTS}/{name}")
+
+    async def _fork(self, call: CommandCall) -> str:
+        needs, language = self._needs, self._language()
+        session = needs.sessions.get(call.session_key)
+        if session is None:
+            return say("export.empty", language)
+        title = call.arguments or say("fork.title", language, title=session.title or session.key)
+        fork = await fork_session(needs.sessions, session, needs.home_channel(), title[:TEXT_LIMIT])
+        return say("fork.done", language, title=fork.title, session=fork.key)
 
 
 def add_session_commands(commands: Commands, needs: SessionCommandNeeds) -> None:
@@ -203,20 +214,3 @@ def add_session_commands(commands: Commands, needs: SessionCommandNeeds) -> None
 
 def _share(used: int, window: int) -> str:
     return f"{used} / {window} ({100 * used // max(window, 1)} %)"
-
-
-def _as_markdown(session: Session, entries: Iterable[TranscriptEntry]) -> str:
-    blocks = [f"# {session.title or session.key}"]
-    for entry in entries:
-        if entry.message is not None and entry.message.role is not Role.TOOL and entry.message.text.strip():
-            when = datetime.fromtimestamp(entry.ts_ms / 1_000, UTC)
-            blocks.append(f"## {entry.message.role.value}, {when:%Y-%m-%d %H:%M} UTC\n\n{entry.message.text.strip()}")
-    return "\n\n".join(blocks) + "\n"
-
-
-def _as_json(session: Session, entries: Iterable[TranscriptEntry]) -> str:
-    data = {"session": session.as_dict(), "entries": [entry.as_dict() for entry in entries]}
-    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
-
-
-_FORMATS: dict[str, Callable[[Session, Iterable[TranscriptEntry]], str]] = {"md": _as_markdown, "json": _as_json}

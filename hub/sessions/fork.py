@@ -1,0 +1,40 @@
+"""A copy of a conversation up to now, which goes on by itself."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from hub.core.ids import new_id
+from hub.sessions.keys import direct_key
+from hub.sessions.session import SETTINGS, Session
+from hub.sessions.store import SessionStore
+
+
+async def fork_session(sessions: SessionStore, source: Session, channel: str, title: str) -> Session:
+    """Return a new session that begins with what was said in another one, with its settings and its taint.
+
+    Every entry keeps who said it. When the disk does not take them, there is no new session.
+
+    Args:
+        sessions: The store.
+        source: The session that is copied; it is not changed.
+        channel: The home channel, where the new one can be opened.
+        title: Of the new one.
+
+    Raises:
+        Unavailable: The disk failed.
+    """
+    transcript = await sessions.open_transcript(source)
+    branch = transcript.branch()
+    key = direct_key(source.agent_id, new_id(), channel=channel)
+    settings = {name: getattr(source, name) for name in SETTINGS}
+    await sessions.ensure(key, person=source.person)
+    try:
+        fork = await sessions.patch(key, title=title, tainted=source.tainted, **settings)
+        parents = [None, *(entry.id for entry in branch)]
+        copies = [replace(entry, parent_id=parent) for entry, parent in zip(branch, parents, strict=False)]
+        await (await sessions.open_transcript(fork)).append(copies, sync=True)
+    except BaseException:
+        await sessions.delete(key)
+        raise
+    return fork
