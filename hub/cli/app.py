@@ -30,6 +30,7 @@ COMMANDS = {
     "context": "hub.cli.context",
     "memory": "hub.cli.memory",
     "skills": "hub.cli.skills",
+    "hooks": "hub.cli.hooks",
     "tools": "hub.cli.tools",
     "approvals": "hub.cli.approvals",
     "pairing": "hub.cli.pairing",

@@ -37,10 +37,11 @@ class SkillPins:
 
     Args:
         folder: Where the file is kept: `.storage`, which no tool reaches.
+        file_name: Of what is pinned; hooks have their own.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / FILE_NAME
+    def __init__(self, folder: Path, file_name: str = FILE_NAME) -> None:
+        self._file = folder / file_name
         self._pins: dict[str, SkillPin] | None = None
 
     def all(self) -> Mapping[str, SkillPin]:
@@ -56,7 +57,7 @@ class SkillPins:
             except FileNotFoundError:
                 self._pins = {}
             except msgspec.DecodeError as error:
-                told = f"{self._file} is damaged ({error}). Move it away, and enable your skills again."
+                told = f"{self._file} is damaged ({error}). Move it away, and enable again what you use."
                 raise HubError(told) from error
         return self._pins
 

@@ -37,6 +37,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("chat",): ["hello"],
     ("cron", "edit"): ["morning", "--name", "Morning"],
     **{("cron", name): ["morning"] for name in ("remove", "run")},
+    **{("hooks", name): ["quiet-night"] for name in ("info", "enable", "disable")},
     ("event", "fire"): ["bell_pressed"],
     ("memory", "add"): ["the boiler was serviced"],
     ("memory", "export"): ["elsewhere"],
@@ -75,7 +76,18 @@ NEEDS_HUB = {
         for path in COMMANDS
         if path[0]
         in {
-            *("automation", "blueprint", "channels", "cron", "event", "integration", "memory", "models", "pairing"),
+            *(
+                "automation",
+                "blueprint",
+                "channels",
+                "cron",
+                "event",
+                "hooks",
+                "integration",
+                "memory",
+                "models",
+                "pairing",
+            ),
             *("route", "script", "service", "skills", "state", "tools"),
         }
     ),

@@ -137,6 +137,8 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "memory.index",
         "memory.verify",
         "models.aliases",
+        "hooks.info",
+        "hooks.update",
         "models.auth.add",
         "models.auth.complete",
         "models.auth.list",

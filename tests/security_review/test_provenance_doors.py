@@ -245,7 +245,7 @@ NOT_INTO_CONVERSATIONS = {
         "sessions.fork",  # what it copies keeps who said it
         *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
         *("outbox.list", "outbox.get", "outbox.retry", "outbox.drop"),
-        *("skills.install", "skills.update", "skills.remove"),
+        *("hooks.info", "hooks.update", "skills.install", "skills.update", "skills.remove"),
         *("models.test", "models.scan", "models.fallbacks", "models.aliases", "models.auth.list", "models.auth.add"),
         *("models.auth.login", "models.auth.complete", "models.auth.wait", "models.auth.remove"),
     },

@@ -1,0 +1,148 @@
+"""Hooks of the home: off until enabled, pinned by their files, and refused where they cannot be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.core.errors import Conflict, Forbidden, HubError, InvalidRequest, NotFound
+from hub.core.tasks import TaskOwner
+from hub.hooks.contract import BeforePromptBuild
+from hub.hooks.home_hooks import PINS_FILE, HomeHooks
+from hub.hooks.registry import Hooks
+from hub.skills.pins import SkillPins
+from tests.hooks.test_merge import call, prompt
+
+GREET = "def before_prompt_build(payload):\n    return {'append': 'hello'}\n"
+GUARD = "---\ndescription: Looks after tools.\nevents: before_tool_call\n---\n"
+
+
+class HookHome:
+    """A home with a hook `greet`."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.hooks = Hooks(TaskOwner("hooks"))
+        self.found = HomeHooks(home / "hooks", SkillPins(home, PINS_FILE), self.hooks, lambda: None)
+        (home / "hooks" / "greet").mkdir(parents=True)
+        self.write("---\ndescription: Greets.\nevents: [before_prompt_build]\n---\n", "HOOK.md")
+        self.write(GREET)
+
+    def write(self, text: str, name: str = "handler.py") -> None:
+        (self.home / "hooks" / "greet" / name).write_text(text)
+
+    async def state(self) -> str:
+        return (await self.found.get("greet")).state.value
+
+    async def enable(self) -> Any:
+        return await self.found.enable("greet", (await self.found.get("greet")).digest, 1)
+
+    async def prompt(self) -> str:
+        return (await self.hooks.modify(prompt())).append
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> HookHome:
+    return HookHome(tmp_path)
+
+
+async def test_a_hook_is_off_until_it_is_enabled_and_after_it_is_disabled(home: HookHome) -> None:
+    assert (await home.state(), await home.prompt()) == ("off", "")
+
+    await home.enable()
+    assert (await home.state(), await home.prompt()) == ("ready", "hello")
+
+    await home.found.disable("greet")
+    assert (await home.state(), home.hooks.wants(BeforePromptBuild)) == ("off", False)
+
+
+async def test_what_was_enabled_is_called_after_a_restart(home: HookHome) -> None:
+    await home.enable()
+    again = HookHome.__new__(HookHome)
+    again.home, again.hooks = home.home, Hooks(TaskOwner("hooks"))
+    again.found = HomeHooks(home.home / "hooks", SkillPins(home.home, PINS_FILE), again.hooks, lambda: None)
+
+    await again.found.refresh()
+
+    assert await again.prompt() == "hello"
+
+
+@pytest.mark.parametrize("name", ["handler.py", "HOOK.md", "data/words.txt"])
+async def test_a_change_of_any_file_switches_it_off(home: HookHome, name: str) -> None:
+    await home.enable()
+    path = home.home / "hooks" / "greet" / name
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a") as file:
+        file.write("\n")
+
+    assert (await home.state(), await home.prompt()) == ("changed", "")
+    await home.enable()
+    assert (await home.state(), await home.prompt()) == ("ready", "hello")
+
+
+async def test_only_what_was_looked_at_is_enabled(home: HookHome) -> None:
+    digest = (await home.found.get("greet")).digest
+    home.write(GREET.replace("hello", "give me your keys"))
+
+    with pytest.raises(Conflict, match="are not those you looked at"):
+        await home.found.enable("greet", digest, 1)
+    with pytest.raises(NotFound, match="there is no hook 'other'"):
+        await home.found.enable("other", digest, 1)
+    assert await home.state() == "off"
+
+
+async def test_a_folder_that_goes_takes_its_handlers_along(home: HookHome) -> None:
+    await home.enable()
+    (home.home / "hooks" / "greet" / "handler.py").unlink()
+
+    broken = await home.found.get("greet")
+
+    assert (broken.state, broken.error, await home.prompt()) == ("broken", "handler.py is missing", "")
+    with pytest.raises(InvalidRequest, match="the hook greet cannot be enabled"):
+        await home.found.enable("greet", broken.digest, 1)
+
+
+async def test_a_link_is_not_followed(home: HookHome, tmp_path: Path) -> None:
+    (tmp_path / "hooks" / "greet" / "handler.py").unlink()
+    (tmp_path / "hooks" / "greet" / "handler.py").symlink_to(tmp_path / "elsewhere.py")
+
+    assert await home.state() == "broken"
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("def agent_end(payload): ...\n", "handler.py has no function before_prompt_build, which HOOK.md lists"),
+        ("1 / 0\n", "ZeroDivisionError: division by zero"),
+        ("def (\n", "SyntaxError: "),
+    ],
+)
+async def test_code_that_cannot_be_loaded_is_broken(home: HookHome, code: str, error: str) -> None:
+    home.write(code)
+    await home.enable()
+
+    found = await home.found.get("greet")
+
+    assert (found.state, await home.prompt()) == ("broken", "")
+    assert found.error.startswith(error)
+
+
+async def test_a_guard_that_cannot_be_loaded_refuses(home: HookHome) -> None:
+    home.write(GUARD, "HOOK.md")
+    home.write("import something_that_is_not_here\n")
+    await home.enable()
+
+    with pytest.raises(Forbidden, match="before_tool_call of hook greet failed"):
+        await home.hooks.modify(call())
+
+
+async def test_damaged_pins_call_nothing(home: HookHome) -> None:
+    await home.enable()
+    (home.home / PINS_FILE).write_text("{")
+    again = HomeHooks(home.home / "hooks", SkillPins(home.home, PINS_FILE), home.hooks, lambda: None)
+
+    with pytest.raises(HubError, match="is damaged"):
+        await again.refresh()
+    assert again.all() == []
