@@ -24,6 +24,7 @@ from hub.config.section_check import SectionCheck, Validated
 from hub.config.sections import SchemaProblem, Section, Sections
 from hub.config.suggest import did_you_mean, nearest
 from hub.core.json_schema import to_json_schema
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 
 __all__ = ["CheckCache", "Checked", "Config", "check", "check_loaded"]
@@ -151,12 +152,12 @@ class _Check:
         try:
             section = self._sections.get(name)
         except SchemaProblem as problem:
-            message = f"the integration {name} cannot be used: {problem.message}"
+            message = phrase("the integration {name} cannot be used: {reason}", name=name, reason=problem.message)
             self._break(name, [ConfigError.at(mark, (name,), message)])
             return
         if section is None:
             hint = did_you_mean(name, self._sections.names())
-            message = f"there is no integration or section {name}"
+            message = phrase("there is no integration or section {name}", name=name)
             self._break(name, [ConfigError.at(mark, (name,), message, hint)])
             self._break_meant(name)
             return

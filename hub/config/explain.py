@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -12,12 +13,23 @@ from hub.config.paths import Key, KeyPath
 from hub.config.schema_walk import choices_in_words, expected_at, is_secret_at, keys_at, values_at
 from hub.config.suggest import did_you_mean
 from hub.core.json_schema import JsonSchema
+from hub.core.phrases import Phrase, phrase
 from hub.core.schema import REQUIRED_MESSAGE, Marker, SchemaError, show
 from hub.core.secret import Secret
 
 _EXTRA = "extra keys not allowed"
 _OF_A_TYPE = re.compile(r"^expected (a |an )?[a-zA-Z]+$")
 """Type errors of the schema library: `expected str`, `expected a dictionary`."""
+_LIMITS: Mapping[str, Callable[[str], Phrase]] = {
+    "value must be at least ": lambda limit: phrase("value must be at least {limit}", limit=limit),
+    "value must be at most ": lambda limit: phrase("value must be at most {limit}", limit=limit),
+    "value must be higher than ": lambda limit: phrase("value must be higher than {limit}", limit=limit),
+    "value must be lower than ": lambda limit: phrase("value must be lower than {limit}", limit=limit),
+    "length of value must be at least ": lambda limit: phrase("length of value must be at least {limit}", limit=limit),
+    "length of value must be at most ": lambda limit: phrase("length of value must be at most {limit}", limit=limit),
+    "does not match regular expression ": lambda limit: phrase("does not match the pattern {pattern}", pattern=limit),
+}
+"""Messages of the schema library: how they begin, and what says them in the reader's language."""
 
 
 def keys_of(error: SchemaError) -> KeyPath:
@@ -58,18 +70,20 @@ def explain(error: SchemaError, root: Any, start: Mark, prefix: KeyPath, schema:
     inner = keys_of(error)
     keys = as_written(root, (*prefix, *inner))
     data = value_at(root, prefix)
-    message = str(error.msg)
+    message: str = error.msg
     if message == REQUIRED_MESSAGE:
         wanted = expected_at(schema, inner, data)
-        told = f"{inner[-1]} is missing here" + (f"; expected {wanted}" if wanted else "")
-        return ConfigError.at(mark_of(root, keys[:-1], start), keys, told)
+        lacks = phrase("{key} is missing here", key=inner[-1])
+        if wanted:
+            lacks = phrase("{key} is missing here; expected {wanted}", key=inner[-1], wanted=wanted)
+        return ConfigError.at(mark_of(root, keys[:-1], start), keys, lacks)
     if message == _EXTRA:
         known = {key for key in keys_at(schema, inner[:-1], data) if key != inner[-1]}
         return ConfigError.at(
             key_mark_of(root, keys, start),
             keys,
-            f"there is no key {inner[-1]} here",
-            did_you_mean(str(inner[-1]), known, known="there are"),
+            phrase("there is no key {key} here", key=inner[-1]),
+            did_you_mean(str(inner[-1]), known, known=phrase("there are")),
         )
     if message.startswith("there is no key "):
         told, _, hint = message.partition("; ")
@@ -80,24 +94,40 @@ def explain(error: SchemaError, root: Any, start: Mark, prefix: KeyPath, schema:
 
 def _value_error(message: str, value: Any, schema: JsonSchema, inner: KeyPath, data: Any) -> tuple[str, str]:
     if is_secret_at(schema, inner) or isinstance(value, Secret):
-        return f"expected {expected_at(schema, inner, data) or 'another value'}", ""
+        return phrase("expected {wanted}", wanted=expected_at(schema, inner, data) or phrase("another value")), ""
     choices = values_at(schema, inner, data)
     if choices and _is_choice(message):
         hint = did_you_mean(value, [str(each) for each in choices]) if isinstance(value, str) else ""
-        return f"expected {choices_in_words(choices)}, got {show(value)}", hint
+        return _expected(choices_in_words(choices), value), hint
     if message.startswith("expected an IANA time zone") and isinstance(value, str):
         return message, did_you_mean(value, available_timezones())
     if _OF_A_TYPE.match(message):
         wanted = expected_at(schema, inner, data) or message.removeprefix("expected ").replace("dictionary", "mapping")
-        return f"expected {wanted}, got {show(value)}", ""
+        return _expected(wanted, value), ""
     if message.startswith("expected ") and ", got " not in message and not isinstance(value, (dict, list)):
-        return f"{message}, got {show(value)}", ""
+        return _got(message, value), ""
     if message == "not a valid value":
         wanted = expected_at(schema, inner, data)
-        return (f"expected {wanted}, got {show(value)}" if wanted else f"{show(value)} is not valid here"), ""
+        return (_expected(wanted, value) if wanted else phrase("{value} is not valid here", value=show(value))), ""
     if message.startswith(("value must", "length of value", "does not match")):
-        return f"{message}, got {show(value)}", ""
+        return _got(_of_the_library(message), value), ""
     return message, ""
+
+
+def _expected(wanted: str, value: Any) -> Phrase:
+    return phrase("expected {wanted}, got {value}", wanted=wanted, value=show(value))
+
+
+def _got(message: str, value: Any) -> Phrase:
+    return phrase("{message}, got {value}", message=message, value=show(value))
+
+
+def _of_the_library(message: str) -> str:
+    """Return a message of the schema library about a limit as a phrase."""
+    for start, said in _LIMITS.items():
+        if message.startswith(start):
+            return said(message.removeprefix(start))
+    return message
 
 
 def _is_choice(message: str) -> bool:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 from hub.config.marks import value_at
 from hub.config.paths import KeyPath
 from hub.core.json_schema import JsonSchema
+from hub.core.phrases import phrase
 
 _NOUNS = {
-    "string": "a text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "object": "a mapping",
-    "array": "a list",
-    "null": "nothing",
+    "string": phrase("a text"),
+    "integer": phrase("a whole number"),
+    "number": phrase("a number"),
+    "boolean": phrase("true or false"),
+    "object": phrase("a mapping"),
+    "array": phrase("a list"),
+    "null": phrase("nothing"),
 }
 CHOICES_SHOWN = 20
 OF_ANOTHER_TYPE, OF_ANOTHER_VALUE = 1_000, 10
@@ -95,33 +97,37 @@ def expected_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> str:
             return ""
         if word not in words:
             words.append(word)
-    return " or ".join(words)
+    return _or(words)
 
 
 def choices_in_words(values: Iterable[Any]) -> str:
     """Return values as written in YAML: `a, b or c`."""
     shown = [_shown(value) for value in values]
     if len(shown) > CHOICES_SHOWN:
-        return ", ".join(shown[:CHOICES_SHOWN]) + ", …"
-    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + f" or {shown[-1]}"
+        return phrase("{choices}, …", choices=shown[:CHOICES_SHOWN])
+    return shown[0] if len(shown) == 1 else phrase("{choices} or {last}", choices=shown[:-1], last=shown[-1])
+
+
+def _or(words: list[str]) -> str:
+    return reduce(lambda one, other: phrase("{choices} or {last}", choices=one, last=other), words) if words else ""
 
 
 def _words(schema: JsonSchema) -> str:
     if schema.get("writeOnly"):
-        return "a secret, best given as !secret NAME"
+        return phrase("a secret, best given as !secret NAME")
     if "enum" in schema:
         return choices_in_words(schema["enum"])
     if "const" in schema:
         return _shown(schema["const"])
     kind = schema.get("type")
     if isinstance(kind, list):
-        return " or ".join(_NOUNS.get(each, str(each)) for each in kind)
+        return _or([_NOUNS.get(each, str(each)) for each in kind])
     return _NOUNS.get(kind or "", "")
 
 
 def _shown(value: Any) -> str:
     if value is None:
-        return "nothing"
+        return phrase("nothing")
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

@@ -14,6 +14,7 @@ from hub.config.scalars import BadScalar, resolve_plain
 from hub.config.schema_walk import expected_at
 from hub.config.sections import Section
 from hub.core.json_schema import JsonSchema, to_json_schema
+from hub.core.phrases import phrase
 from hub.core.schema import SchemaError, each_error
 from hub.core.secret import Secret, SecretFloat, SecretInt, SecretText, by_origin
 
@@ -130,15 +131,17 @@ class SectionCheck:
         inner = keys if index is None else (index, *keys[1:])
         if keys in revealed:
             source = value_at(self._root, (*prefix, *inner))
-            name = source.source if isinstance(source, Secret) and source.source else "the secret"
+            name = source.source if isinstance(source, Secret) and source.source else phrase("the secret")
             wanted = expected_at(schema, keys)
-            message = f"the value of {name} does not fit here" + (f"; expected {wanted}" if wanted else "")
+            message = phrase("the value of {name} does not fit here", name=name)
+            if wanted:
+                message = phrase("the value of {name} does not fit here; expected {wanted}", name=name, wanted=wanted)
             return ConfigError.at(mark_of(self._root, (*prefix, *inner), self._start), (*prefix, *inner), message)
         if index is not None:
             error.path[:1] = [index] if error.path else []
         told = explain(error, self._root, self._start, prefix, schema)
         if any(_leaks(text, told.message) for text in revealed.values()):
-            message = "this is not valid here; it holds a secret, so it is not shown"
+            message = phrase("this is not valid here; it holds a secret, so it is not shown")
             return ConfigError.at(mark_of(self._root, told.keys, self._start), told.keys, message)
         return told
 

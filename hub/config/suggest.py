@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from hub.core.phrases import phrase
+
 WORD_LIMIT = 100
 CUTOFF = 0.6
 
@@ -24,7 +26,7 @@ def did_you_mean(word: str, valid: Iterable[str], *, known: str = "") -> str:
     choices = sorted(set(valid))
     near = nearest(word, choices)
     if near is not None:
-        return f"did you mean {near}?"
+        return phrase("did you mean {word}?", word=near)
     if known and choices and len(choices) <= 30:
-        return f"{known}: {', '.join(choices)}"
+        return phrase("{known}: {names}", known=known, names=choices)
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, Self
 
 
@@ -34,6 +35,11 @@ class Phrase(str):
 def phrase(template: str, /, **values: Any) -> Phrase:
     """Return a sentence made of a template, which the catalogues translate, and its values."""
     return Phrase(template.format(**{key: _plain(value) for key, value in values.items()}), template, values)
+
+
+def in_series(parts: Sequence[str]) -> str:
+    """Return sentences as one, separated by semicolons; nothing for none."""
+    return reduce(lambda one, other: phrase("{one}; {other}", one=one, other=other), parts) if parts else ""
 
 
 def restored(plain: str, data: object) -> str:

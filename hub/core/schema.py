@@ -35,6 +35,7 @@ from voluptuous import (
     Required,
 )
 
+from hub.core.phrases import phrase
 from hub.core.schema_bounds import REQUIRED_MESSAGE, AnyOf, Schema, describe_error, each_error
 from hub.core.secret import Secret
 
@@ -166,7 +167,7 @@ def boolean(value: Any) -> bool:
         return True
     if isinstance(value, str) and value.strip().lower() in _FALSE:
         return False
-    raise Invalid(f"expected true or false, got {show(value)}")
+    raise Invalid(phrase("expected true or false, got {value}", value=show(value)))
 
 
 @_described({"type": "string"}, "string")
@@ -176,14 +177,14 @@ def string(value: Any) -> str:
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(getattr(value, "written", value))  # the YAML reader keeps 0123 and 1.10 as they were written
-    raise Invalid(f"expected text, got {show(value)}")
+    raise Invalid(phrase("expected text, got {value}", value=show(value)))
 
 
 @_described({"type": "integer"}, "integer")
 def integer(value: Any) -> int:
     """Accept a whole number."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise Invalid(f"expected a whole number, got {show(value)}")
+        raise Invalid(phrase("expected a whole number, got {value}", value=show(value)))
     return +value
 
 
@@ -191,7 +192,7 @@ def integer(value: Any) -> int:
 def number(value: Any) -> float:
     """Accept a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or abs(value) == float("inf"):
-        raise Invalid(f"expected a number, got {show(value)}")
+        raise Invalid(phrase("expected a number, got {value}", value=show(value)))
     return +value
 
 
@@ -199,7 +200,7 @@ def number(value: Any) -> float:
 def port(value: Any) -> int:
     """Accept a TCP port; 0 lets the system choose."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 65535:
-        raise Invalid(f"expected a port from 0 to 65535, got {show(value)}")
+        raise Invalid(phrase("expected a port from 0 to 65535, got {value}", value=show(value)))
     return +value
 
 
@@ -208,7 +209,7 @@ def positive_seconds(value: Any) -> float:
     """Accept seconds, `HH:MM:SS`, or `1h 30m`; return seconds, more than 0."""
     seconds = _seconds(value)
     if seconds is None or seconds <= 0:
-        raise Invalid(f"expected a duration such as 90, 10m, 1h 30m or 00:10:00, got {show(value)}")
+        raise Invalid(phrase("expected a duration such as 90, 10m, 1h 30m or 00:10:00, got {value}", value=show(value)))
     return seconds
 
 
@@ -216,7 +217,9 @@ def positive_seconds(value: Any) -> float:
 def slug(value: Any) -> str:
     """Accept an identifier: a-z, 0-9, _ and -, at most 64, beginning with a letter or digit."""
     if not isinstance(value, str) or not _SLUG.fullmatch(value):
-        raise Invalid(f"expected an identifier of a-z, 0-9, _ and - (at most 64), got {show(value)}")
+        raise Invalid(
+            phrase("expected an identifier of a-z, 0-9, _ and - (at most 64), got {value}", value=show(value))
+        )
     return value
 
 
@@ -227,7 +230,7 @@ identifier = slug
 def entity_id(value: Any) -> str:
     """Accept `domain.object_id`."""
     if not isinstance(value, str) or not _ENTITY_ID.fullmatch(value):
-        raise Invalid(f"expected an entity id such as light.kitchen, got {show(value)}")
+        raise Invalid(phrase("expected an entity id such as light.kitchen, got {value}", value=show(value)))
     return value
 
 
@@ -240,7 +243,7 @@ def time_zone(value: Any) -> str:
             return value
         except (ZoneInfoNotFoundError, ValueError, OSError):
             pass
-    raise Invalid(f"expected an IANA time zone such as Europe/Berlin, got {show(value)}")
+    raise Invalid(phrase("expected an IANA time zone such as Europe/Berlin, got {value}", value=show(value)))
 
 
 @_described({"type": "string", "format": "uri"}, "URL")
@@ -249,7 +252,9 @@ def url(value: Any) -> str:
     if not isinstance(value, str) or not _URL.match(value):
         # A password in an address must not appear in errors, repairs and logs.
         shown = _USER.sub("…@", value) if isinstance(value, str) else value
-        raise Invalid(f"expected an http:// or https:// address without user and password, got {show(shown)}")
+        raise Invalid(
+            phrase("expected an http:// or https:// address without user and password, got {value}", value=show(shown))
+        )
     return value.rstrip("/")
 
 
@@ -260,7 +265,7 @@ def secret(value: Any) -> Secret:
         return value
     if isinstance(value, str) and value:
         return Secret(value)
-    raise Invalid("expected a secret, best given as !secret NAME")
+    raise Invalid(phrase("expected a secret, best given as !secret NAME"))
 
 
 def ensure_list(validator: Any) -> All:
@@ -278,13 +283,13 @@ def as_list(value: Any) -> list[Any]:
 def show(value: Any) -> str:
     """Return a value as an error shows it; secrets are not shown."""
     if isinstance(value, Secret):
-        return "a secret"
+        return phrase("a secret")
     if isinstance(value, dict):
-        return "a mapping"
+        return phrase("a mapping")
     if isinstance(value, list):
-        return "a list"
+        return phrase("a list")
     if value is None:
-        return "nothing"
+        return phrase("nothing")
     if isinstance(value, bool):
         return "true" if value else "false"
     text = repr(value) if isinstance(value, str) else str(getattr(value, "written", value))

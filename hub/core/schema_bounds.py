@@ -21,6 +21,8 @@ from voluptuous import (
     Schema as _BaseSchema,
 )
 
+from hub.core.phrases import phrase
+
 ERRORS_LIMIT = 20
 """Errors after which a check stops."""
 UNKNOWN_KEYS_LIMIT = 64
@@ -106,7 +108,9 @@ class Schema(_BaseSchema):
             if not isinstance(data, dict) or len(data) <= len(named) + UNKNOWN_KEYS_LIMIT:
                 return validate(path, data)
             if validate_batch is None and self.extra == PREVENT_EXTRA:
-                raise Invalid(f"expected at most {len(named)} keys, got {len(data)}", path)
+                raise Invalid(
+                    phrase("expected at most {most} keys, got {count}", most=len(named), count=len(data)), path
+                )
             known = validate(path, {key: data[key] for key in named if key in data})
             if validate_batch is None:
                 return {**data, **known} if self.extra == ALLOW_EXTRA else known
@@ -131,7 +135,7 @@ class AnyOf(_FirstOf):
                 except Invalid as error:
                     errors.append(error)
             if self.msg is not None or not errors:
-                raise Invalid(self.msg or "no alternative fits", path)
+                raise Invalid(self.msg or phrase("no alternative fits"), path)
             raise max(errors, key=_likelihood)
         finally:
             del errors  # each knows the frame it went through: a circle that only the collector would find

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from hub.core.phrases import Phrase, phrase
+
 
 class ScanSeverity(StrEnum):
     """How bad a finding is."""
@@ -31,9 +33,16 @@ class ScanFinding(Struct, frozen=True):
     path: str
     line: int | None = None
 
+    @property
+    def told(self) -> Phrase:
+        """Its place and its message."""
+        message = self.message if isinstance(self.message, Phrase) else Phrase(self.message, self.message)
+        if self.line is None:
+            return phrase("{path} {message}", path=self.path, message=message)
+        return phrase("{path} line {line} {message}", path=self.path, line=self.line, message=message)
+
     def __str__(self) -> str:
-        place = self.path if self.line is None else f"{self.path} line {self.line}"
-        return f"{place} {self.message}"
+        return str(self.told)
 
 
 def dangers(findings: tuple[ScanFinding, ...]) -> list[ScanFinding]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from hub.core.phrases import in_series, phrase
 from hub.core.secret import Secret
 from hub.skills.skill_file import Requirements, SkillFile
 
@@ -73,14 +74,14 @@ def variables(file: SkillFile, entry: SkillEntry) -> dict[str, Secret]:
 
 def told_missing(lacking: Requirements) -> str:
     """Return what is missing, for people."""
-    parts = {
-        "runs on": lacking.os,
-        "programs": lacking.bins,
-        "one of the programs": lacking.any_bins,
-        "environment variables": lacking.env,
-        "settings": lacking.config,
-    }
-    return "; ".join(f"{name}: {', '.join(each)}" for name, each in parts.items() if each)
+    parts = [
+        phrase("runs on: {names}", names=lacking.os) if lacking.os else "",
+        phrase("programs: {names}", names=lacking.bins) if lacking.bins else "",
+        phrase("one of the programs: {names}", names=lacking.any_bins) if lacking.any_bins else "",
+        phrase("environment variables: {names}", names=lacking.env) if lacking.env else "",
+        phrase("settings: {names}", names=lacking.config) if lacking.config else "",
+    ]
+    return in_series([each for each in parts if each])
 
 
 def has_setting(config: Mapping[str, Any], key: str) -> bool:

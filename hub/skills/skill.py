@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hub.core.phrases import in_series, phrase
 from hub.skills.finding import ScanFinding, dangers
 from hub.skills.gates import GateFacts, SkillEntry, missing, told_missing
 from hub.skills.pins import SkillPin
@@ -123,7 +124,7 @@ def judge(
         state, reason = _trust(skill, entry_of, bundled)
         lacking = Requirements()
         if state is SkillState.READY and skill.name in taken:
-            state, reason = SkillState.SHADOWED, f"{taken[skill.name]} has the same name and comes first"
+            state, reason = SkillState.SHADOWED, phrase("{id} has the same name and comes first", id=taken[skill.name])
         elif state is SkillState.READY and skill.file is not None:
             taken[skill.name] = skill.id
             found_missing = missing(skill.file, entry_of(skill.file), facts)
@@ -139,7 +140,7 @@ def _trust(
     if skill.file is None:
         return SkillState.BROKEN, skill.error
     if not entry_of(skill.file).enabled:
-        return SkillState.DISABLED, f"skills.entries.{skill.file.key}.enabled is false"
+        return SkillState.DISABLED, phrase("skills.entries.{key}.enabled is false", key=skill.file.key)
     if skill.pin.enabled is False:
         return SkillState.DISABLED, "it was switched off"
     if skill.source is SkillSource.BUNDLED and bundled is not None and skill.name not in bundled:
@@ -151,7 +152,7 @@ def _trust(
     if skill.pin.enabled and skill.source is not SkillSource.PROPOSED:
         return SkillState.CHANGED, "its files changed since it was enabled; look at it and enable it again"
     if bad := dangers(skill.findings):
-        return SkillState.QUARANTINED, "; ".join(str(each) for each in bad[:REASONS_SHOWN])
+        return SkillState.QUARANTINED, in_series([each.told for each in bad[:REASONS_SHOWN]])
     if skill.source is SkillSource.PROPOSED:
         return SkillState.NOT_ENABLED, "the agent proposed it; look at it and enable it"
     return SkillState.NOT_ENABLED, "look at it and enable it"

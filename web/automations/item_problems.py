@@ -43,7 +43,7 @@ class Problem(Struct, frozen=True):
             "path": format_path(self.keys),
             "name": self.name,
             "message": words.gettext(self.message),
-            "hint": self.hint,
+            "hint": words.gettext(self.hint),
             "severity": "error",
         }
 
@@ -85,14 +85,14 @@ def by_name(problems: Iterable[Problem], words: Catalogue) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for each in problems:
         message = words.gettext(each.message)
-        told = f"{message} ({each.hint})" if each.hint else message
+        told = f"{message} ({words.gettext(each.hint)})" if each.hint else message
         found[each.name] = f"{found[each.name]}; {told}" if each.name in found else told
     return found
 
 
 def _problem(text: str, root: SpanNode, error: Invalid) -> Problem:
     keys: list[Key] = [key if isinstance(key, int) else str(key) for key in error.path]
-    message = REQUIRED if error.msg == REQUIRED_MESSAGE else str(error.msg)
+    message = REQUIRED if error.msg == REQUIRED_MESSAGE else error.msg
     return Problem(*_place(text, root, tuple(keys)), tuple(keys), message)
 
 

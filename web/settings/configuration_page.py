@@ -89,7 +89,12 @@ class ConfigurationPage:
         """`POST /config/check`: what is wrong when one file is as posted; nothing is written."""
         fields = read_fields(call, CHECK)
         errors = await asyncio.to_thread(self._config.check_text, {fields["file"]: fields["text"]})
-        return json_response({"problems": [_problem(error, "error") for error in errors]})
+        words = catalogue(self._renderer.preferences(call).language)
+        problems = [_problem(error, "error") for error in errors]
+        texts = ("message", "hint")
+        return json_response(
+            {"problems": [each | {key: words.gettext(each[key]) for key in texts} for each in problems]}
+        )
 
     async def complete(self, call: HttpCall) -> web.StreamResponse:
         """`POST /config/complete`: what may stand at a place."""

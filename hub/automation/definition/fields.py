@@ -43,6 +43,7 @@ from hub.automation.definition.values import (
 )
 from hub.config.suggest import nearest
 from hub.core.json_schema import to_json_schema
+from hub.core.phrases import phrase
 from hub.core.schema import (
     Described,
     DescribedLater,
@@ -150,7 +151,7 @@ def _valid(kind: AnyKind, value: dict[str, Any]) -> dict[str, Any]:
 
 def _trigger(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Invalid(f"expected a trigger (a mapping with the key trigger), got {show(value)}")
+        raise Invalid(phrase("expected a trigger (a mapping with the key trigger), got {value}", value=show(value)))
     key = "trigger" if "trigger" in value else "platform"
     if key not in value:
         raise _without_kind(value, "trigger", ("trigger", "platform"))
@@ -165,7 +166,7 @@ def _named(kind_of: Callable[[str], Any], name: Any, key: str) -> Any:
     try:
         if not isinstance(name, str):
             what = kind_of.__name__.removesuffix("_kind")
-            raise Invalid(f"expected the name of one kind of {what}, got {show(name)}")
+            raise Invalid(phrase("expected the name of one kind of {what}, got {value}", what=what, value=show(name)))
         return kind_of(name)
     except Invalid as error:
         error.prepend([key])
@@ -177,17 +178,19 @@ def _without_kind(value: Mapping[str, Any], what: str, words: Iterable[str]) -> 
     for key in value:
         meant = nearest(str(key), words)
         if meant is not None and key not in _COMMON[what]:
-            return Invalid(f"there is no key {key} here; did you mean {meant}?", path=[key])
+            return Invalid(phrase("there is no key {key} here; did you mean {word}?", key=key, word=meant), path=[key])
     if what == "action":
-        return Invalid(f"this is no action; expected one of the keys {', '.join(words)}")
-    return Invalid(f"expected the key {what}, which says what kind of {what} this is")
+        return Invalid(phrase("this is no action; expected one of the keys {names}", names=list(words)))
+    return Invalid(phrase("expected the key {what}, which says what kind of {what} this is", what=what))
 
 
 def _trigger_or_nest(value: Any) -> dict[str, Any]:
     if isinstance(value, dict) and "triggers" in value and not value.keys() & {"trigger", "platform"}:
         others = [key for key in value if key != "triggers"]
         if others:
-            raise Invalid("a nested list of triggers has no other keys; expected triggers alone", path=others[:1])
+            raise Invalid(
+                phrase("a nested list of triggers has no other keys; expected triggers alone"), path=others[:1]
+            )
         try:
             return {"triggers": _all_of(_trigger_or_nest, value["triggers"])}
         except Invalid as error:
@@ -215,7 +218,11 @@ def _condition(value: Any) -> dict[str, Any]:
     if isinstance(value, list):
         return {"condition": "and", "conditions": conditions(value)}
     if not isinstance(value, dict):
-        raise Invalid(f"expected a condition (a mapping with the key condition, or a template), got {show(value)}")
+        raise Invalid(
+            phrase(
+                "expected a condition (a mapping with the key condition, or a template), got {value}", value=show(value)
+            )
+        )
     name = value.get("condition")
     if name is None:
         for short in ("and", "or", "not"):
@@ -247,7 +254,9 @@ def _step(value: Any) -> dict[str, Any]:
     if isinstance(value, str) and is_template(value):
         return {"condition": "template", "value_template": template(value)}
     if not isinstance(value, dict):
-        raise Invalid(f"expected an action (a mapping such as action: light.turn_on), got {show(value)}")
+        raise Invalid(
+            phrase("expected an action (a mapping such as action: light.turn_on), got {value}", value=show(value))
+        )
     key = step_key(value)
     old = next((name for name in _OLD_ACTION if name in value), None)
     if old is not None and key in (None, "action"):
@@ -262,7 +271,7 @@ def _step(value: Any) -> dict[str, Any]:
     if key == "condition":
         return _step_condition(value)
     if key in ("repeat", "choose") and "sequence" in value:
-        raise Invalid(f"a sequence does not stand beside {key}; put it inside", path=["sequence"])
+        raise Invalid(phrase("a sequence cannot be beside {key}; put it inside", key=key), path=["sequence"])
     return _valid(action_kind(key), value)
 
 
@@ -271,7 +280,8 @@ def _old_step(value: dict[str, Any], old: str) -> dict[str, Any]:
     others = [name for name in ("action", *_OLD_ACTION) if name in value and name != old]
     if others:
         raise Invalid(
-            f"{old} is the old word for action; use one of them", path=[others[0] if others[0] != "action" else old]
+            phrase("{old} is the old word for {new}; use one of them", old=old, new="action"),
+            path=[others[0] if others[0] != "action" else old],
         )
     try:
         return _valid(
@@ -296,7 +306,7 @@ def _all_of(check: Callable[[Any], dict[str, Any]], value: Any) -> list[dict[str
     """Validate each item and report all errors; a single item counts as a list."""
     items = as_list(value)
     if len(items) > STEPS_LIMIT:
-        raise Invalid(f"expected at most {STEPS_LIMIT} of these, got {len(items)}")
+        raise Invalid(phrase("expected at most {most} of these, got {count}", most=STEPS_LIMIT, count=len(items)))
     found: list[dict[str, Any]] = []
     errors: list[SchemaError] = []
     for index, item in enumerate(items):

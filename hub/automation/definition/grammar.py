@@ -20,6 +20,7 @@ from hub.automation.definition.fields import (
     variables,
 )
 from hub.core.json_schema import to_json_schema
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     AnyOf,
@@ -55,14 +56,14 @@ _OLD: Mapping[str, str] = {"trigger": "triggers", "condition": "conditions", "ac
 def _id(value: Any) -> str:
     text: str = string(value)
     if not _ID.match(text):
-        raise Invalid(f"expected an id (text without / at most 128 characters), got {show(value)}")
+        raise Invalid(phrase("expected an id (text without / at most 128 characters), got {value}", value=show(value)))
     return text
 
 
 def _input(value: Any) -> Any:
     """Accept any plain data; a secret becomes its text."""
     if isinstance(value, Secret):
-        raise Invalid("expected text")
+        raise Invalid(phrase("expected text"))
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in items:
         try:
@@ -76,7 +77,9 @@ def _input(value: Any) -> Any:
 def _blueprint_path(value: Any) -> str:
     text: str = string(value)
     if not text.endswith((".yaml", ".yml")) or text.startswith("/") or ".." in text.split("/"):
-        raise Invalid(f"expected the path of a blueprint such as homarus/heartbeat.yaml, got {show(value)}")
+        raise Invalid(
+            phrase("expected the path of a blueprint such as homarus/heartbeat.yaml, got {value}", value=show(value))
+        )
     return text
 
 
@@ -102,7 +105,7 @@ def _on_error(value: Any) -> Any:
         return value
     if isinstance(value, (dict, list)):
         return sequence(value)
-    raise Invalid(f"expected stop, continue or a list of actions, got {show(value)}")
+    raise Invalid(phrase("expected stop, continue or a list of actions, got {value}", value=show(value)))
 
 
 _COUNT = All(integer, Range(min=1, max=1_000))
@@ -255,12 +258,13 @@ def automation(value: Any) -> dict[str, Any]:
         Invalid: With the path of the key as it stands in the file.
     """
     if not isinstance(value, dict):
-        raise Invalid(f"expected an automation (triggers and actions), got {show(value)}")
+        raise Invalid(phrase("expected an automation (triggers and actions), got {value}", value=show(value)))
     if "use_blueprint" in value:
         for key in ("triggers", "trigger", "conditions", "condition", "actions", "action"):
             if key in value:
                 raise Invalid(
-                    f"{key} come from the blueprint; use it without them, or without use_blueprint", path=[key]
+                    phrase("{key} come from the blueprint; use it without them, or without use_blueprint", key=key),
+                    path=[key],
                 )
         found: dict[str, Any] = _BLUEPRINT(value)
         return {
@@ -268,7 +272,7 @@ def automation(value: Any) -> dict[str, Any]:
         }  # the blueprint's own words come before defaults
     for old, new in _OLD.items():
         if old in value and new in value:
-            raise Invalid(f"{old} is the old word for {new}; use one of them", path=[old])
+            raise Invalid(phrase("{old} is the old word for {new}; use one of them", old=old, new=new), path=[old])
     is_literal = _is_literal(value)
     with literal_text(is_literal):
         found = _AUTOMATION(value)
@@ -277,7 +281,7 @@ def automation(value: Any) -> dict[str, Any]:
         if old in found:
             found[new] = found.pop(old)
     if "actions" not in found:
-        raise Invalid("an automation needs actions", path=["actions"])
+        raise Invalid(phrase("an automation needs actions"), path=["actions"])
     found.setdefault("triggers", [])
     found.setdefault("conditions", [])
     return found
@@ -293,7 +297,7 @@ def _is_literal(value: Mapping[str, Any]) -> bool:
 def script(value: Any) -> dict[str, Any]:
     """Validate one script; see `automation`."""
     if not isinstance(value, dict):
-        raise Invalid(f"expected a script (a mapping with sequence), got {show(value)}")
+        raise Invalid(phrase("expected a script (a mapping with sequence), got {value}", value=show(value)))
     if "use_blueprint" in value:
         return {key: each for key, each in _SCRIPT_BLUEPRINT(value).items() if key in value}
     found: dict[str, Any] = _SCRIPT(value)

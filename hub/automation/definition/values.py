@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from hub.core.phrases import phrase
 from hub.core.schema import (
     Described,
     Invalid,
@@ -72,7 +73,7 @@ def checked_template(text: str) -> str:
 
     problem = check_template(text)
     if problem is not None:
-        raise Invalid(f"the template is not valid: {problem}")
+        raise Invalid(phrase("the template is not valid: {problem}", problem=problem))
     return text
 
 
@@ -94,7 +95,7 @@ def dynamic(value: Any) -> Any:
     if isinstance(value, str):
         return checked_template(value)
     if isinstance(value, Secret):
-        raise Invalid("expected text")  # the check of the files then puts its text here, and shows it nowhere
+        raise Invalid(phrase("expected text"))  # the check of the files then puts its text here, and shows it nowhere
     if isinstance(value, dict):
         return _each(value.items(), {}, value)
     if isinstance(value, list):
@@ -127,10 +128,13 @@ def variables(value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Invalid(f"expected names and their values, got {show(value)}")
+        raise Invalid(phrase("expected names and their values, got {value}", value=show(value)))
     for name in value:
         if not isinstance(name, str) or not name.isidentifier():
-            raise Invalid(f"expected the name of a variable (letters, digits, _), got {show(name)}", path=[name])
+            raise Invalid(
+                phrase("expected the name of a variable (letters, digits, _), got {value}", value=show(name)),
+                path=[name],
+            )
     checked: dict[str, Any] = dynamic(value)
     return checked
 
@@ -151,13 +155,18 @@ def duration(value: Any) -> float:
     total = 0.0
     for key, amount in value.items():
         if key not in _DURATION_KEYS:
-            raise Invalid(f"expected days, hours, minutes, seconds or milliseconds, got {show(key)}", path=[key])
+            raise Invalid(
+                phrase("expected days, hours, minutes, seconds or milliseconds, got {value}", value=show(key)),
+                path=[key],
+            )
         try:
             total += float(amount) * _DURATION_KEYS[key]
         except (TypeError, ValueError):
-            raise Invalid(f"expected a number of {key}, got {show(amount)}", path=[key]) from None
+            raise Invalid(
+                phrase("expected a number of {key}, got {value}", key=key, value=show(amount)), path=[key]
+            ) from None
     if not 0 <= total < float("inf"):
-        raise Invalid("expected a duration that is not less than 0")
+        raise Invalid(phrase("expected a duration that is not less than 0"))
     return total
 
 
@@ -169,7 +178,10 @@ def dynamic_duration(value: Any) -> Any:
     if isinstance(value, dict) and any(is_template(each) for each in value.values()):
         for key in value:
             if key not in _DURATION_KEYS:
-                raise Invalid(f"expected days, hours, minutes, seconds or milliseconds, got {show(key)}", path=[key])
+                raise Invalid(
+                    phrase("expected days, hours, minutes, seconds or milliseconds, got {value}", value=show(key)),
+                    path=[key],
+                )
         return dynamic(value)
     return duration(value)
 
@@ -197,7 +209,7 @@ def _entity_ids(value: Any) -> list[str]:
         value = [part.strip() for part in value.split(",")]
     found = _ENTITY_IDS([each.lower() if isinstance(each, str) else each for each in as_list(value)])
     if not found:
-        raise Invalid("expected an entity id such as light.kitchen, got nothing")
+        raise Invalid(phrase("expected an entity id such as light.kitchen, got nothing"))
     return list(dict.fromkeys(found))
 
 
@@ -244,7 +256,9 @@ def number_or_entity(value: Any) -> float | str:
     try:
         return str(entity_id(value.lower() if isinstance(value, str) else value))
     except Invalid:
-        raise Invalid(f"expected a number or an entity id such as sensor.limit, got {show(value)}") from None
+        raise Invalid(
+            phrase("expected a number or an entity id such as sensor.limit, got {value}", value=show(value))
+        ) from None
 
 
 @_described(_LIST_OF_TEXT, "event types")
@@ -252,7 +266,7 @@ def event_types(value: Any) -> list[str]:
     """Accept one event type or a list; templates of them are kept."""
     found = [checked_template(string(each)) for each in as_list(value)]
     if not found or not all(found):
-        raise Invalid("expected an event type, got nothing")
+        raise Invalid(phrase("expected an event type, got nothing"))
     return found
 
 
@@ -261,7 +275,7 @@ def match_text(value: Any) -> list[str]:
     """Accept one text or a list of texts, none of them empty."""
     found = [string(each) for each in as_list(value)]
     if not found or not all(found):
-        raise Invalid("expected text, got nothing")
+        raise Invalid(phrase("expected text, got nothing"))
     return found
 
 
@@ -273,7 +287,7 @@ def time_of_day(value: Any) -> int:
     """
     match = _TIME.match(value) if isinstance(value, str) else None
     if match is None:
-        raise Invalid(f"expected a time of day such as 07:30 or 07:30:00, got {show(value)}")
+        raise Invalid(phrase("expected a time of day such as 07:30 or 07:30:00, got {value}", value=show(value)))
     return int(match[1]) * 3_600 + int(match[2]) * 60 + int(match[3] or 0)
 
 
@@ -283,7 +297,10 @@ def weekdays(value: Any) -> list[str]:
     found = as_list(value)
     for index, each in enumerate(found):
         if each not in WEEKDAYS:
-            raise Invalid(f"expected one of {', '.join(WEEKDAYS)}, got {show(each)}", path=[index] * (value is found))
+            raise Invalid(
+                phrase("expected one of {names}, got {value}", names=WEEKDAYS, value=show(each)),
+                path=[index] * (value is found),
+            )
     return list(dict.fromkeys(found))
 
 

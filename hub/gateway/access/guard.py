@@ -18,6 +18,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from hub.core.errors import LimitExceeded
+from hub.core.phrases import phrase
 from hub.gateway.access.guarded_socket import Socket
 from hub.gateway.access.request import GatewayRequest
 from hub.gateway.calls.settings import GatewayLimits
@@ -103,11 +104,11 @@ class Guard:
         quota = self._limits.connections_per_credential
         if any(len(self._by_credential.get(each, ())) >= quota for each in made):
             socket.last_answer = True
-            raise LimitExceeded(f"this credential has {quota} connections open already")
+            raise LimitExceeded(phrase("this credential has {count} connections open already", count=quota))
         owner_places = min(OWNER_PLACES, self._limits.connections // 4)
         if made and len(self._made_for_others) >= self._limits.connections - owner_places:
             socket.last_answer = True
-            raise LimitExceeded("too many connections are open already")
+            raise LimitExceeded(phrase("too many connections are open already"))
         if made:
             self._made_for_others.add(socket)
         socket.credentials = credentials

@@ -10,6 +10,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import Schema, SchemaError, describe_error
 from hub.gateway.access.auth import Authenticator, CallClient, Presented, is_ambient
 from hub.gateway.access.guarded_socket import PROXY_GROUP, Socket
@@ -109,7 +110,7 @@ class Ingress:
             self._authenticator.judge_rate(client, presented)
         self._judge_host(request)
         if client.origin is not None and not client.same_origin:
-            raise Forbidden("requests from other web sites are refused", details={"reason": "origin"})
+            raise Forbidden(phrase("requests from other web sites are refused"), details={"reason": "origin"})
         if route is None or match is None:
             raise self._no_route(request)
         caller = await self._authenticate(request, route, client, presented)
@@ -169,8 +170,11 @@ class Ingress:
             raise InvalidRequest("the request names one host in its first line and another in its Host header")
         if not host_allowed(host, own, self._names):
             raise Forbidden(
-                f"this hub does not answer to the name {host[:80]!r}; "
-                "if it is the hub's, add it to `http: allowed_hosts:` in configuration.yaml",
+                phrase(
+                    "this hub does not answer to the name {name}; if it is the hub's, add it to `http: allowed_hosts:` "
+                    "in configuration.yaml",
+                    name=repr(host[:80]),
+                ),
                 details={"reason": "host"},
             )
 
@@ -178,7 +182,7 @@ class Ingress:
         methods = self._routes.methods_of(request.path)
         if methods:
             return MethodNotAllowed(f"{request.path} takes {', '.join(methods)}", details={"methods": methods})
-        return NotFound(f"there is nothing at {request.path[:200]}")
+        return NotFound(phrase("there is nothing at {path}", path=request.path[:200]))
 
     async def _authenticate(
         self, request: web.Request, route: Route, client: CallClient, presented: Presented
@@ -193,7 +197,7 @@ class Ingress:
             return None
         acts = request.method not in ("GET", "HEAD") or route.websocket
         if acts and is_ambient(caller, client) and not client.from_own_page:
-            raise Forbidden("this needs to come from the dashboard's own page", details={"reason": "origin"})
+            raise Forbidden(phrase("this needs to come from the dashboard's own page"), details={"reason": "origin"})
         cast(Socket, request.protocol).trust(caller.credentials)
         return caller
 
@@ -245,7 +249,7 @@ def _judge_scope(route: Route, caller: Caller) -> None:
     if route.scope in _OPEN:
         return
     if not caller.authority.has(route.scope):
-        raise Forbidden(f"missing scope: {route.scope}", details={"missingScope": route.scope})
+        raise Forbidden(phrase("missing scope: {scope}", scope=route.scope), details={"missingScope": route.scope})
 
 
 def _body_limit(route: Route, caller: Caller | None) -> int:

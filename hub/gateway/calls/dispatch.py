@@ -9,6 +9,7 @@ import msgspec
 
 from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
+from hub.core.phrases import phrase
 from hub.core.schema import SchemaError, describe_error
 from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller, Method, MethodCall, TooLarge
 from hub.gateway.calls.idempotency import Idempotency
@@ -63,14 +64,18 @@ class Dispatcher:
         method = self._methods.get(name)
         if method is None and self.recovering:
             raise Unavailable(
-                f"{name} is not available: the hub is in recovery mode, because its configuration is broken. "
-                "Fix it in the dashboard, or see: homarus check",
+                phrase(
+                    "{name} is not available: the hub is in recovery mode, because its configuration is broken. "
+                    "Fix it in the dashboard, or see: homarus check",
+                    name=name,
+                ),
                 details={"method": name, "reason": "recovery"},
             )
         if method is None:
             raise InvalidRequest(f"unknown method: {name}", details={"method": name})
         if not _may(method, caller, role):
-            raise Forbidden(f"missing scope: {method.scope}", details={"missingScope": method.scope, "method": name})
+            details = {"missingScope": method.scope, "method": name}
+            raise Forbidden(phrase("missing scope: {scope}", scope=method.scope), details=details)
         given = _decoded(method, params) if isinstance(params, msgspec.Raw) else params
         try:
             valid = method.schema({} if given is None else given)

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 
+from hub.config.check import check
+from hub.integration.schemas import schemas
+from hub.sections import all_sections
+from hub.skills.gates import told_missing
+from hub.skills.skill_file import Requirements
 from tests.web.texts_in_use import (
     constants_of_the_hub,
     phrases_of_the_hub,
@@ -51,6 +58,75 @@ def test_translations_have_the_fields_of_the_original(language: str) -> None:
     }
 
     assert wrong == {}
+
+
+SAID_BY = {
+    "hub/core/schema.py": {"Invalid"},
+    "hub/core/schema_bounds.py": {"Invalid"},
+    "hub/config/explain.py": {"at", "ConfigError"},
+    "hub/config/section_check.py": {"at", "ConfigError"},
+    "hub/automation/definition/fields.py": {"Invalid"},
+    "hub/automation/definition/grammar.py": {"Invalid"},
+    "hub/automation/definition/values.py": {"Invalid"},
+    "hub/gateway/access/ingress.py": {"Forbidden", "NotFound"},
+    "hub/gateway/access/guard.py": {"LimitExceeded"},
+    "hub/gateway/calls/dispatch.py": {"Forbidden"},
+}
+"""Modules whose errors pages show, and what raises or makes them."""
+
+
+@pytest.mark.parametrize("path", SAID_BY)
+def test_errors_that_pages_show_are_phrases(path: str) -> None:
+    tree = ast.parse((LOCALE_DIR.parents[1] / path).read_text(encoding="utf-8"))
+
+    plain = [
+        ast.unparse(argument)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", getattr(call.func, "id", "")) in SAID_BY[path]
+        for argument in call.args
+        if isinstance(argument, ast.JoinedStr | ast.Constant) and not isinstance(getattr(argument, "value", ""), int)
+    ]
+
+    assert plain == []
+
+
+@pytest.mark.parametrize(
+    ("section", "english", "chinese"),
+    [
+        ("http: {port: many}", "expected a port from 0 to 65535, got 'many'", "应为 0 到 65535 的端口，实际为 'many'"),
+        ("http: {port: {}}", "expected a port from 0 to 65535, got a mapping", "应为 0 到 65535 的端口，实际为 映射"),
+        ("http: {prot: 1}", "there is no key prot here", "此处没有键 prot"),
+        ("hub: {name: [1]}", "expected text, got a list", "应为文本，实际为 列表"),
+        ("people: [{name: Me}]", "id is missing here; expected a text", "此处缺少 id；应为 文本"),
+        (
+            "memory: {search: {limit: 99}}",
+            "value must be at most 50, got 99",
+            "值最多为 50，实际为 99",
+        ),
+        (
+            "memory: {search: {fusion: rang}}",
+            "expected weighted or rank, got 'rang'",
+            "应为 weighted 或 rank，实际为 'rang'",
+        ),
+        ("mail: {}", "there is no integration or section mail", "没有名为 mail 的集成或配置段"),
+    ],
+)
+def test_an_error_of_the_configuration_is_shown_in_the_readers_language(
+    tmp_path: Path, section: str, english: str, chinese: str
+) -> None:
+    (tmp_path / "configuration.yaml").write_text(section, encoding="utf-8")
+
+    [error] = check(tmp_path, all_sections(schemas({}))).errors
+
+    assert error.message == english
+    assert catalogue("zh-CN").gettext(error.message) == chinese
+
+
+def test_what_a_skill_lacks_is_shown_in_the_readers_language() -> None:
+    lacking = told_missing(Requirements(bins=("jq", "curl"), env=("KEY",)))
+
+    assert lacking == "programs: jq, curl; environment variables: KEY"
+    assert catalogue("zh-CN").gettext(lacking) == "程序：jq、curl；环境变量：KEY"
 
 
 def test_each_page_brings_the_texts_of_its_scripts() -> None:
