@@ -17,7 +17,7 @@ from hub.cli.options import home_option, json_option, print_json, print_table
 
 @click.group("sessions", cls=Group)
 def command() -> None:
-    """List, show, export, copy, reset and delete conversations.
+    """List, show, export, copy, archive, reset and delete conversations.
 
     Example:
       homarus sessions list
@@ -27,17 +27,22 @@ def command() -> None:
 
 @command.command("list")
 @click.option("--agent", metavar="ID", help="Only those of this agent.")
+@click.option("--archived", is_flag=True, help="Those that are archived.")
 @home_option
 @json_option
-def list_(agent: str | None, home: Path, as_json: bool) -> None:
+def list_(agent: str | None, archived: bool, home: Path, as_json: bool) -> None:
     """List the sessions, the latest first.
 
     Example:
       homarus sessions list --agent main
     """
-    sessions = HubClient(home).call("sessions.list", {"agentId": agent} if agent else {})["sessions"]
+    asked = {"archived": archived, **({"agentId": agent} if agent else {})}
+    sessions = HubClient(home).call("sessions.list", asked)["sessions"]
     if as_json:
         print_json(sessions)
+        return
+    if not sessions and archived:
+        click.echo("No session is archived.")
         return
     if not sessions:
         click.echo('No conversations yet. Start one: homarus chat "hello"')
@@ -106,6 +111,21 @@ def fork(key: str, title: str | None, home: Path, as_json: bool) -> None:
     """
     answer = HubClient(home).call("sessions.fork", {"key": key, **({"label": title} if title else {})})
     print_json(answer) if as_json else click.echo(f"{key} is copied to {answer['key']}.")
+
+
+@command.command("archive")
+@click.argument("key")
+@click.option("--undo", is_flag=True, help="Take it back into the lists.")
+@home_option
+@json_option
+def archive(key: str, undo: bool, home: Path, as_json: bool) -> None:
+    """Leave the session KEY out of lists until something happens in it; nothing is deleted.
+
+    Example:
+      homarus sessions archive agent:main:webchat:direct:guest
+    """
+    answer = HubClient(home).call("sessions.patch", {"key": key, "archived": not undo})
+    print_json(answer) if as_json else click.echo(f"{key} is {'in the lists again' if undo else 'archived'}.")
 
 
 @command.command("reset")

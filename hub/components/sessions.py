@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.stages import Stage
+from hub.sessions.archive import archive_daily
 from hub.sessions.reset import ResetRules
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
@@ -26,11 +27,18 @@ class SessionsComponent(Component):
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage of the store."""
-        return [Stage("sessions", self.sessions.open, self.sessions.close)]
+        return [Stage("sessions", self._open, self.sessions.close)]
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over how many transcripts are held open, and when conversations are stale."""
         self._configure()
+
+    async def _open(self) -> None:
+        await self.sessions.open()
+        self._base.tasks.spawn(
+            archive_daily(self.sessions, self._base.clock, lambda: int(self._base.section("session")["archive_after"])),
+            name="archive idle conversations",
+        )
 
     def _configure(self) -> None:
         section = self._base.section("session")

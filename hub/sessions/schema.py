@@ -27,6 +27,7 @@ OPEN_TRANSCRIPTS = 256
 SEND_RULES_LIMIT = 200
 IDLE_MINUTES_LIMIT = 525_600
 TRIGGERS_LIMIT = 20
+ARCHIVE_DAYS_LIMIT = 3_650
 CHANNELS_LIMIT = 100
 
 _ACTION = In(["allow", "deny"])
@@ -115,6 +116,12 @@ SESSION_SCHEMA = Schema(
             default=list,
             description="Words at the beginning of a message that begin a new conversation, as /new and /reset do.",
         ): All(ensure_list(All(string, Length(min=2, max=64))), Length(max=TRIGGERS_LIMIT)),
+        Optional(
+            "archive_after",
+            default=0,
+            description="Days without anything new after which a conversation is left out of lists; 0: never. Nothing "
+            "is deleted.",
+        ): All(integer, Range(min=0, max=ARCHIVE_DAYS_LIMIT)),
         Optional(
             "open_transcripts",
             default=OPEN_TRANSCRIPTS,

@@ -40,6 +40,8 @@ class Session(Struct, frozen=True):
         turns: Model calls since its transcript began.
         person: Id of the person it belongs to, when known.
         heard_ms: Milliseconds since the epoch when its last message came; 0 when that is not known.
+        archived: Whether it is left out of lists until something happens in it.
+        pinned: Whether it comes first in lists.
     """
 
     key: str
@@ -62,6 +64,8 @@ class Session(Struct, frozen=True):
     turns: int = 0
     person: str | None = None
     heard_ms: int = 0
+    archived: bool = False
+    pinned: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The session as plain data."""
@@ -82,6 +86,8 @@ class Session(Struct, frozen=True):
             "turns": self.turns,
             "person": self.person,
             "heard_ms": self.heard_ms,
+            "archived": self.archived,
+            "pinned": self.pinned,
         }
 
     @classmethod
@@ -103,7 +109,9 @@ _DATA = frozenset(each.name for each in fields(Session)) - {
     "created_ms",
     "updated_ms",
 }
-PATCHABLE = frozenset({"title", *SETTINGS, "tainted", "person"})
+PLACES = frozenset({"archived", "pinned"})
+"""Its place in lists; changing that is nothing that happens in it."""
+PATCHABLE = frozenset({"title", *SETTINGS, "tainted", "person"}) | PLACES
 """What `SessionStore.patch` may change; totals have their own way."""
 
 

@@ -23,7 +23,7 @@ from hub.models.contract import Usage
 from hub.sessions.keys import SessionKey
 from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
-from hub.sessions.session import PATCHABLE, TEXT_LIMIT, Session
+from hub.sessions.session import PATCHABLE, PLACES, TEXT_LIMIT, Session
 from hub.sessions.transcript import Redact, Transcript
 from hub.sessions.transcript_file import TranscriptReading
 from hub.storage.database import Database
@@ -147,7 +147,7 @@ class SessionStore:
         return session
 
     async def patch(self, key: str, /, **changes: Any) -> Session:
-        """Change the title, a setting, tainted or person; it is on disk when this returns.
+        """Change the title, a setting, tainted, person or a place in lists; it is on disk when this returns.
 
         Raises:
             NotFound: There is no such session.
@@ -158,7 +158,7 @@ class SessionStore:
         fresh = replace(session, **changes)
         if fresh == session:
             return session
-        fresh = replace(fresh, updated_ms=self._now_ms())
+        fresh = fresh if PLACES.issuperset(changes) else replace(fresh, updated_ms=self._now_ms())
         self._sessions[key] = fresh
         await self._db.write(_upsert([fresh]))
         self._tell(key, "patched")
@@ -184,9 +184,8 @@ class SessionStore:
         last = max(session.heard_ms or session.updated_ms, session.created_ms)
         if self._reset_rules.of(key, channel).is_stale(last, now, self._reset_rules.zone):
             session = await self.reset(key)
-        session = replace(session, heard_ms=now)
-        self._write_behind(session, "touched")
-        return session
+        self._write_behind(replace(session, heard_ms=now), "touched")
+        return self._sessions[key]
 
     def add_usage(self, key: str, usage: Usage, *, turns: int = 1, context_tokens: int | None = None) -> None:
         """Add what model calls cost to a session's totals; written behind.
@@ -223,6 +222,7 @@ class SessionStore:
             created_ms=now,
             updated_ms=now,
             title=None,
+            archived=False,
             tainted=False,
             usage=Usage(),
             context_tokens=0,
@@ -332,7 +332,7 @@ class SessionStore:
         return session
 
     def _write_behind(self, session: Session, what: str) -> None:
-        self._sessions[session.key] = session
+        self._sessions[session.key] = replace(session, archived=False) if session.archived else session
         self._dirty.add(session.key)
         if not self._flush_due:
             self._flush_due = True
@@ -390,8 +390,8 @@ def _check_patch(changes: dict[str, Any]) -> None:
     if unknown := sorted(set(changes) - PATCHABLE):
         raise InvalidRequest(f"a session has no field {unknown[0]!r} to change; there are {sorted(PATCHABLE)}")
     for name, value in changes.items():
-        if name == "tainted":
+        if name == "tainted" or name in PLACES:
             if not isinstance(value, bool):
-                raise InvalidRequest("tainted is true or false")
+                raise InvalidRequest(f"{name} is true or false")
         elif value is not None and (not isinstance(value, str) or not value or len(value) > TEXT_LIMIT):
             raise InvalidRequest(f"{name} is a text of 1 to {TEXT_LIMIT} characters, or null")

@@ -243,6 +243,18 @@ async def test_a_session_is_copied_and_exported(house: FullRig) -> None:
     assert refused["error"]["code"] == "INVALID_REQUEST"
 
 
+async def test_an_archived_session_is_listed_apart(house: FullRig) -> None:
+    async with connected(house) as client:
+        await client.call("sessions.create", {"key": "main", "label": "Home"})
+        patched = await client.call("sessions.patch", {"key": "main", "archived": True, "pinned": True})
+        listed = await client.call("sessions.list")
+        archived = await client.call("sessions.list", {"archived": True})
+
+    assert (patched["payload"]["entry"]["archived"], patched["payload"]["entry"]["pinned"]) == (True, True)
+    assert listed["payload"]["sessions"] == []
+    assert [each["key"] for each in archived["payload"]["sessions"]] == [MAIN]
+
+
 async def test_messages_go_to_those_who_subscribed(house: FullRig) -> None:
     async with connected(house) as near, connected(house) as far:
         await near.call("sessions.messages.subscribe", {"key": "main"})

@@ -253,6 +253,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),
         *("POST /config/check", "POST /config/complete", "POST /config/save", "POST /config/restore"),
         *("POST /config/reload", "POST /chat/abort", "POST /chat/new", "POST /chat/rename", "POST /chat/delete"),
+        "POST /chat/place",
         *("POST /channels/probe", "POST /channels/add", "POST /channels/remove"),
         *("POST /channels/pairing", "POST /channels/revoke", "POST /channels/message", "POST /usage/test"),
         *("POST /approvals/answer", "POST /automations/turn", "POST /automations/run"),

@@ -68,6 +68,7 @@ FORMS = {
     "/chat/abort": {"session": "agent:main:main"},
     "/chat/new": {},
     "/chat/rename": {"session": "agent:main:main", "name": "x"},
+    "/chat/place": {"session": "agent:main:main", "place": "pin"},
     "/chat/delete": {"session": "agent:main:webchat:direct:nobody"},
     "/config/check": {"file": "configuration.yaml", "text": ""},
     "/config/complete": {"file": "configuration.yaml", "text": "", "line": 1, "column": 1},
@@ -294,6 +295,30 @@ async def test_an_error_of_a_page_is_a_page(owner: ClientSession) -> None:
 
     assert answer.status == 404
     assert "There is no agent" in await answer.text()
+
+
+async def test_conversations_are_pinned_archived_and_found_by_name(owner: ClientSession) -> None:
+    oak, elm = "agent:main:webchat:direct:oak", "agent:main:webchat:direct:elm"
+
+    async def listed(**query: str) -> list[str]:
+        answer = await owner.get("/chat/sessions", params=query, headers={"Accept": "application/json"})
+        return [each["key"] for each in (await answer.json())["sessions"] if each["key"] in (oak, elm)]
+
+    for key in (oak, elm):
+        await owner.post("/chat/rename", json={"session": key, "name": f"Planting {key[-3:]}"})
+    await owner.post("/chat/place", json={"session": oak, "place": "pin"})
+    pinned = await listed()
+    await owner.post("/chat/place", json={"session": elm, "place": "archive"})
+    left, archived, searched = await listed(), await listed(archived="1"), await listed(search="elm PLANT")
+    page = await (await owner.get(f"/chat?session={elm}", headers={"Accept": "text/html"})).text()
+    await owner.post("/chat/place", json={"session": elm, "place": "unarchive"})
+    wrong = await owner.post("/chat/place", json={"session": elm, "place": "attic"})
+
+    assert pinned == [oak, elm]
+    assert (left, archived, searched) == ([oak], [elm], [elm])
+    assert "Take out of the archive" in page
+    assert await listed() == [oak, elm]
+    assert wrong.status == 400
 
 
 async def test_the_palette_finds_blueprints_memory_and_conversations_by_name(owner: ClientSession) -> None:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
-from hub.core.schema import All, Length, Match, Required, Schema, string
+from hub.core.schema import All, In, Length, Match, Required, Schema, string
 from hub.gateway.calls.contract import HttpCall
 from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.schema import TEXT_LIMIT
@@ -47,6 +47,12 @@ SESSION = All(string, Length(min=1, max=2_048))
 SEND = Schema({Required("session"): SESSION, Required("key"): KEY, Required("text"): All(string, Length(min=1))})
 NAME = Schema({Required("session"): SESSION, Required("name"): All(string, Length(max=TITLE_LIMIT))})
 ONE = Schema({Required("session"): SESSION})
+PLACES = {"pin": ("pinned", True), "unpin": ("pinned", False)} | {
+    "archive": ("archived", True),
+    "unarchive": ("archived", False),
+}
+PLACE = Schema({Required("session"): SESSION, Required("place"): In(list(PLACES))})
+SEARCH_LIMIT = 200
 
 
 class ChatPage:
@@ -94,8 +100,10 @@ class ChatPage:
         )
 
     async def list(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /chat/sessions[?channel=…]`: the conversations alone, all or those of a channel."""
-        data = await self._sessions_data(call.request.query.get("channel", "")) | {"session": None}
+        """`GET /chat/sessions[?channel=…][&search=…][&archived=1]`: the conversations alone, all or some of them."""
+        query = call.request.query
+        search, archived = query.get("search", "").strip()[:SEARCH_LIMIT], query.get("archived") == "1"
+        data = await self._sessions_data(query.get("channel", ""), search, archived=archived) | {"session": None}
         return await self._renderer.respond(call, RenderedPage("sessions", "Conversations", data, "/chat"))
 
     async def send(self, call: HttpCall) -> web.StreamResponse:
@@ -147,6 +155,17 @@ class ChatPage:
         await self._sessions.ensure(key)
         await self._sessions.patch(key, title=" ".join(fields["name"].split()) or None)
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
+
+    async def place(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /chat/place`: pin or archive a conversation, or take that back."""
+        fields = read_fields(call, PLACE)
+        key = self._key(fields["session"])
+        name, value = PLACES[fields["place"]]
+        await self._sessions.ensure(key)
+        await self._sessions.patch(key, **{name: value})
+        if wants_json(call.request):
+            return json_response({"session": key, name: value})
+        return see_other("/chat/sessions" if fields["place"] == "archive" else _path(key))
 
     async def delete(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/delete`: remove a conversation; the page asked before."""
@@ -213,15 +232,23 @@ class ChatPage:
         except NotFound:
             return None
 
-    async def _sessions_data(self, channel: str = "") -> dict[str, Any]:
+    async def _sessions_data(self, channel: str = "", search: str = "", *, archived: bool = False) -> dict[str, Any]:
         working = self._live_chat.working()
         found = [(session, *_place(session)) for session in self._sessions.list()]
-        shown = [each for each in found if channel in ("", each[1])][:SESSION_LIMIT]
+        shown = [
+            each
+            for each in sorted(found, key=lambda each: not each[0].pinned)
+            if channel in ("", each[1])
+            # Who searches finds what is archived too.
+            and (self._is_found(each[0], search) if search else each[0].archived is archived)
+        ][:SESSION_LIMIT]
         states = await self._last_states([session.key for session, *_ in shown])
         channels = sorted({each[1] for each in found if each[1]})
         return {
             "default_agent": self._agents.default().id,
             "channel": channel,
+            "search": search,
+            "archived": archived,
             "channels": [
                 {"name": each, "home": self._channels.is_home(each), "path": f"{LIST}?{urlencode({'channel': each})}"}
                 for each in channels
@@ -234,6 +261,10 @@ class ChatPage:
             ],
         }
 
+    def _is_found(self, session: Session, search: str) -> bool:
+        words = f"{self._title(session, session.key) or ''} {session.key}".casefold()
+        return all(word in words for word in search.casefold().split())
+
     def _item(self, session: Session, working: set[str]) -> dict[str, Any]:
         return {
             "id": re.sub(r"[^A-Za-z0-9_-]", "_", session.key),
@@ -245,6 +276,8 @@ class ChatPage:
             "updated_ms": session.updated_ms,
             "when": self._renderer.when(session.updated_ms),
             "running": session.key in working,
+            "pinned": session.pinned,
+            "archived": session.archived,
         }
 
     def _title(self, session: Session | None, key: str) -> str | None:
@@ -258,6 +291,8 @@ class ChatPage:
             "title": self._title(session, key),
             "main": _is_main(key),
             "agent_id": SessionKey.parse(key).agent,
+            "pinned": session is not None and session.pinned,
+            "archived": session is not None and session.archived,
         }
 
 

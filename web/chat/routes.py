@@ -23,6 +23,7 @@ def routes(chat: ChatPage, approvals: ApprovalsPage, commands: CommandList) -> l
         form("/chat/abort", chat.abort),
         form("/chat/new", chat.new),
         form("/chat/rename", chat.rename),
+        form("/chat/place", chat.place),
         form("/chat/delete", chat.delete),
         form("/approvals/answer", approvals.answer, SCOPE),
     ]

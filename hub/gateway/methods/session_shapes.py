@@ -51,6 +51,8 @@ def shown_session(session: Session) -> dict[str, Any]:
         "costUsd": usage.cost_usd,
         "turns": session.turns,
         "tainted": session.tainted,
+        "archived": session.archived,
+        "pinned": session.pinned,
         "person": session.person,
     }
 

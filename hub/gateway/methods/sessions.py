@@ -73,6 +73,7 @@ class SessionMethods:
                 Optional("agentId"): All(str, Length(max=64)),
                 Optional("activeMinutes"): All(integer, Range(min=1)),
                 Optional("search"): All(str, Length(max=200)),
+                Optional("archived", default=False): boolean,
             }
         )
         get = Schema(
@@ -94,6 +95,8 @@ class SessionMethods:
                 Optional("reasoningLevel"): AnyOf(None, In(["off", "on", "stream"])),
                 Optional("responseUsage"): AnyOf(None, In(["off", "tokens", "full"])),
                 Optional("sendPolicy"): AnyOf(None, In(list(SEND_POLICIES.values()))),
+                Optional("archived"): boolean,
+                Optional("pinned"): boolean,
                 Optional("groupActivation"): AnyOf(None, In(["mention", "always"])),
             }
         )
@@ -160,7 +163,7 @@ class SessionMethods:
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
-        sessions = self._sessions.list(params.get("agentId"))
+        sessions = [each for each in self._sessions.list(params.get("agentId")) if each.archived is params["archived"]]
         now = int(self._gateway.clock.time() * 1000)
         if "activeMinutes" in params:
             since = now - params["activeMinutes"] * 60_000
@@ -232,7 +235,7 @@ class SessionMethods:
     async def _patch(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         key = self.known(params["key"]).key
-        fields = {"label": "title", "model": "model", **SHOWN_SETTINGS}
+        fields = {"label": "title", "model": "model", "archived": "archived", "pinned": "pinned", **SHOWN_SETTINGS}
         changes: dict[str, Any] = {fields[name]: value for name, value in params.items() if name in fields}
         if "sendPolicy" in params:
             changes["send"] = {policy: send for send, policy in SEND_POLICIES.items()}.get(params["sendPolicy"])

@@ -111,7 +111,8 @@ class HubCommands:
 
     async def _sessions(self, call: CommandCall) -> str:
         authority = call.context.authority
-        mine = [each for each in self._needs.sessions.list() if authority.owner or each.person == authority.person]
+        listed = (each for each in self._needs.sessions.list() if not each.archived)
+        mine = [each for each in listed if authority.owner or each.person == authority.person]
         if not mine:
             return say("sessions.none", self._language())
         lines = [say("sessions.title", self._language(), count=len(mine))]
