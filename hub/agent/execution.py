@@ -20,12 +20,14 @@ from hub.agent.loop import Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
 from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
 from hub.agent.prompt_facts import PromptScene, prompt_facts
+from hub.agent.prompts import Prompt
 from hub.agent.record import RunRecord
 from hub.agent.run import AgentRun
 from hub.agent.run_ports import RunConfig, RunPorts
 from hub.agent.run_request import RunResult, RunStatus
 from hub.agent.whose_words import check_extra_prompt
-from hub.hooks.contract import BeforePromptBuild
+from hub.agent.window import estimate_text
+from hub.hooks.contract import BeforeAgentStart, BeforeModelResolve, BeforePromptBuild, LlmOutput, ToolResultPersist
 from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBlock
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import INTERRUPTED
@@ -81,7 +83,7 @@ class Execution:
             await asyncio.to_thread(parts.workspaces.ensure, agent.id)
         session, authority = run.session, request.context.authority
         candidates = await parts.models.candidates(
-            request.model or (session and session.model) or agent.model,
+            await self._model(request.model or (session and session.model) or agent.model),
             session_key=request.session_key,
             credentials=agent.credentials,
         )
@@ -93,6 +95,7 @@ class Execution:
         facts = prompt_facts(parts, PromptScene(agent, key, authority, ref, session, thinking, skills.listing))
         extra = await self._extra_prompt(ref)
         prompt = parts.prompts.of(facts, tools, request.configured_prompt, extra)
+        prompt = await self._started(prompt, ref)
         run.clocked = parts.clock.monotonic()
         ports = RunPorts(parts, run, conversation, RunConfig(agent, prompt, candidates, thinking, skills))
         limits = agent.limits
@@ -194,6 +197,24 @@ class Execution:
         session_id = session.session_id if session is not None else None
         return await registry.snapshot(agent.id, request.session_key, session_id, agent.skills, request.skills)
 
+    async def _model(self, model: str | None) -> str | None:
+        """Return the model that is asked for, or the one that a hook chose instead."""
+        hooks, run = self._parts.hooks, self._run
+        if hooks is None or not hooks.wants(BeforeModelResolve):
+            return model
+        text = self._request.message.text
+        return (await hooks.modify(BeforeModelResolve(**run.facts, context=run.context, text=text, model=model))).model
+
+    async def _started(self, prompt: Prompt, model: str) -> Prompt:
+        """Return the prompt, or the one that a hook put in its place."""
+        hooks, run = self._parts.hooks, self._run
+        if hooks is None or not hooks.wants(BeforeAgentStart):
+            return prompt
+        asked = BeforeAgentStart(**run.facts, context=run.context, model=model, system=prompt.system)
+        system = (await hooks.modify(asked)).system
+        tokens = prompt.tokens + estimate_text(system) - estimate_text(prompt.system)
+        return replace(prompt, system=system, tokens=tokens)
+
     async def _extra_prompt(self, model: str) -> str | None:
         """Return what the caller and hooks put behind the system prompt."""
         hooks, run, extra = self._parts.hooks, self._run, self._request.extra_system_prompt
@@ -218,6 +239,11 @@ class Execution:
         run.spent = event.spent
         run.draft = None
         run.calls.append((run.model or "", event.turn.usage))
+        hooks, message = self._parts.hooks, event.turn.message
+        if hooks is not None and hooks.wants(LlmOutput):
+            tools = [call.name for call in event.turn.calls]
+            told = {**run.facts, "model": run.model, "text": message.text, "tools": tools, "usage": usage.as_dict()}
+            hooks.observe(LlmOutput(**told, context=run.context))
 
     def _answered(self, turn: DraftTurn) -> RunOutcome:
         run = self._run
@@ -258,9 +284,17 @@ class Execution:
         run = self._run
         if run.record is None:
             raise AssertionError("prepared first")
-        await run.record.store([run.record.answered(call, result)])
+        await run.record.store([run.record.answered(call, self._to_persist(call, result))])
         run.open_calls.pop(0)
         self._charge(Spending(calls=1))
+
+    def _to_persist(self, call: ToolCallBlock, result: ToolResult) -> ToolResult:
+        hooks, run = self._parts.hooks, self._run
+        if hooks is None or not hooks.wants(ToolResultPersist):
+            return result
+        about = {**run.facts, "call_id": call.id, "name": call.name, "is_error": result.is_error}
+        settled = hooks.settle(ToolResultPersist(**about, context=run.context, output=result.output))
+        return replace(result, output=settled.output)
 
     def _last_entries(self, record: RunRecord, outcome: RunOutcome) -> list[TranscriptEntry]:
         run = self._run
@@ -281,7 +315,9 @@ class Execution:
         run = self._run
         results, calls, run.open_calls = run.results, run.open_calls, []
         return [
-            record.answered(call, results[id(call)]) if id(call) in results else record.unanswered(call, why)
+            record.answered(call, self._to_persist(call, results[id(call)]))
+            if id(call) in results
+            else record.unanswered(call, why)
             for call in calls
         ]
 

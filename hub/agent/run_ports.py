@@ -22,7 +22,8 @@ from hub.agent.run import AgentRun
 from hub.agent.whose_words import is_room, speaker
 from hub.agent.window import budget_for
 from hub.core.errors import HubError
-from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock, ToolSpec, Usage
+from hub.hooks.contract import LlmInput
+from hub.models.contract import Message, ModelEvent, ModelRequest, ToolCallBlock, ToolSpec, Usage
 from hub.models.failover import Attempt, stream_with_failover
 from hub.models.resolved import Resolved
 from hub.models.vendors import OFFLINE
@@ -206,6 +207,7 @@ class RunPorts:
         taint = self._conversation.taint()
         run.heard_outside = run.heard_outside or taint.is_heard(self._speaker)
         run.tainted = run.tainted or taint.restricts(self._speaker, run.request.run_id)
+        self._tell_input(resolved.ref, window.messages)
         return ModelRequest(
             model=info.id,
             system=config.prompt.system,
@@ -216,6 +218,13 @@ class RunPorts:
             timeout_s=resolved.timeout_s,
             extra={**resolved.params, **config.agent.params} if config.agent.params else resolved.params,
         )
+
+    def _tell_input(self, model: str, messages: Sequence[Message]) -> None:
+        hooks, run, prompt = self._parts.hooks, self._run, self._config.prompt
+        if hooks is not None and hooks.wants(LlmInput):
+            tools = [spec.name for spec in self._specs(model)]
+            told = {**run.facts, "model": model, "system": prompt.system, "messages": messages, "tools": tools}
+            hooks.observe(LlmInput(**told, context=run.context))
 
     def _named(self, candidate: Resolved) -> str:
         """Return a model's name, with its credential when there are several for it."""

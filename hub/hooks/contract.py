@@ -6,13 +6,14 @@ A handler is called with the payload of its hook. It changes something by return
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from msgspec import Struct
 
 from hub.core.context import Context
+from hub.models.contract import Message
 
 
 class HookKind(StrEnum):
@@ -64,6 +65,20 @@ class MessageReceived(HookPayload, frozen=True, kw_only=True):
     text: str
 
 
+class BeforeModelResolve(HookPayload, frozen=True, kw_only=True):
+    """A model is to be chosen for a run; `model` is the one that was asked for, if any, and may be another."""
+
+    hook: ClassVar[str] = "before_model_resolve"
+    kind: ClassVar[HookKind] = HookKind.MODIFY
+    changes: ClassVar[Mapping[str, type]] = {"model": str}
+    timeout_s: ClassVar[float] = 15.0
+    run_id: str
+    session_key: str
+    agent_id: str
+    text: str
+    model: str | None = None
+
+
 class BeforePromptBuild(HookPayload, frozen=True, kw_only=True):
     """A run's system prompt is made; `append` is put behind it."""
 
@@ -78,6 +93,46 @@ class BeforePromptBuild(HookPayload, frozen=True, kw_only=True):
     model: str
     text: str
     append: str = ""
+
+
+class BeforeAgentStart(HookPayload, frozen=True, kw_only=True):
+    """A run is ready to begin; another `system` takes the place of its whole system prompt."""
+
+    hook: ClassVar[str] = "before_agent_start"
+    kind: ClassVar[HookKind] = HookKind.MODIFY
+    changes: ClassVar[Mapping[str, type]] = {"system": str}
+    timeout_s: ClassVar[float] = 15.0
+    run_id: str
+    session_key: str
+    agent_id: str
+    model: str
+    system: str
+
+
+class LlmInput(HookPayload, frozen=True, kw_only=True):
+    """A model is asked; `messages` are the conversation as it is sent."""
+
+    hook: ClassVar[str] = "llm_input"
+    run_id: str
+    session_key: str
+    agent_id: str
+    model: str
+    system: str
+    messages: Sequence[Message]
+    tools: Sequence[str]
+
+
+class LlmOutput(HookPayload, frozen=True, kw_only=True):
+    """A model has spoken; `tools` are the names of those that it calls."""
+
+    hook: ClassVar[str] = "llm_output"
+    run_id: str
+    session_key: str
+    agent_id: str
+    model: str | None
+    text: str
+    tools: Sequence[str]
+    usage: Mapping[str, Any]
 
 
 class BeforeToolCall(HookPayload, frozen=True, kw_only=True):
@@ -98,6 +153,21 @@ class BeforeToolCall(HookPayload, frozen=True, kw_only=True):
     name: str
     arguments: dict[str, Any]
     block: str = ""
+
+
+class ToolResultPersist(HookPayload, frozen=True, kw_only=True):
+    """A tool's result is to be written into the transcript; `output` is what the model will read of it."""
+
+    hook: ClassVar[str] = "tool_result_persist"
+    kind: ClassVar[HookKind] = HookKind.SYNC
+    changes: ClassVar[Mapping[str, type]] = {"output": str}
+    run_id: str
+    session_key: str
+    agent_id: str
+    call_id: str
+    name: str
+    output: str
+    is_error: bool
 
 
 class AfterToolCall(HookPayload, frozen=True, kw_only=True):
@@ -143,10 +213,80 @@ class MessageSent(HookPayload, frozen=True, kw_only=True):
     platform_ids: list[str]
 
 
-HOOKS: Mapping[str, type[HookPayload]] = {
-    each.hook: each
-    for each in (MessageReceived, BeforePromptBuild, BeforeToolCall, AfterToolCall, AgentEnd, MessageSent)
-}
+class CommandReceived(HookPayload, frozen=True, kw_only=True):
+    """A slash command is to be done; `name` is without the slash."""
+
+    hook: ClassVar[str] = "command:*"
+    name: str
+    arguments: str
+    session_key: str
+    agent_id: str
+    channel: str
+    sender: str
+    from_owner: bool
+
+
+class SessionStart(HookPayload, frozen=True, kw_only=True):
+    """A session began: it was created, or reset."""
+
+    hook: ClassVar[str] = "session_start"
+    session_key: str
+    reason: str
+
+
+class SessionEnd(HookPayload, frozen=True, kw_only=True):
+    """A session ended: it was reset, or deleted."""
+
+    hook: ClassVar[str] = "session_end"
+    session_key: str
+    reason: str
+
+
+class BeforeCompaction(HookPayload, frozen=True, kw_only=True):
+    """The older part of a conversation is to be summarised."""
+
+    hook: ClassVar[str] = "before_compaction"
+    run_id: str | None
+    session_key: str
+    agent_id: str
+    reason: str
+    tokens_before: int
+
+
+class AfterCompaction(HookPayload, frozen=True, kw_only=True):
+    """A conversation was summarised, or could not be: then `error` says why."""
+
+    hook: ClassVar[str] = "after_compaction"
+    run_id: str | None
+    session_key: str
+    agent_id: str
+    reason: str
+    tokens_before: int
+    tokens_after: int | None
+    error: str | None
+
+
+class GatewayStart(HookPayload, frozen=True, kw_only=True):
+    """The hub is open."""
+
+    hook: ClassVar[str] = "gateway_start"
+    version: str
+    recovery: bool
+
+
+class GatewayStop(HookPayload, frozen=True, kw_only=True):
+    """The hub stops, which waits for handlers for 2 seconds."""
+
+    hook: ClassVar[str] = "gateway_stop"
+    restarting: bool
+
+
+_ALL: tuple[type[HookPayload], ...] = (
+    *(MessageReceived, BeforeModelResolve, BeforePromptBuild, BeforeAgentStart, LlmInput, LlmOutput),
+    *(BeforeToolCall, ToolResultPersist, AfterToolCall, AgentEnd, MessageSent, CommandReceived),
+    *(SessionStart, SessionEnd, BeforeCompaction, AfterCompaction, GatewayStart, GatewayStop),
+)
+HOOKS: Mapping[str, type[HookPayload]] = {each.hook: each for each in _ALL}
 """Every hook by its name."""
 
 HookHandler = Callable[[Any], Any]

@@ -2,30 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hub.core.events import Event, EventBus
-from hub.hooks.contract import AgentEnd, HookPayload, MessageReceived, MessageSent
+from hub.hooks.contract import (
+    AfterCompaction,
+    AgentEnd,
+    BeforeCompaction,
+    CommandReceived,
+    GatewayStart,
+    GatewayStop,
+    HookPayload,
+    MessageReceived,
+    MessageSent,
+    SessionEnd,
+    SessionStart,
+)
 from hub.hooks.registry import Hooks
 
-_OBSERVED: Mapping[str, type[HookPayload]] = {
-    "message_received": MessageReceived,
-    "message_sent": MessageSent,
-    "run_finished": AgentEnd,
-}
+_OBSERVED: Sequence[tuple[str, type[HookPayload], Mapping[str, Any] | None]] = (
+    ("message_received", MessageReceived, None),
+    ("command_received", CommandReceived, None),
+    ("message_sent", MessageSent, None),
+    ("run_finished", AgentEnd, None),
+    ("session_changed", SessionEnd, {"what": ["reset", "deleted"]}),
+    ("session_changed", SessionStart, {"what": ["created", "reset"]}),
+    ("compaction_started", BeforeCompaction, None),
+    ("compaction_finished", AfterCompaction, None),
+    ("hub_started", GatewayStart, None),
+    ("hub_stopping", GatewayStop, None),
+)
+_OTHER_NAMES = {"message_kind": "kind", "reason": "what"}
+_OPTIONAL = ("tokens_after", "error")
 
 
 def observe_bus(bus: EventBus, hooks: Hooks) -> None:
     """Call hooks for events of the bus."""
-    for type, payload in _OBSERVED.items():
-        bus.listen(type, _observer(hooks, payload))
+    for type, payload, where in _OBSERVED:
+        bus.listen(type, _observer(hooks, payload), where)
 
 
 def _observer(hooks: Hooks, payload: type[HookPayload]) -> Any:
     def observe(event: Event) -> None:
-        if hooks.wants(payload):
-            data = {**event.data, "message_kind": event.data.get("kind"), "context": event.context}
-            hooks.observe(payload(**{name: data[name] for name in payload.__struct_fields__}))
+        if not hooks.wants(payload):
+            return
+        told = {**dict.fromkeys(_OPTIONAL), **event.data, "context": event.context}
+        if "key" in told:
+            told["session_key"] = told["key"]
+        told |= {name: told[other] for name, other in _OTHER_NAMES.items() if other in told}
+        hooks.observe(payload(**{name: told[name] for name in payload.__struct_fields__}))
 
     return observe

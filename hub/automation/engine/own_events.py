@@ -25,6 +25,7 @@ OWN_PREFIXES = (
 )
 OWN_EVENTS = frozenset(
     {
+        "command_received",
         "custom_event_fired",
         "heartbeat",
         "heartbeat_wake",

@@ -7,7 +7,7 @@ from hub.core.events import Event
 
 OUTSIDE = frozenset({"mqtt_message", "webhook_received", "node_event", "feed_item"})
 """Event types whose data anybody may have written."""
-FROM_PEOPLE = frozenset({"message_received", "message_rejected"})
+FROM_PEOPLE = frozenset({"command_received", "message_received", "message_rejected"})
 """Event types whose data is the owner's own words when `from_owner` says so, and else somebody's."""
 
 

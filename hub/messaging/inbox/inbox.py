@@ -29,6 +29,7 @@ from hub.storage.database import Database
 
 EVENT_MESSAGE_RECEIVED = "message_received"
 EVENT_MESSAGE_REJECTED = "message_rejected"
+EVENT_COMMAND_RECEIVED = "command_received"
 Answer = Callable[[], Awaitable[str]]
 Offer = Callable[[Inbound], Awaitable[bool]]
 """Offers a stranger to be let in; returns whether they are answered."""
@@ -138,6 +139,7 @@ class Inbox:
         if not receipt.duplicate:
             self._tell_received(accepted, receipt.inbox_id)
             if accepted.at_once is not None:
+                self._tell_command(accepted.at_once)
                 reply = await self._commands.run(accepted.at_once)
                 content = self._buttons.message(message.address, reply)
                 await self._outbox.send(message.address, content, context, session_key=accepted.session_key)
@@ -149,6 +151,7 @@ class Inbox:
         opened = await self._open(call)
         if opened.duplicate:
             return opened
+        self._tell_command(call)
         reply = await self._commands.run(call)
         if reply.message is None:
             return await self._answer(call, opened, reply)
@@ -252,6 +255,20 @@ class Inbox:
         facts["sender_name"] = message.sender_name
         facts["text"] = message.text  # for automations; history keeps none of it
         self._bus.fire(EVENT_MESSAGE_RECEIVED, facts, context)
+
+    def _tell_command(self, call: CommandCall) -> None:
+        message = call.message
+        for name, arguments in ((call.name, call.arguments), *call.more):
+            facts = {
+                "name": name,
+                "arguments": arguments,
+                "session_key": call.session_key,
+                "agent_id": call.agent_id,
+                "channel": message.address.channel,
+                "sender": message.sender,
+                "from_owner": call.context.authority.owner,
+            }
+            self._bus.fire(EVENT_COMMAND_RECEIVED, facts, call.context)
 
     def _tell_event(self, event: InboundEvent, inbox_id: str, context: Context) -> None:
         facts = msgspec.structs.asdict(event) | _facts(event, inbox_id, None)
