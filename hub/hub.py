@@ -32,6 +32,7 @@ from hub.components.security import SecretsComponent, SecurityComponent
 from hub.components.sessions import SessionsComponent
 from hub.components.skills import SkillsComponent
 from hub.components.storage import StorageComponent
+from hub.components.subagents import SubagentsComponent
 from hub.components.tools import ToolsComponent
 from hub.config.store import ReloadResult
 from hub.core.clock import Clock
@@ -128,6 +129,8 @@ class Hub:
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
         self.agent_messages = messaging.agent_messages
         self.pairings = messaging.pairings
+        subagents = SubagentsComponent(base, db=self.db, agents=agents, messaging=messaging)
+        self.subagents = subagents.subagents
         skills = SkillsComponent(
             base, agents=agents, tools=self.tools, commands=self.commands, router=messaging.router, egress=self.egress
         )
@@ -195,6 +198,7 @@ class Hub:
             memory,
             clients,
             messaging,
+            subagents,
             ChannelsComponent(base, self.channels, self.integrations, self.apply),
             automation,
             skills,

@@ -22,7 +22,7 @@ from hub.storage.homedir import Home
 
 GROUND = ["gateway", "hub database", "history", "credentials"]
 PARTS = ["approvals", "hooks", "sessions", "workspaces", "budgets", "pairing", "integrations", "models", "sign-ins"]
-MESSAGES = ["remembering", "events of runs", "runs", "automations", "makers of automations", "skills"]
+MESSAGES = ["remembering", "events of runs", "runs", "subagents", "automations", "makers of automations", "skills"]
 LAST = ["watch of the configuration"]
 
 

@@ -15,6 +15,7 @@ from hub.agent.limits import RunLimits
 from hub.agent.old_results import PruningSettings
 from hub.agent.prompt import PromptSettings
 from hub.agent.schema import AGENTS_SCHEMA
+from hub.agent.subagents.settings import SubagentSettings
 from hub.core.context import ToolPolicy
 from hub.core.errors import NotFound
 from hub.storage.homedir import Home
@@ -53,6 +54,7 @@ class Agent(Struct, frozen=True):
         skills: Names of the skills it may use; None is all.
         mention_patterns: Regular expressions that count as a mention of it in a group.
         human_delay: The pause between the blocks of its answers; None is `messages.human_delay`.
+        subagents: What it may do with subagents.
     """
 
     id: str
@@ -72,6 +74,7 @@ class Agent(Struct, frozen=True):
     credentials: Mapping[str, Sequence[str]] = field(default_factory=dict)
     skills: tuple[str, ...] | None = None
     human_delay: HumanDelay | None = None
+    subagents: SubagentSettings = field(default_factory=SubagentSettings)
 
     def policies(self, rules: ToolRules, model: str | None) -> tuple[ToolPolicy, ...]:
         """Return what must permit a tool, beside the rules that hold for all, while a model answers.
@@ -160,6 +163,7 @@ class Agents:
             credentials=item["credentials"],
             skills=tuple(item["skills"]) if "skills" in item else None,
             human_delay=human_delay(item["human_delay"]) if "human_delay" in item else None,
+            subagents=SubagentSettings.from_config(item["subagents"]),
         )
 
 

@@ -16,6 +16,7 @@ from hub.agent.limits import (
 )
 from hub.agent.old_results import DEFAULT_TTL_S
 from hub.agent.prompt import DEFAULT_FILE_CHARS, DEFAULT_TOOLS_UP_FRONT, DEFAULT_TOTAL_CHARS, TOTAL_CHARS_MAX
+from hub.agent.subagents.settings import SUBAGENTS_SCHEMA, THINKING
 from hub.config.sections import Section
 from hub.core.schema import (
     All,
@@ -43,7 +44,6 @@ from hub.tools.schema import TOOL_KEYS
 
 AGENTS_LIMIT = 100
 MENTION_PATTERNS_LIMIT = 20
-THINKING = ("off", "minimal", "low", "medium", "high")
 
 
 def _directory(value: Any) -> str:
@@ -180,6 +180,9 @@ AGENT_SCHEMA = {
         _mapping, PRUNING_SCHEMA
     ),
     Optional("prompt", default=dict, description="How much of a prompt it has"): All(_mapping, PROMPT_SCHEMA),
+    Optional("subagents", default=dict, description="Tasks that it gives to background conversations"): All(
+        _mapping, SUBAGENTS_SCHEMA
+    ),
     Optional("params", default=dict, description="Further parameters of its model calls, sent unchanged"): All(
         _mapping, {string: object}
     ),

@@ -11,6 +11,7 @@ from hub.agent.hub_docs import hub_docs_tools
 from hub.agent.ledger import BudgetLedger
 from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
+from hub.agent.subagents.settings import LANE
 from hub.agent.window_size import WindowCheck
 from hub.agent.workspace import Workspaces
 from hub.components.component import Component
@@ -48,8 +49,8 @@ class AgentsComponent(Component):
         hooks: Hooks,
     ) -> None:
         self._base = base
-        self.lanes = Lanes(self._limits())
         self.agents = Agents(base.section("agents"), base.home)
+        self.lanes = Lanes(self._limits())
         self.workspaces = Workspaces(self.agents, people, base.home, base.clock, base.zone)
         self.tasks = TaskOwner("runs")
         self._tools = tools
@@ -86,11 +87,12 @@ class AgentsComponent(Component):
             await self._ensure_workspaces()
         if "budgets" in changed:
             self.budgets.configure(self._base.section("budgets"))
-        if "messages" in changed:
+        if changed & {"agents", "messages"}:
             self.lanes.set_limits(self._limits())
 
     def _limits(self) -> dict[str, int]:
-        return {MAIN: self._base.section("messages")["parallel_runs"]}
+        subagents = {f"{LANE}:{each.id}": each.subagents.max_concurrent for each in self.agents.all()}
+        return {MAIN: self._base.section("messages")["parallel_runs"], **subagents}
 
     async def _open(self) -> None:
         for tool in (read_result_tool(self._kept), *tools_to_find(self._tools, self.agents), *hub_docs_tools()):

@@ -19,7 +19,7 @@ from hub.core.errors import Conflict, LimitExceeded
 
 MAIN = "main"
 NESTED = "nested"
-DEFAULT_LIMITS: Mapping[str, int] = {MAIN: 16, "cron": 4, "subagent": 8, "hook": 4, NESTED: 16}
+DEFAULT_LIMITS: Mapping[str, int] = {MAIN: 16, "cron": 4, "hook": 4, NESTED: 16}
 WAITING_LIMIT = 10_000
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from hub.agent.agents import Agents
+from hub.agent.subagents.subagents import Subagents
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationEngine
 from hub.automation.services.agent_messages import AgentMessages
@@ -78,6 +79,7 @@ class HubParts(Protocol):
     commands: Commands
     automation: AutomationEngine
     agent_messages: AgentMessages
+    subagents: Subagents
     gateway: Gateway
     pages: PageTable
     nodes: NodeRegistry
@@ -127,6 +129,7 @@ class IntegrationHost:
         self.workspaces = hub.workspaces
         self.scheduled = hub.automation.scheduled
         self.messages = hub.agent_messages
+        self.subagents = hub.subagents
         self._hub = hub
         self._registrations = registrations
         self._tasks = TaskOwner(domain)

@@ -65,6 +65,7 @@ class SessionKey(Struct, frozen=True):
         account: The account, when sessions are separate by account.
         thread: Thread or topic inside a room.
         thread_kind: Which of the two.
+        within: The subagents that a subagent is nested in, outermost first.
 
     Raises:
         InvalidRequest: A part is missing, too long, or where it does not belong.
@@ -77,6 +78,7 @@ class SessionKey(Struct, frozen=True):
     account: str | None = None
     thread: str | None = None
     thread_kind: ThreadKind = ThreadKind.THREAD
+    within: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_slug("agent", self.agent)
@@ -87,6 +89,10 @@ class SessionKey(Struct, frozen=True):
         for name, value in (("id", self.id), ("account", self.account), ("thread", self.thread)):
             if value is not None:
                 _check_id(name, value)
+        for outer in self.within:
+            _check_id("id", outer)
+        if self.within and self.kind is not SessionKind.SUBAGENT:
+            raise InvalidRequest("only subagents are nested in subagents")
         if (self.id is None) is not (self.kind is SessionKind.MAIN):
             raise InvalidRequest(f"a session key of kind {self.kind} has {'no' if self.id else 'an'} id")
         if self.channel is None and self.kind in ROOMS:
@@ -106,6 +112,8 @@ class SessionKey(Struct, frozen=True):
             parts.append(self.channel)
         if self.account is not None:
             parts.append(escape_id(self.account))
+        for outer in self.within:
+            parts += [SessionKind.SUBAGENT.value, escape_id(outer)]
         parts.append(self.kind.value)
         if self.id is not None:
             parts.append(escape_id(self.id))
@@ -166,9 +174,9 @@ def channel_key(
     return _room_key(SessionKind.CHANNEL, agent, channel, id, thread, thread_kind)
 
 
-def subagent_key(agent: str, id: str) -> str:
-    """Return the key of a subagent's session."""
-    return str(SessionKey(agent, SessionKind.SUBAGENT, id))
+def subagent_key(agent: str, id: str, *, within: tuple[str, ...] = ()) -> str:
+    """Return the key of a subagent's session; `within` are the subagents that it is nested in, outermost first."""
+    return str(SessionKey(agent, SessionKind.SUBAGENT, id, within=within))
 
 
 def cron_key(agent: str, automation_id: str) -> str:
@@ -229,6 +237,9 @@ def _assemble(text: str, agent: str, rest: list[str]) -> SessionKey:
             return SessionKey(agent, SessionKind.MAIN)
         case [("direct" | "subagent" | "cron" | "hook" | "node") as kind, id]:
             return SessionKey(agent, SessionKind(kind), unescape_id(id))
+        case ["subagent", *ids] if len(ids) % 2 and set(ids[1::2]) == {"subagent"}:
+            *within, id = [unescape_id(each) for each in ids[::2]]
+            return SessionKey(agent, SessionKind.SUBAGENT, id, within=tuple(within))
         case [channel, ("direct" | "group" | "channel") as kind, id]:
             return SessionKey(agent, SessionKind(kind), unescape_id(id), channel=channel)
         case [channel, account, "direct", id]:

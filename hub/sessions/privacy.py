@@ -47,6 +47,14 @@ def scope_of(session_key: str, authority: Authority, people: People | None = Non
     return MemoryScope(authority.person, private=authority.owner, shared=authority.person is not None)
 
 
+def is_personal(session_key: str) -> bool:
+    """Whether a session is of a kind that sees the memory of its person."""
+    try:
+        return SessionKey.parse(session_key).kind in _PERSONAL
+    except InvalidRequest:
+        return False
+
+
 def is_private(session_key: str, authority: Authority, people: People | None = None) -> bool:
     """Whether a session is an owner's private one, which alone sees `MEMORY.md` and the days."""
     return scope_of(session_key, authority, people).private

@@ -190,6 +190,14 @@ _EIGHTH = (
         per TEXT NOT NULL, name TEXT NOT NULL, day TEXT NOT NULL, turns INTEGER NOT NULL, tokens INTEGER NOT NULL,
         cost_usd REAL NOT NULL, seconds REAL NOT NULL, calls INTEGER NOT NULL, updated REAL NOT NULL,
         PRIMARY KEY(per, name, day))""",
+    """CREATE TABLE subagents(
+        position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, run_id TEXT NOT NULL, session_key TEXT NOT NULL,
+        requester_key TEXT NOT NULL, requester_agent TEXT NOT NULL, agent_id TEXT NOT NULL, label TEXT NOT NULL,
+        depth INTEGER NOT NULL, authority TEXT NOT NULL, place TEXT NOT NULL, cleanup TEXT NOT NULL,
+        archive_after INTEGER NOT NULL, created_ms INTEGER NOT NULL, state TEXT NOT NULL, ended_ms INTEGER,
+        result TEXT NOT NULL, tainted INTEGER NOT NULL, tokens INTEGER NOT NULL, cost_usd REAL, announce_id TEXT,
+        announced_ms INTEGER)""",
+    """CREATE INDEX subagents_announced ON subagents(announce_id) WHERE announce_id IS NOT NULL""",
 )
 
 

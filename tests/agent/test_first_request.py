@@ -10,6 +10,7 @@ import integrations.memory.notes
 import integrations.tools.files
 import integrations.tools.home
 import integrations.tools.sessions
+from hub.agent.find_tools import tools_to_find
 from hub.agent.remembering import AgentMemory, MemoryDependencies
 from hub.config.store import ConfigStore
 from hub.core.repairs import Repairs
@@ -51,6 +52,8 @@ class Furnished(AgentHouse):
     async def furnish(self) -> None:
         for each in PARTS:
             await each.setup(self._host, {})
+        for tool in tools_to_find(self.tools, self.agents):
+            self.tools.register(tool)
         await self.remembering.open()
 
     async def close(self) -> None:

@@ -330,6 +330,8 @@ ELSEWHERE = {
         "sessions_list": "integrations/tools/test_sessions",
         "sessions_history": "integrations/tools/test_sessions",
         "agents_list": "no words of others",
+        "sessions_spawn": "tests/agent/test_subagents",
+        "subagents": "tests/agent/test_subagents",
         "standing_intent": "test_memory_outside",
         "skill": "tests/skills/test_registry: what the owner enabled, unchanged",
         "skill_propose": "tests/skills/test_control: off until the owner enables it",

@@ -93,6 +93,7 @@ def test_an_id_is_one_part_of_a_key(id: str) -> None:
         ),
         (channel_key("home", "matrix", "!abc:example.org"), "agent:home:matrix:channel:!abc%3Aexample.org"),
         (subagent_key("main", "0190"), "agent:main:subagent:0190"),
+        (subagent_key("main", "3", within=("1", "2")), "agent:main:subagent:1:subagent:2:subagent:3"),
         (cron_key("main", "morning"), "agent:main:cron:morning"),
         (hook_key("main", "door"), "agent:main:hook:door"),
         (node_key("main", "phone"), "agent:main:node:phone"),

@@ -36,6 +36,7 @@ TABLES = {
     "service_results",
     "sessions",
     "standing_intents",
+    "subagents",
     "system_events",
     "tokens",
     "web_sessions",

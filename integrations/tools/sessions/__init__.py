@@ -1,6 +1,6 @@
-"""Sessions: tools that show a session's model, usage and time, the other sessions, and the agents.
+"""Sessions: tools that show sessions and agents, and give tasks to subagents.
 
-Sessions themselves are in `hub/sessions`.
+Sessions themselves are in `hub/sessions`, subagents in `hub/agent/subagents`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from integrations.tools.sessions.delegation import DelegationTools
 from integrations.tools.sessions.reading import SessionReaders
 from integrations.tools.sessions.tool import SessionTools
 
@@ -19,4 +20,5 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     """Register the tools."""
     tools = SessionTools(host.sessions, host.agents, host.models.registry, host.clock, lambda: host.time_zone)
     readers = SessionReaders(host.sessions, host.agents, host.clock)
-    host.tools.add(*tools.all(), *readers.all())
+    delegation = DelegationTools(host.subagents)
+    host.tools.add(*tools.all(), *readers.all(), *delegation.all())

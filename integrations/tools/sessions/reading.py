@@ -82,7 +82,7 @@ class SessionReaders:
             ),
             Tool(
                 "agents_list",
-                "List the agents that you may give a task to.",
+                "List the agents that sessions_spawn can give a task to.",
                 from_schema({}),
                 self._list_agents,
                 GROUP,
@@ -124,7 +124,8 @@ class SessionReaders:
         return _json({"session_key": session.key, "total": len(messages), "messages": shown}, trusted=trusted)
 
     async def _list_agents(self, call: ToolCall) -> ToolResult:
-        agents = [self._agents.get(call.agent_id)]
+        settings = self._agents.get(call.agent_id).subagents
+        agents = [each for each in self._agents.all() if settings.allows(call.agent_id, each.id)]
         return _json({"agents": [{"id": each.id, "name": each.name} for each in agents]})
 
 

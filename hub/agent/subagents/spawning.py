@@ -1,0 +1,71 @@
+"""What is asked of a subagent, and what it gets from its requester: a key and rights."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hub.agent.parts import RunDependencies
+from hub.core.context import Authority, Context, ToolPolicy
+from hub.core.errors import InvalidRequest
+from hub.sessions.keys import SessionKey, SessionKind, subagent_key
+from hub.sessions.privacy import MEMORY_TOOLS, is_personal
+
+NEVER = frozenset({"sessions_send", "schedule", "ask_user", "gateway", "cron"})
+LEAF = frozenset({"sessions_*", "subagents", "agents_list"})
+"""Tools that no subagent has, and those that one without subagents of its own has not."""
+
+
+class SpawnRequest(Struct, frozen=True):
+    """A task for a subagent.
+
+    Attributes:
+        task: What it is to do.
+        context: Of the call, with the rights that are handed on.
+        session_key, agent_id, run_id: Who asks.
+        label: A short name.
+        target_agent: The agent that does it; the asking one without.
+        model, thinking: Instead of the configured ones.
+        timeout_s: Instead of the configured one; 0 leaves it to the agent's limit.
+        delete: Whether its conversation is deleted once its result was heard.
+    """
+
+    task: str
+    context: Context
+    session_key: str
+    agent_id: str
+    run_id: str
+    label: str = ""
+    target_agent: str | None = None
+    model: str | None = None
+    thinking: str | None = None
+    timeout_s: float | None = None
+    delete: bool = False
+
+
+def subagent_rights(parts: RunDependencies, request: SpawnRequest, *, leaf: bool) -> Authority:
+    """Return the rights of a subagent: those of its requester, without the tools that subagents do not have.
+
+    Args:
+        parts: Knows agents and the rules of tools.
+        request: What is asked.
+        leaf: Whether it has no subagents itself.
+    """
+    authority = request.context.authority
+    deny = NEVER | LEAF if leaf else NEVER
+    if not is_personal(request.session_key):
+        deny |= {MEMORY_TOOLS}  # what was begun in a room must not see the memory of who asked
+    if request.target_agent not in (None, request.agent_id):
+        for policy in parts.agents.get(request.agent_id).policies(parts.tools.rules, None):
+            authority = authority.narrow(policy=policy)
+    return authority.narrow(policy=ToolPolicy(deny=deny, source="subagents"))
+
+
+def child_key(requester_key: str, agent_id: str, id: str) -> str:
+    """Return the key of a subagent's session: nested in that of its requester when that is one of the same agent."""
+    try:
+        above = SessionKey.parse(requester_key)
+    except InvalidRequest:
+        return subagent_key(agent_id, id)
+    if above.kind is not SessionKind.SUBAGENT or above.agent != agent_id or above.id is None:
+        return subagent_key(agent_id, id)
+    return subagent_key(agent_id, id, within=(*above.within, above.id))

@@ -1,0 +1,56 @@
+"""What a subagent is told of its part, and what its requester hears of the result. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hub.agent.subagents.record import Subagent, SubagentState
+
+ANNOUNCE_SKIP = "ANNOUNCE_SKIP"
+RESULT_CHARS = 8_000
+"""Characters of one result in an announcement; the rest is in the subagent's session."""
+
+_CONTEXT = f"""# Subagent Context
+Another conversation gave you one task; it is in the next message. You work in the background.
+- Do this task and nothing else. Nobody answers questions: decide, and say what you assumed.
+- Your last answer is reported by itself. Make it complete and short: what you did, what you found, what is open.
+- When there is nothing to report, answer {ANNOUNCE_SKIP} and nothing else."""
+_MAY_SPAWN = """- You may give parts of it to subagents of your own with `sessions_spawn`. Their results come to you as
+  messages: end your turn to wait for them, and answer for good when you have all of them."""
+
+_ANNOUNCED = """[Subagent results]
+What you gave to subagents has ended. Go on with it: tell the person what matters in your own words, or take the next \
+step. When nothing has to be said, answer NO_REPLY and nothing else."""
+
+_STATUS = {
+    SubagentState.COMPLETED: "completed",
+    SubagentState.FAILED: "failed",
+    SubagentState.TIMED_OUT: "timed out",
+    SubagentState.KILLED: "killed",
+    SubagentState.INTERRUPTED: "interrupted (the hub stopped while it worked; it was not done again)",
+}
+
+
+def subagent_context(depth: int, max_depth: int) -> str:
+    """Return what the prompt of a subagent says of its part."""
+    return f"{_CONTEXT}\n{_MAY_SPAWN}" if depth < max_depth else _CONTEXT
+
+
+def is_skipped(subagent: Subagent) -> bool:
+    """Whether a subagent said that there is nothing to report."""
+    return subagent.state is SubagentState.COMPLETED and subagent.result.strip() == ANNOUNCE_SKIP
+
+
+def announcement(subagents: Sequence[Subagent]) -> str:
+    """Return what a requester hears of subagents that ended."""
+    return "\n\n".join([_ANNOUNCED, *map(_report, subagents)])
+
+
+def _report(each: Subagent) -> str:
+    result = each.result.strip() or "(nothing)"
+    if len(result) > RESULT_CHARS:
+        result = f"{result[:RESULT_CHARS]}\n[cut: {len(result)} characters; read {each.session_key} for the rest]"
+    seconds = ((each.ended_ms or each.created_ms) - each.created_ms) / 1_000
+    cost = f", ${each.cost_usd:.4f}" if each.cost_usd else ""
+    facts = f"{seconds:.0f} s, {each.tokens} tokens{cost}, session {each.session_key}"
+    return f"## {each.label} ({each.id})\nStatus: {_STATUS[each.state]}\nStatistics: {facts}\nResult:\n{result}"

@@ -1,0 +1,39 @@
+"""The subagents: taken up after a stop, and archived when their time has come."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from hub.agent.subagents.subagents import Subagents
+from hub.automation.services.subagent_answers import SubagentAnswers
+from hub.components.agents import AgentsComponent
+from hub.components.component import Component
+from hub.components.foundation import Foundation
+from hub.components.messaging import MessagingComponent
+from hub.core.stages import Stage
+from hub.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+
+class SubagentsComponent(Component):
+    """Tasks that agents give to background conversations."""
+
+    name = "subagents"
+
+    def __init__(
+        self, base: Foundation, *, db: Database, agents: AgentsComponent, messaging: MessagingComponent
+    ) -> None:
+        self._base = base
+        answers = SubagentAnswers(messaging.agent_messages, messaging.outbox, messaging.router.may_reply)
+        self.subagents = Subagents(agents.runner, db, answers)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that reports what a stop or a crash left."""
+        return [Stage("subagents", self._start)]
+
+    async def _start(self) -> None:
+        if interrupted := await self.subagents.recover():
+            _log.info("%d subagents were interrupted by the stop", interrupted)
+        self._base.tasks.spawn(self.subagents.archive(), name="archive subagents")
