@@ -302,11 +302,12 @@ def test_the_slash_command_stops_what_runs_and_new_begins_afresh(hub: HubProcess
     until(lambda: len(server.requests()) == 1)
 
     stop = chat(hub, "/stop", "--session", "slash")
+    server.queue("Hello, what is it?")
     fresh = chat(hub, "/new", "--session", "slash")
     chat(hub, "hello", "--session", "slash")
 
     assert (stop["reply"], stop["usage"]) == ("Stopped.", None)
-    assert "new conversation" in fresh["reply"]
+    assert fresh["reply"] == "Hello, what is it?"
     assert "go on" not in json.dumps(server.requests()[-1]["body"]["messages"])
 
 

@@ -36,6 +36,7 @@ from tests.security_review.canaries import (
     SHARED,
     TAINTED,
     Canaries,
+    Viewer,
     canaries,
     house_memory,
     of,
@@ -141,14 +142,20 @@ async def test_no_tool_shows_anybody_what_is_not_theirs(told: Canaries) -> None:
                 result = await call(told.house, tool.name, arguments, viewer.authority, viewer.session)
 
                 shown = seen(result.output) | seen(result.details)
-                assert shown <= viewer.may | _of_conversations(tool), (tool.name, viewer.name, arguments)
+                assert shown <= viewer.may | _of_conversations(tool, viewer), (tool.name, viewer.name, arguments)
                 outside = shown & of(TAINTED, OUTSIDE)
                 assert not (outside and result.trusted), (tool.name, viewer.name, arguments)
 
 
-def _of_conversations(tool: Tool) -> frozenset[str]:
-    """Return what a tool about conversations may show beside memory: it has rights of its own, held elsewhere."""
-    return of(OWNER, ANNA, OF_GROUP, TAINTED, SHARED) if tool.group == "sessions" else frozenset()
+def _of_conversations(tool: Tool, viewer: Viewer) -> frozenset[str]:
+    """Return what a tool about conversations may show beside memory: an owner's and those of rooms, and one's own."""
+    if not tool.name.startswith("sessions_"):
+        return frozenset()
+    owners = of(OWNER, OF_GROUP, TAINTED, OUTSIDE, SHARED)
+    own = {SESSION: owners, ANNAS_SESSION: of(ANNA, SHARED), GROUP: of(OF_GROUP, SHARED)}.get(
+        viewer.session, frozenset()
+    )
+    return own | (owners if viewer.authority.owner else frozenset())
 
 
 def test_the_ways_into_memory_are_known() -> None:

@@ -19,6 +19,6 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the tools."""
     tools = SessionTools(host.sessions, host.agents, host.models.registry, host.clock, lambda: host.time_zone)
-    readers = SessionReaders(host.sessions, host.agents, host.clock)
+    readers = SessionReaders(host.sessions, host.agents, host.clock, lambda: host.people)
     delegation = DelegationTools(host.subagents)
     host.tools.add(*tools.all(), *readers.all(), *delegation.all())

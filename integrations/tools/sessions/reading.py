@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,6 +15,7 @@ from hub.agent.whose_words import speaker
 from hub.core.clock import Clock
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.models.contract import Role
+from hub.security.people import People
 from hub.sessions.keys import ROOMS, SessionKey, SessionKind
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -54,12 +56,14 @@ class SessionReaders:
         sessions: The sessions.
         agents: The agents.
         clock: Tells the time.
+        people: The people of this home, as configured now.
     """
 
-    def __init__(self, sessions: SessionStore, agents: Agents, clock: Clock) -> None:
+    def __init__(self, sessions: SessionStore, agents: Agents, clock: Clock, people: Callable[[], People]) -> None:
         self._sessions = sessions
         self._agents = agents
         self._clock = clock
+        self._people = people
 
     def all(self) -> list[Tool]:
         """Return the tools."""
@@ -95,14 +99,14 @@ class SessionReaders:
         since_ms = 0 if minutes is None else int((self._clock.time() - minutes * 60) * 1_000)
         found = [
             each
-            for each in visible_sessions(call, self._sessions)
+            for each in visible_sessions(call, self._sessions, self._people())
             if each.updated_ms >= since_ms and (kinds is None or _kind(each.key) in kinds)
         ]
         shown = [_shown(each) for each in found[: call.arguments["limit"]]]
         return _json({"count": len(shown), "total": len(found), "sessions": shown})
 
     async def _history(self, call: ToolCall) -> ToolResult:
-        session = visible_session(call, self._sessions, call.arguments["session_key"])
+        session = visible_session(call, self._sessions, self._people(), call.arguments["session_key"])
         transcript = await self._sessions.open_transcript(session)
         taint = ConversationTaint()
         messages: list[dict[str, Any]] = []

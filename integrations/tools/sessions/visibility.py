@@ -1,20 +1,24 @@
-"""Which sessions a call may see: those of its agent for an owner, those below it for a subagent, else its own."""
+"""Which sessions a call may see: an owner those of its agent but for what others say in private, a subagent those below
+it, anybody else their own.
+"""
 
 from __future__ import annotations
 
 from hub.core.errors import InvalidRequest, NotFound
+from hub.security.people import People
 from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.privacy import is_private
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.tools.contract import ToolCall
 
 
-def visible_sessions(call: ToolCall, sessions: SessionStore) -> list[Session]:
+def visible_sessions(call: ToolCall, sessions: SessionStore, people: People) -> list[Session]:
     """Return the sessions that a call may see, the one that was active last first."""
-    return [each for each in sessions.list(call.agent_id) if _is_visible(call, each.key)]
+    return [each for each in sessions.list(call.agent_id) if _is_visible(call, each.key, people)]
 
 
-def visible_session(call: ToolCall, sessions: SessionStore, key: str) -> Session:
+def visible_session(call: ToolCall, sessions: SessionStore, people: People, key: str) -> Session:
     """Return a session by any form of its key.
 
     Raises:
@@ -25,13 +29,13 @@ def visible_session(call: ToolCall, sessions: SessionStore, key: str) -> Session
     except InvalidRequest as error:
         raise NotFound(f"session_key: {error.message}") from error
     session = sessions.get(full)
-    if session is None or session.agent_id != call.agent_id or not _is_visible(call, full):
+    if session is None or session.agent_id != call.agent_id or not _is_visible(call, full, people):
         raise NotFound(f"session_key: there is no session {full!r:.200} that you can see; sessions_list names them")
     return session
 
 
-def _is_visible(call: ToolCall, key: str) -> bool:
-    own = call.session_key
+def _is_visible(call: ToolCall, key: str, people: People) -> bool:
+    own, authority = call.session_key, call.context.authority
     if key == own:
         return True
     try:
@@ -39,4 +43,6 @@ def _is_visible(call: ToolCall, key: str) -> bool:
             return key.startswith(f"{own}:")
     except InvalidRequest:
         return False
-    return call.context.authority.owner
+    if SessionKey.parse(key).kind is SessionKind.DIRECT and not is_private(key, authority, people):
+        return False
+    return authority.owner

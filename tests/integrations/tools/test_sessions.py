@@ -54,16 +54,17 @@ async def say(place: Standing, key: str, *messages: Message, who: str = "owner",
     await transcript.append([message_entry(each, 1, provenance=Provenance(trusted, who)) for each in messages])
 
 
-async def test_an_owner_sees_the_conversations_of_the_agent_and_nobody_elses(place: Standing) -> None:
+async def test_an_owner_sees_the_conversations_of_the_agent_but_not_what_others_say_in_private(place: Standing) -> None:
     for key in (MAIN, ANNAS, GROUP, "agent:other:main"):
         await place.sessions.ensure(key)
 
     listed = json.loads((await place.call("sessions_list")).output)
     groups = json.loads((await place.call("sessions_list", {"kinds": ["group"]})).output)
 
-    assert {each["session_key"] for each in listed["sessions"]} == {MAIN, ANNAS, GROUP}
+    assert {each["session_key"] for each in listed["sessions"]} == {MAIN, GROUP}
     assert [each["session_key"] for each in groups["sessions"]] == [GROUP]
     assert (await place.call("sessions_history", {"session_key": "agent:other:main"})).is_error
+    assert (await place.call("sessions_history", {"session_key": ANNAS})).is_error
 
 
 async def test_who_is_not_an_owner_sees_the_own_conversation_alone(place: Standing) -> None:
@@ -88,11 +89,11 @@ async def test_a_title_that_words_from_outside_may_have_made_is_not_listed(place
 async def test_only_conversations_that_were_active_lately_are_listed_when_asked(place: Standing) -> None:
     await place.sessions.ensure(MAIN)
     await place.clock.advance(3_600)
-    await place.sessions.ensure(ANNAS)
+    await place.sessions.ensure(GROUP)
 
     listed = json.loads((await place.call("sessions_list", {"active_minutes": 30})).output)
 
-    assert [each["session_key"] for each in listed["sessions"]] == [ANNAS]
+    assert [each["session_key"] for each in listed["sessions"]] == [GROUP]
 
 
 async def test_the_history_has_the_newest_messages_and_tools_when_asked(place: Standing) -> None:
@@ -111,10 +112,10 @@ async def test_the_history_has_the_newest_messages_and_tools_when_asked(place: S
 @pytest.mark.parametrize(("who", "trusted"), [("person:anna", True), ("owner", False)])
 async def test_words_of_others_in_a_history_are_not_trusted(place: Standing, who: str, trusted: bool) -> None:
     await say(place, MAIN, user_message("mine"))
-    await say(place, ANNAS, user_message("theirs"), who=who, trusted=trusted)
+    await say(place, GROUP, user_message("theirs"), who=who, trusted=trusted)
 
     mine = await place.call("sessions_history", {"session_key": MAIN})
-    theirs = await place.call("sessions_history", {"session_key": ANNAS})
+    theirs = await place.call("sessions_history", {"session_key": GROUP})
 
     assert mine.trusted
     assert not theirs.trusted
