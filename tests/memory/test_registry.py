@@ -29,5 +29,5 @@ def test_there_is_one_memory_and_it_can_be_taken_away(tmp_path: Path) -> None:
 
 
 def test_without_a_memory_it_says_so() -> None:
-    with pytest.raises(Unavailable, match="notes"):
+    with pytest.raises(Unavailable, match="an integration brings one"):
         MemoryRegistry().require()

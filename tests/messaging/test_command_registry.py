@@ -205,12 +205,12 @@ async def test_a_conversation_is_written_to_a_file(home: CommandHome) -> None:
     session = await home.hub.sessions.ensure("agent:main:main")
 
     markdown = await home.asked("/export")
-    data = await home.asked("/export json")
+    data = await home.asked("/export jsonl")
 
     files = sorted((home.hub.home.path / "exports").iterdir())
-    assert [file.suffix for file in files] == [".json", ".md"]
+    assert [file.suffix for file in files] == [".jsonl", ".md"]
     assert all(file.stat().st_mode & 0o77 == 0 for file in files)
-    assert json.loads(files[0].read_text())["session"]["session_id"] == session.session_id
+    assert session.session_id in files[0].read_text()
     assert str(files[1].name) in markdown
     assert str(files[0].name) in data
 

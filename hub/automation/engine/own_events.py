@@ -22,6 +22,7 @@ OWN_PREFIXES = (
     "script_",
     "session_",
     "standing_intent",
+    "subagent_",
 )
 OWN_EVENTS = frozenset(
     {
