@@ -28,6 +28,9 @@ from hub.security.root import Root
 
 _log = logging.getLogger(__name__)
 
+SAVING_S = 0.3
+"""How long a file that is empty may be on its way to being written, before it is taken as it is."""
+
 EVENT_CONFIG_CHANGED = "config_changed"
 EVENT_CONFIG_REFUSED = "config_refused"
 SOURCE = "config"
@@ -225,11 +228,18 @@ class ConfigStore:
         from hub.config.watch import watch_files
 
         async def reload() -> None:
+            if await asyncio.to_thread(self.is_being_saved):
+                await asyncio.sleep(SAVING_S)
             result = await self.reload()
             if result.changed or result.errors or result.left_recovery:
                 await on_reload(result)
 
         return tasks.spawn(watch_files(self._folders, reload), name="watch the configuration")
+
+    def is_being_saved(self) -> bool:
+        """Return whether a file of the configuration is empty: programs that save in place empty it first."""
+        files = [self.home / name for name in self.files_read]
+        return any(file.is_file() and file.stat().st_size == 0 for file in files)
 
     # --- what happens inside ---
 

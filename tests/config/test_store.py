@@ -129,6 +129,16 @@ async def test_saving_a_valid_file_leaves_recovery(kit: Kit) -> None:
     assert kit.repairs.all() == []
 
 
+def test_a_file_that_was_emptied_is_taken_to_be_on_its_way(loaded: Kit) -> None:
+    before, text = loaded.store.is_being_saved(), loaded.read("routines.yaml")
+
+    loaded.write("routines.yaml", "")
+    meanwhile = loaded.store.is_being_saved()
+    loaded.write("routines.yaml", text)
+
+    assert (before, meanwhile, loaded.store.is_being_saved()) == (False, True, False)
+
+
 async def test_only_what_changed_is_named(loaded: Kit) -> None:
     loaded.swap("routines.yaml", "07:00", "08:00")
 
