@@ -32,9 +32,6 @@ def command(host: str | None, port: int | None, verbose: bool, home: Path, as_js
       homarus start --config /srv/home --host 0.0.0.0 --port 18789
     """
     gc.disable()  # imports stay in memory; the hub enables it once it runs
-    from hub.security.late_certificates import import_aiohttp
-
-    import_aiohttp()
     from hub.bootstrap import StartOptions, run
 
     host = None if host is None else _checked_host(host)
