@@ -17,7 +17,7 @@ from hub.agent.draft import DraftTurn
 from hub.agent.ephemeral import ephemeral_transcript
 from hub.agent.limits import RunLimits
 from hub.agent.loop import Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
-from hub.agent.outcome import RunOutcome
+from hub.agent.outcome import EMPTY, RunOutcome
 from hub.agent.parts import RunDependencies
 from hub.agent.prompt_facts import PromptScene, prompt_facts
 from hub.agent.prompts import Prompt
@@ -252,9 +252,7 @@ class Execution:
             return RunOutcome(stop=turn.stop.value)
         if turn.stop is StopReason.REFUSED:
             return RunOutcome.broken("MODEL_REFUSED", f"{run.model} declined to answer. Ask in another way.", "refused")
-        return RunOutcome.broken(
-            "MODEL_EMPTY", f"{run.model} answered with nothing. Ask again, or choose another model."
-        )
+        return RunOutcome.broken(EMPTY, f"{run.model} answered with nothing. Ask again, or choose another model.")
 
     async def _asked(self, turn: DraftTurn) -> None:
         """Store what the model said together with the tool calls it asks for, before any of them begins."""

@@ -11,6 +11,9 @@ from hub.agent.limits import LimitHit
 from hub.agent.run_request import RunStatus
 from hub.core.errors import HubError
 
+EMPTY = "MODEL_EMPTY"
+"""The code of a run whose model said nothing in the end."""
+
 
 class RunOutcome(Struct, frozen=True):
     """How a run ends; `error` as `HubError.as_dict` shows it, None for an answer."""

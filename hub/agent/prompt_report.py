@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from hub.agent.agents import Agent
-from hub.agent.compaction.entry import COMPACTION
+from hub.agent.compaction.entry import compactions_in
 from hub.agent.parts import RunDependencies
 from hub.agent.prompt_facts import PromptScene, prompt_facts
 from hub.agent.prompts import spec_bytes, spec_tokens
@@ -86,7 +86,7 @@ async def explain_prompt(parts: RunDependencies, agent: Agent, session_key: str,
     compactions = 0
     if session is not None:
         transcript = await parts.sessions.open_transcript(session)
-        compactions = sum(entry.data.get("name") == COMPACTION for entry in transcript.branch())
+        compactions = compactions_in(transcript.branch())
     resolved = await parts.models.resolve((session and session.model) or agent.model)
     thinking = (session and session.thinking) or agent.thinking
     taken = parts.skills.in_conversation(session_key) if parts.skills is not None else None

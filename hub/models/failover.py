@@ -23,6 +23,7 @@ from hub.models.contract import (
     Overloaded,
     RateLimited,
 )
+from hub.models.inline_thinking import InlineThinking
 from hub.models.resolved import Resolved
 from hub.models.schema import DEFAULT_ATTEMPTS, DEFAULT_MAX_WAIT_S
 
@@ -114,7 +115,7 @@ async def stream_with_failover(
     sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     jitter: Callable[[], float] = random.random,
 ) -> AsyncIterator[ModelEvent]:
-    """Stream the first model that answers.
+    """Stream the first model that answers; thinking that it writes between tags is thinking.
 
     Args:
         candidates: In the order in which they are tried; at least one.
@@ -145,11 +146,15 @@ async def stream_with_failover(
         if on_attempt is not None:
             on_attempt(Attempt(candidate, number, error, delay_s))
         begun = False
+        thinking = InlineThinking()
         events = candidate.provider.stream(request_for(candidate))
         try:
             async for event in events:
                 begun = True
-                yield event
+                for told in thinking.add(event):
+                    yield told
+            for told in thinking.end():
+                yield told
             return
         except ModelError as caught:
             if begun:

@@ -28,7 +28,7 @@ class Session(Struct, frozen=True):
         title: For people.
         model: The model chosen for it; None for the agent's.
         thinking: The thinking level chosen for it; None for the agent's.
-        verbose: on: a line for each tool call is sent to its chat.
+        verbose: on | full: a line for each tool call is sent to its chat; full: with its result.
         reasoning: on | stream: what the model thinks is sent before its answer, or while it thinks.
         footer: tokens | full: what its answers say about their use.
         queue: What `/queue` said, such as `steer debounce:2s`; None for the configured mode.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.messaging.contract import Address
+from hub.messaging.contract import Address, ChannelLimits
 from hub.messaging.outbox.answer_extras import AnswerExtras
 from tests.agent.house import TEXT
 from tests.messaging.conftest import OPEN
@@ -126,3 +126,40 @@ async def test_where_nothing_is_to_be_sent_the_extras_are_not_either(post: Post,
     await post.rows("SELECT 1")
 
     assert len(post.pigeons.sent) == 2
+
+
+async def test_results_are_sent_too_where_all_is_wanted(post: Post, openai_server: OpenAIServer) -> None:
+    post.pigeons.limits = ChannelLimits(text=4_000)
+    post.house.tool("look", lambda call: "a ```box``` " + "x" * 2_000, parameters=TEXT)
+    openai_server.queue(LOOK, "done")
+
+    await post.said("/verbose full look around")
+    await post.until(lambda: len(post.pigeons.sent) >= 3)
+
+    called, result, answer = post.pigeons.texts()
+    assert (called, answer) == ('[look] text="into the attic"', "done")
+    assert result.startswith("[look] done\n````\na ```box``` xxx")
+    assert result.endswith("x…\n````")
+    assert len(result) < 1_600
+
+
+async def test_thinking_between_tags_is_thinking(post: Post, openai_server: OpenAIServer) -> None:
+    openai_server.queue([{"text": "<thi"}, {"text": "nk>first this</th"}, {"text": "ink>\n\nthe answer"}])
+
+    await post.said("/reasoning on why?")
+    await post.until(lambda: len(post.pigeons.sent) >= 2)
+
+    assert post.pigeons.texts() == ["Thinking:\n> first this", "the answer"]
+
+
+async def test_a_line_says_that_a_conversation_was_summarised(post: Post) -> None:
+    extras = AnswerExtras(post.house.runner.parts, post.outbox, lambda: "en", lambda address, session_key: True)
+    extras.watch("long", "agent:main:main", Address("test", "7"), {"verbose": "on"})
+    done = {"messages": 40, "tokens_after": 900, "tokens_before": 9_000}
+
+    post.house.bus.fire("compaction_finished", {"run_id": "long", "error": "no summary"})
+    post.house.bus.fire("compaction_finished", {"run_id": None, **done})
+    post.house.bus.fire("compaction_finished", {"run_id": "long", **done})
+    await post.until(lambda: len(post.pigeons.sent) >= 1)
+
+    assert post.pigeons.texts() == ["🧹 Summarised 40 earlier messages; about 900 tokens are left of 9000."]

@@ -22,9 +22,7 @@ PIECES = (
     "silent",
     "reply_to:",
     "media:",
-    "<think>",
-    "</think>",
-    "<final>",
+    "<b>",
     "`",
     "```",
     "\n",
@@ -45,11 +43,7 @@ def test_a_silent_answer_is_not_delivered(answer: str) -> None:
         ("NO_REPLYING is a word", "NO_REPLYING is a word"),
         ("What does NO_REPLY mean?", "What does NO_REPLY mean?"),
         ("All done.\n\nNO_REPLY", "All done."),
-        ("<think>hm\n```\nx</think>Yes.", "Yes."),
-        ("<thinking>never closed", ""),
-        ("hm</think> Yes.", "hm Yes."),
-        ("<final>Yes.</final>", "Yes."),
-        ("Write `<think>` or\n```\n[[silent]]\n```", "Write `<think>` or\n```\n[[silent]]\n```"),
+        ("Write `[[voice]]` or\n```\n[[silent]]\n```", "Write `[[voice]]` or\n```\n[[silent]]\n```"),
         ("a [[unknown]] b", "a [[unknown]] b"),
         ("a [[media]] b", "a [[media]] b"),
         ("one\n[[silent]]\ntwo", "one\ntwo"),
@@ -124,23 +118,21 @@ def test_a_fence_that_was_open_at_the_cut_is_opened_again() -> None:
 
 @given(answer=st.text(alphabet=st.sampled_from("ab.\n `[]<>"), max_size=60), cut=st.integers(0, 60))
 def test_what_is_shown_of_an_answer_that_is_written_is_its_beginning(answer: str, cut: int) -> None:
-    whole = f"Well. {answer} [[silent]] <think>{answer}</think> [[reply_to:{cut}]] the end"
+    whole = f"Well. {answer} [[silent]] {answer} [[reply_to:{cut}]] the end"
 
     shown = shown_so_far(whole[: cut + len(whole) // 2]).text or ""
 
     assert (parse_reply(whole).text or "").startswith(shown)
 
 
-@pytest.mark.parametrize(
-    "answer", ["", "N", "NO_REP", "**NO_", "NO_REPLY", "HEART", "<think>a plan", "<thi", "[[reply_to:1]]NO", "<b>NO_R"]
-)
+@pytest.mark.parametrize("answer", ["", "N", "NO_REP", "**NO_", "NO_REPLY", "HEART", "[[reply_to:1]]NO", "<b>NO_R"])
 def test_nothing_is_shown_of_an_answer_that_may_be_silent(answer: str) -> None:
     assert not shown_so_far(answer).text
 
 
 @pytest.mark.parametrize(
     ("answer", "shown"),
-    [("Not", "Not"), ("Yes [[si", "Yes"), ("Yes <think>no", "Yes"), ("Yes [", "Yes"), ("if a < b", "if a < b")],
+    [("Not", "Not"), ("Yes [[si", "Yes"), ("Yes [", "Yes"), ("if a < b", "if a < b")],
 )
 def test_what_may_become_a_directive_is_not_shown_yet(answer: str, shown: str) -> None:
     assert shown_so_far(answer).text == shown

@@ -69,6 +69,11 @@ def read_compaction(entry: TranscriptEntry) -> Compaction | None:
     )
 
 
+def compactions_in(branch: Sequence[TranscriptEntry]) -> int:
+    """Return how often a conversation was summarised."""
+    return sum(entry.data.get("name") == COMPACTION for entry in branch)
+
+
 def since_compaction(branch: Sequence[TranscriptEntry]) -> Sequence[TranscriptEntry]:
     """Return the entries of a branch that a model is still shown as they were said."""
     done = next((found for entry in reversed(branch) if (found := read_compaction(entry)) is not None), None)

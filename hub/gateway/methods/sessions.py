@@ -91,7 +91,7 @@ class SessionMethods:
                 Optional("label"): AnyOf(None, All(str, Length(min=1, max=200))),
                 Optional("model"): AnyOf(None, All(str, Length(min=1, max=200))),
                 Optional("thinkingLevel"): AnyOf(None, In(list(THINKING))),
-                Optional("verboseLevel"): AnyOf(None, In(["off", "on"])),
+                Optional("verboseLevel"): AnyOf(None, In(["off", "on", "full"])),
                 Optional("reasoningLevel"): AnyOf(None, In(["off", "on", "stream"])),
                 Optional("responseUsage"): AnyOf(None, In(["off", "tokens", "full"])),
                 Optional("sendPolicy"): AnyOf(None, In(list(SEND_POLICIES.values()))),

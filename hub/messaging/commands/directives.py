@@ -52,7 +52,7 @@ SETTINGS: Mapping[str, Setting] = {
     setting.name: setting
     for setting in (
         Setting("think", "thinking", THINKING, aliases=("thinking", "t")),
-        Setting("verbose", "verbose", {"off": "off", "on": "on"}, aliases=("v",)),
+        Setting("verbose", "verbose", {"off": "off", "on": "on", "full": "full"}, aliases=("v",)),
         Setting("reasoning", "reasoning", {"off": "off", "on": "on", "stream": "stream"}, aliases=("reason",)),
         Setting("usage", "footer", {"off": "off", "tokens": "tokens", "full": "full"}),
         Setting("model", "model", pattern=r"[\w./:@-]+", owner_only=True),

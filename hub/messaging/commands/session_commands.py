@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.agent.compaction.asked import CompactionCall
+from hub.agent.compaction.entry import compactions_in
 from hub.agent.lift_taint import lift_taint
 from hub.agent.prompt_report import explain_prompt
 from hub.agent.runner import AgentRunner
@@ -138,6 +139,7 @@ class SessionCommands:
         resolved = await needs.models.resolve(session.model or needs.agents.get(call.agent_id).model)
         runs = [run for run in needs.runner.active() if run.session_key == call.session_key]
         chosen = [f"{name} {value}" for name in SETTINGS[1:] if (value := getattr(session, name)) is not None]
+        transcript = await needs.sessions.open_transcript(session)
         lines = say(
             "status.lines",
             language,
@@ -146,6 +148,7 @@ class SessionCommands:
             model=resolved.ref,
             tokens=session.usage.total_tokens,
             window=_share(session.context_tokens, resolved.info.context_window),
+            compactions=compactions_in(transcript.branch()),
             runs=len(runs),
         )
         return "\n".join([lines, say("status.settings", language, settings=", ".join(chosen))] if chosen else [lines])

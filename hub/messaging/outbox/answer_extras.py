@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
+from hub.agent.compaction.compact import EVENT_FINISHED
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunResult
 from hub.core.events import Event
@@ -25,7 +27,10 @@ WATCHED_LIMIT = 1_000
 QUEUED_FROM_MS = 2_000
 """A message that waited so long for its turn is said to have."""
 ARGUMENT_CHARS = 160
+RESULT_CHARS = 1_500
 THINKING_CHARS = 3_000
+
+_TICKS = re.compile("`+")
 
 
 class _WatchedRun(Struct, eq=False):
@@ -65,6 +70,8 @@ class AnswerExtras:
         self._watched: OrderedDict[str, _WatchedRun] = OrderedDict()
         parts.bus.listen("run_started", self._started)
         parts.bus.listen("run_tool_started", self._tool_started)
+        parts.bus.listen("run_tool_finished", self._tool_finished)
+        parts.bus.listen(EVENT_FINISHED, self._compacted)
         parts.bus.listen("run_thinking", self._thinking)
         parts.bus.listen("run_finished", self._finished)
 
@@ -108,20 +115,34 @@ class AnswerExtras:
     def _started(self, event: Event) -> None:
         run = self._watched.get(event.data["run_id"])
         waited_ms = self._parts.now_ms() - run.due_ms if run is not None and run.due_ms else 0
-        if run is None or waited_ms < QUEUED_FROM_MS or self._chosen(run, "verbose") != "on":
-            return
-        if self._may_send(run.address, run.session_key):
-            text = say("verbose.queued", self._language(), ms=waited_ms)
-            sending = self._outbox.send(run.address, text, event.context, session_key=run.session_key)
-            self._parts.tasks.spawn(sending, name="say how long a message waited")
+        if run is not None and waited_ms >= QUEUED_FROM_MS and self._is_verbose(run, "on"):
+            self._tell(run, event, "verbose.queued", ms=waited_ms)
 
-    async def _tool_started(self, event: Event) -> None:
+    def _tool_started(self, event: Event) -> None:
         run = self._watched.get(event.data["run_id"])
-        if run is None or self._chosen(run, "verbose") != "on" or not self._may_send(run.address, run.session_key):
-            return
-        shown = self._parts.redactor.redact(_written(event.data.get("arguments")))
-        text = say("verbose.tool", self._language(), name=event.data["name"], arguments=_cut(shown)).rstrip()
-        await self._outbox.send(run.address, text, event.context, session_key=run.session_key)
+        if run is not None and self._is_verbose(run, "on"):
+            shown = self._parts.redactor.redact(_written(event.data.get("arguments")))
+            self._tell(run, event, "verbose.tool", name=event.data["name"], arguments=_cut(shown))
+
+    def _tool_finished(self, event: Event) -> None:
+        run = self._watched.get(event.data["run_id"])
+        if run is not None and self._is_verbose(run, "full"):
+            key = "verbose.failed" if event.data["is_error"] else "verbose.result"
+            self._tell(run, event, key, name=event.data["name"], output=_fenced(event.data["output"]))
+
+    def _compacted(self, event: Event) -> None:
+        run, told = self._watched.get(event.data["run_id"]), event.data
+        if run is not None and "error" not in told and self._is_verbose(run, "on"):
+            sizes = {"before": told["tokens_before"], "after": told["tokens_after"]}
+            self._tell(run, event, "verbose.compacted", count=told["messages"], **sizes)
+
+    def _is_verbose(self, run: _WatchedRun, level: str) -> bool:
+        return self._chosen(run, "verbose") in (level, "full") and self._may_send(run.address, run.session_key)
+
+    def _tell(self, run: _WatchedRun, event: Event, key: str, **facts: Any) -> None:
+        text = say(key, self._language(), **facts).rstrip()
+        sending = self._outbox.send(run.address, text, event.context, session_key=run.session_key)
+        self._parts.tasks.spawn(sending, name="send what /verbose asks for")
 
     def _thinking(self, event: Event) -> None:
         run = self._watched.get(event.data["run_id"])
@@ -162,6 +183,14 @@ def _written(arguments: Any) -> str:
     if isinstance(arguments, str):
         return arguments
     return ", ".join(f"{name}={orjson.dumps(value, default=str).decode()}" for name, value in arguments.items())
+
+
+def _fenced(output: str) -> str:
+    """Return the beginning of a tool's output as code, whatever is in it."""
+    text = output.strip()
+    shown = text if len(text) <= RESULT_CHARS else f"{text[:RESULT_CHARS]}…"
+    fence = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(shown))])
+    return f"{fence}\n{shown}\n{fence}" if shown else ""
 
 
 def _cut(text: str) -> str:

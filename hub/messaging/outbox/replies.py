@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from hub.agent.outcome import EMPTY
 from hub.agent.run_request import RunResult, RunStatus
 from hub.agent.workspace import Workspaces
 from hub.core.context import Context
@@ -183,16 +184,18 @@ class Replies:
         language = self._language()
         sent = [row for row in rows if row.source is not RowSource.PREVIEW]
         left = rest_of(parsed.text or "", _covered(rows)).strip()
+        error = result.error or {}
+        nothing = parsed.text == "" and not parsed.media and not sent and error.get("code", EMPTY) == EMPTY
+        if nothing and (tool := failed_tool(result.messages)):
+            return say("reply.tool_failed", language, tool=tool)
         if result.status != RunStatus.OK:
-            error = (result.error or {}).get("message") or result.status
-            return "\n\n".join(filter(None, [left, say("run.failed", language, error=error)]))
+            why = error.get("message") or result.status
+            return "\n\n".join(filter(None, [left, say("run.failed", language, error=why)]))
         if parsed.text is None:
             return None
         tools = [row.outgoing for row in rows if row.source is RowSource.TOOL]
         if left and was_said(left, [each.text for each in tools if isinstance(each, NewMessage)]):
             left = ""
-        if not parsed.text and not parsed.media and not sent and (tool := failed_tool(result.messages)):
-            return say("reply.tool_failed", language, tool=tool)
         return left
 
     def _media(self, parsed: ParsedReply, target: ReplyTarget) -> tuple[tuple[OutboundMedia, ...], list[str]]:

@@ -1,4 +1,4 @@
-"""What of an answer is delivered: silent tokens, thinking and directives are taken out of what a model wrote. Pure."""
+"""What of an answer is delivered: silent tokens and directives are taken out of what a model wrote. Pure."""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ CONTAINED_FROM = 10
 
 _MARKS = re.compile(
     r"(?P<code>```.*?(?:```|\Z)|`[^`\n]+`)"
-    r"|(?P<think><(?P<tag>think|thinking|thought|antthinking)\b[^<>]*>.*?(?:</(?P=tag)\s*>|\Z)\s*)"
-    r"|(?P<bare></?(?:think|thinking|thought|antthinking|final)\b[^<>]*>)"
     r"|(?P<directive>\[\[[ \t]*(?P<name>reply_to_current|reply_to|reply|silent|media|voice|audio_as_voice)"
     r"[ \t]*(?::[ \t]*(?P<value>[^\[\]\n]{1,1000}?))?[ \t]*\]\][ \t]*\n?)",
     re.DOTALL | re.IGNORECASE,
 )
 
-_UNSETTLED = re.compile(r"(?:\[|\[\[[^\[\]\n]{0,1000}\]?|</?(?:[a-zA-Z][^<>\n]{0,60})?)\Z")
-"""The end of a text that may become a directive or a tag."""
+_UNSETTLED = re.compile(r"(?:\[|\[\[[^\[\]\n]{0,1000}\]?)\Z")
+"""The end of a text that may become a directive."""
 
 
 class ParsedReply(Struct, frozen=True):
@@ -50,7 +48,7 @@ class ParsedReply(Struct, frozen=True):
 
 
 def parse_reply(answer: str) -> ParsedReply:
-    """Take directives, thinking and silent tokens out of an answer; what is in code stays as it is.
+    """Take directives and silent tokens out of an answer; what is in code stays as it is.
 
     Directives are `[[reply_to_current]]`, `[[reply_to:ID]]`, `[[silent]]`, `[[media:PATH]]` and `[[voice]]`.
     """
@@ -60,8 +58,6 @@ def parse_reply(answer: str) -> ParsedReply:
     def taken(match: re.Match[str]) -> str:
         if match["code"] is not None:
             return match[0]
-        if match["directive"] is None:
-            return ""
         name, value = match["name"].lower(), (match["value"] or "").strip()
         if name in ("reply_to", "reply", "media") and not value:
             return match[0]

@@ -1,0 +1,96 @@
+"""Thinking that a model writes into its text between tags, such as `<think>…</think>`, as events of their own. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hub.models.contract import ModelEvent, StopEvent, TextDelta, ThinkingDelta, ToolCallEvent
+
+_MARK = re.compile(
+    r"(?P<ticks>`+)|\n|<(?P<close>/?)(?:(?P<think>think|thinking|thought|antthinking)|final)(?:\s[^<>]{0,80})?>",
+    re.IGNORECASE,
+)
+_UNFINISHED = re.compile(r"(?:`+|</?(?:[a-zA-Z]{1,11}(?:\s[^<>]{0,80})?)?)\Z")
+"""The end of a text that may become a mark."""
+_FENCE = 3
+
+
+class InlineThinking:
+    """The events of one model call, with what stands between tags as thinking; what is in code stays text.
+
+    `<final>` tags and closing tags without an opening one are taken out, and so is white space behind thinking.
+    """
+
+    __slots__ = ("_inside", "_pending", "_ticks", "_trim")
+
+    def __init__(self) -> None:
+        self._pending = ""
+        self._inside = False
+        self._ticks = 0
+        """How many backticks opened the code that goes on; 0 outside of code."""
+        self._trim = False
+
+    def add(self, event: ModelEvent) -> Sequence[ModelEvent]:
+        """Take one event; return what is known by now."""
+        if type(event) is TextDelta:
+            text = event.text
+            if not self._pending and not self._inside and not self._trim and "<" not in text and "`" not in text:
+                if self._ticks < _FENCE and "\n" in text:
+                    self._ticks = 0
+                return (event,)
+            text = self._pending + text
+            unfinished = _UNFINISHED.search(text)
+            end = unfinished.start() if unfinished is not None else len(text)
+            self._pending = text[end:]
+            return self._split(text[:end])
+        if self._pending and isinstance(event, (ToolCallEvent, StopEvent)):
+            return (*self.end(), event)
+        return (event,)
+
+    def end(self) -> Sequence[ModelEvent]:
+        """Return what was held back, when nothing follows."""
+        pending, self._pending = self._pending, ""
+        return self._split(pending)
+
+    def _split(self, text: str) -> Sequence[ModelEvent]:
+        found: list[ModelEvent] = []
+        begin = 0
+        for mark in _MARK.finditer(text):
+            if not self._passes(mark):
+                continue
+            self._say(text[begin : mark.start()], found)
+            begin = mark.end()
+            if mark["think"] is not None and self._inside is bool(mark["close"]):
+                self._inside = not self._inside
+                self._trim = True
+        self._say(text[begin:], found)
+        return found
+
+    def _passes(self, mark: re.Match[str]) -> bool:
+        """Follow code; return whether a mark is a tag that is taken out."""
+        if self._inside:
+            return mark["think"] is not None and bool(mark["close"])
+        if (ticks := mark["ticks"]) is not None:
+            count = len(ticks)
+            if not self._ticks:
+                self._ticks = count
+            elif self._ticks == count or min(self._ticks, count) >= _FENCE:
+                self._ticks = 0
+            return False
+        if mark[0] == "\n":
+            if self._ticks < _FENCE:  # code in a line ends with it
+                self._ticks = 0
+            return False
+        return not self._ticks
+
+    def _say(self, text: str, found: list[ModelEvent]) -> None:
+        if self._trim:
+            text = text.lstrip()
+        if not text:
+            return
+        self._trim = False
+        kind = ThinkingDelta if self._inside else TextDelta
+        if found and type(found[-1]) is kind:
+            text = found.pop().text + text  # type: ignore[union-attr]
+        found.append(kind(text))
