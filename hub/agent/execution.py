@@ -19,6 +19,7 @@ from hub.agent.limits import RunLimits
 from hub.agent.loop import Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
 from hub.agent.outcome import EMPTY, RunOutcome
 from hub.agent.parts import RunDependencies
+from hub.agent.prompt import PromptFile
 from hub.agent.prompt_facts import PromptScene, prompt_facts
 from hub.agent.prompts import Prompt
 from hub.agent.record import RunRecord
@@ -27,7 +28,14 @@ from hub.agent.run_ports import RunConfig, RunPorts
 from hub.agent.run_request import RunResult, RunStatus
 from hub.agent.whose_words import check_extra_prompt
 from hub.agent.window import estimate_text
-from hub.hooks.contract import BeforeAgentStart, BeforeModelResolve, BeforePromptBuild, LlmOutput, ToolResultPersist
+from hub.hooks.contract import (
+    AgentBootstrap,
+    BeforeAgentStart,
+    BeforeModelResolve,
+    BeforePromptBuild,
+    LlmOutput,
+    ToolResultPersist,
+)
 from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBlock
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import INTERRUPTED
@@ -93,6 +101,7 @@ class Execution:
         thinking = request.thinking or (session and session.thinking) or agent.thinking
         ref, key = candidates[0].ref, request.session_key
         facts = prompt_facts(parts, PromptScene(agent, key, authority, ref, session, thinking, skills.listing))
+        facts = replace(facts, files=await self._files(facts.files))
         extra = await self._extra_prompt(ref)
         prompt = parts.prompts.of(facts, tools, request.configured_prompt, extra)
         prompt = await self._started(prompt, ref)
@@ -204,6 +213,19 @@ class Execution:
             return model
         text = self._request.message.text
         return (await hooks.modify(BeforeModelResolve(**run.facts, context=run.context, text=text, model=model))).model
+
+    async def _files(self, files: tuple[PromptFile, ...]) -> tuple[PromptFile, ...]:
+        """Return the workspace's files for the prompt, or those that a hook put in their place."""
+        hooks, run = self._parts.hooks, self._run
+        if hooks is None or not hooks.wants(AgentBootstrap):
+            return files
+        known = {file.name: file for file in files}
+        texts = {file.name: file.text or "" for file in files}
+        chosen = (await hooks.modify(AgentBootstrap(**run.facts, context=run.context, files=dict(texts)))).files
+        return tuple(
+            known[name] if texts.get(name) == text else PromptFile(str(name), str(text), len(str(text)))
+            for name, text in chosen.items()
+        )
 
     async def _started(self, prompt: Prompt, model: str) -> Prompt:
         """Return the prompt, or the one that a hook put in its place."""

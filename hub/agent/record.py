@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from hub.agent.conversation import RUN_ENDED, RUN_RESTARTED, said_data
 from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
@@ -12,6 +14,7 @@ from hub.agent.run_request import RunRequest, SteeredMessage
 from hub.agent.side_note import note_channel
 from hub.agent.whose_words import is_own, provenance_of
 from hub.core.context import Context
+from hub.hooks.contract import BeforeMessageWrite
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result
 from hub.sessions.entry import Provenance, TranscriptEntry, event_entry, message_entry
 from hub.sessions.transcript import Transcript
@@ -20,6 +23,7 @@ from hub.tools.contract import ToolResult
 MODEL = Provenance(trusted=True, who="model")
 DERIVED = Provenance(trusted=False, who="model", derived=True)
 HUB = Provenance(trusted=True, who="hub")
+REMOVED = "[removed by a hook]"
 PROGRAMS = ("token:", "device:")
 """Principals that no channel names for the model."""
 
@@ -108,8 +112,28 @@ class RunRecord:
         Raises:
             Unavailable: The disk did not take them.
         """
-        for stored in await self.transcript.append(entries):
+        for stored in await self.transcript.append(self._settled(entries)):
             self._tell(stored)
+
+    def _settled(self, entries: Iterable[TranscriptEntry]) -> Iterable[TranscriptEntry]:
+        """Return entries with the texts that hooks chose for them."""
+        hooks = self._parts.hooks
+        return entries if hooks is None or not hooks.wants(BeforeMessageWrite) else map(self._asked, entries)
+
+    def _asked(self, entry: TranscriptEntry) -> TranscriptEntry:
+        hooks, message = self._parts.hooks, entry.message
+        if hooks is None or message is None or not message.text or self.transcript.get(entry.id) is not None:
+            return entry
+        asked = BeforeMessageWrite(
+            context=self._context,
+            run_id=self._request.run_id,
+            session_key=self._request.session_key,
+            agent_id=self._request.agent_id,
+            role=message.role.value,
+            text=message.text,
+        )
+        text = hooks.settle(asked).text or REMOVED
+        return entry if text == message.text else replace(entry, message=_with_text(message, text))
 
     def said(
         self,
@@ -180,3 +204,10 @@ class RunRecord:
         if (channel := note_channel(entry)) is not None:
             told["note"] = channel
         self._parts.bus.fire("run_message", told, self._context)
+
+
+def _with_text(message: Message, text: str) -> Message:
+    """Return a message with one text in the place of its text blocks."""
+    at = next(index for index, block in enumerate(message.content) if isinstance(block, TextBlock))
+    rest = tuple(block for block in message.content[at:] if not isinstance(block, TextBlock))
+    return replace(message, content=(*message.content[:at], TextBlock(text), *rest))

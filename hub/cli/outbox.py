@@ -13,7 +13,7 @@ from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json
 
-STATES = ("queued", "sending", "sent", "unknown", "dead")
+STATES = ("queued", "sending", "sent", "unknown", "dead", "stopped")
 SHOWN_CHARS = 60
 
 

@@ -82,6 +82,11 @@ class HooksComponent(Component):
             if hook.state is HookState.CHANGED:
                 title = phrase("The hook {hook} was changed and is off", hook=name)
                 told = phrase("Its files are not those that you enabled. Look at it, then enable it again.")
+                if hook.guards:
+                    told = phrase(
+                        "It decided about tool calls, and its files are not those that you enabled. All tool calls are "
+                        "refused until you look at it and enable it again, or disable it."
+                    )
                 repairs.raise_("hooks", name, title, told, command=f"homarus hooks enable {name}")
             else:
                 repairs.raise_("hooks", name, phrase("The hook {hook} does not work", hook=name), hook.error)

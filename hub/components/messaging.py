@@ -85,6 +85,7 @@ class MessagingComponent(Component):
             settings=lambda: replace(
                 self._sending, media_roots=tuple(agent.workspace for agent in agents.agents.all())
             ),
+            hooks=agents.runner.parts.hooks,
         )
         self.addresses = Addresses(db, people, channels)
         self.agent_messages = AgentMessages(db, self.outbox, self.addresses, agents.workspaces)

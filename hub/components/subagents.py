@@ -26,7 +26,9 @@ class SubagentsComponent(Component):
         self, base: Foundation, *, db: Database, agents: AgentsComponent, messaging: MessagingComponent
     ) -> None:
         self._base = base
-        answers = SubagentAnswers(messaging.agent_messages, messaging.outbox, messaging.router.may_reply)
+        answers = SubagentAnswers(
+            messaging.agent_messages, messaging.outbox, messaging.router.may_reply, agents.runner.parts.hooks
+        )
         self.subagents = Subagents(agents.runner, db, answers)
 
     def stages(self) -> Sequence[Stage]:

@@ -49,6 +49,14 @@ class HookPayload(Struct, frozen=True, kw_only=True):
     context: Context
 
 
+class RunHookPayload(HookPayload, frozen=True, kw_only=True):
+    """What a handler is given about a run."""
+
+    run_id: str
+    session_key: str
+    agent_id: str
+
+
 class MessageReceived(HookPayload, frozen=True, kw_only=True):
     """A message was accepted, and is on disk."""
 
@@ -65,21 +73,18 @@ class MessageReceived(HookPayload, frozen=True, kw_only=True):
     text: str
 
 
-class BeforeModelResolve(HookPayload, frozen=True, kw_only=True):
+class BeforeModelResolve(RunHookPayload, frozen=True, kw_only=True):
     """A model is to be chosen for a run; `model` is the one that was asked for, if any, and may be another."""
 
     hook: ClassVar[str] = "before_model_resolve"
     kind: ClassVar[HookKind] = HookKind.MODIFY
     changes: ClassVar[Mapping[str, type]] = {"model": str}
     timeout_s: ClassVar[float] = 15.0
-    run_id: str
-    session_key: str
-    agent_id: str
     text: str
     model: str | None = None
 
 
-class BeforePromptBuild(HookPayload, frozen=True, kw_only=True):
+class BeforePromptBuild(RunHookPayload, frozen=True, kw_only=True):
     """A run's system prompt is made; `append` is put behind it."""
 
     hook: ClassVar[str] = "before_prompt_build"
@@ -87,55 +92,53 @@ class BeforePromptBuild(HookPayload, frozen=True, kw_only=True):
     changes: ClassVar[Mapping[str, type]] = {"append": str}
     joined: ClassVar[frozenset[str]] = frozenset({"append"})
     timeout_s: ClassVar[float] = 15.0
-    run_id: str
-    session_key: str
-    agent_id: str
     model: str
     text: str
     append: str = ""
 
 
-class BeforeAgentStart(HookPayload, frozen=True, kw_only=True):
+class AgentBootstrap(RunHookPayload, frozen=True, kw_only=True):
+    """The workspace's files are put into a run's prompt; `files` are their texts by name, and may be others."""
+
+    hook: ClassVar[str] = "agent:bootstrap"
+    kind: ClassVar[HookKind] = HookKind.MODIFY
+    changes: ClassVar[Mapping[str, type]] = {"files": dict}
+    timeout_s: ClassVar[float] = 15.0
+    files: dict[str, str]
+
+
+class BeforeAgentStart(RunHookPayload, frozen=True, kw_only=True):
     """A run is ready to begin; another `system` takes the place of its whole system prompt."""
 
     hook: ClassVar[str] = "before_agent_start"
     kind: ClassVar[HookKind] = HookKind.MODIFY
     changes: ClassVar[Mapping[str, type]] = {"system": str}
     timeout_s: ClassVar[float] = 15.0
-    run_id: str
-    session_key: str
-    agent_id: str
     model: str
     system: str
 
 
-class LlmInput(HookPayload, frozen=True, kw_only=True):
+class LlmInput(RunHookPayload, frozen=True, kw_only=True):
     """A model is asked; `messages` are the conversation as it is sent."""
 
     hook: ClassVar[str] = "llm_input"
-    run_id: str
-    session_key: str
-    agent_id: str
     model: str
     system: str
     messages: Sequence[Message]
     tools: Sequence[str]
 
 
-class LlmOutput(HookPayload, frozen=True, kw_only=True):
+class LlmOutput(RunHookPayload, frozen=True, kw_only=True):
     """A model has spoken; `tools` are the names of those that it calls."""
 
     hook: ClassVar[str] = "llm_output"
-    run_id: str
-    session_key: str
-    agent_id: str
     model: str | None
     text: str
     tools: Sequence[str]
     usage: Mapping[str, Any]
 
 
-class BeforeToolCall(HookPayload, frozen=True, kw_only=True):
+class BeforeToolCall(RunHookPayload, frozen=True, kw_only=True):
     """A tool is to be called; other arguments are validated, and judged by the rules, as if the model had sent them.
 
     A `block` refuses the call and is the reason that the model reads; no further handler is asked.
@@ -146,37 +149,41 @@ class BeforeToolCall(HookPayload, frozen=True, kw_only=True):
     changes: ClassVar[Mapping[str, type]] = {"arguments": dict, "block": str}
     guard: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 15.0
-    run_id: str
-    session_key: str
-    agent_id: str
     call_id: str
     name: str
     arguments: dict[str, Any]
     block: str = ""
 
 
-class ToolResultPersist(HookPayload, frozen=True, kw_only=True):
+class ToolResultPersist(RunHookPayload, frozen=True, kw_only=True):
     """A tool's result is to be written into the transcript; `output` is what the model will read of it."""
 
     hook: ClassVar[str] = "tool_result_persist"
     kind: ClassVar[HookKind] = HookKind.SYNC
     changes: ClassVar[Mapping[str, type]] = {"output": str}
-    run_id: str
-    session_key: str
-    agent_id: str
     call_id: str
     name: str
     output: str
     is_error: bool
 
 
-class AfterToolCall(HookPayload, frozen=True, kw_only=True):
+class BeforeMessageWrite(RunHookPayload, frozen=True, kw_only=True):
+    """A message with a text is to be written into the transcript; `text` is what is kept of it.
+
+    What an agent answers is what is kept of its answer.
+    """
+
+    hook: ClassVar[str] = "before_message_write"
+    kind: ClassVar[HookKind] = HookKind.SYNC
+    changes: ClassVar[Mapping[str, type]] = {"text": str}
+    role: str
+    text: str
+
+
+class AfterToolCall(RunHookPayload, frozen=True, kw_only=True):
     """A tool call ended; `output` is what the model reads."""
 
     hook: ClassVar[str] = "after_tool_call"
-    run_id: str
-    session_key: str
-    agent_id: str
     call_id: str
     name: str
     output: str
@@ -184,19 +191,38 @@ class AfterToolCall(HookPayload, frozen=True, kw_only=True):
     duration_ms: float
 
 
-class AgentEnd(HookPayload, frozen=True, kw_only=True):
+class AgentEnd(RunHookPayload, frozen=True, kw_only=True):
     """A run ended."""
 
     hook: ClassVar[str] = "agent_end"
-    run_id: str
-    session_key: str
-    agent_id: str
     status: str
     reply: str
     model: str | None
     usage: Mapping[str, Any]
     error: Mapping[str, Any] | None
     stop: str | None
+
+
+class MessageSending(HookPayload, frozen=True, kw_only=True):
+    """A message is to be sent to a platform; `text` may be another, and a `block` is why it is not sent.
+
+    A long answer is several messages. The message waits in the outbox until its handlers have answered; one whose
+    sending is cut off may be shown again, as it was or as it was changed.
+    """
+
+    hook: ClassVar[str] = "message_sending"
+    kind: ClassVar[HookKind] = HookKind.MODIFY
+    changes: ClassVar[Mapping[str, type]] = {"text": str, "block": str}
+    timeout_s: ClassVar[float] = 15.0
+    outbox_id: str
+    message_kind: str
+    channel: str
+    account: str
+    peer: str
+    session_key: str | None
+    run_id: str | None
+    text: str
+    block: str = ""
 
 
 class MessageSent(HookPayload, frozen=True, kw_only=True):
@@ -266,6 +292,63 @@ class AfterCompaction(HookPayload, frozen=True, kw_only=True):
     error: str | None
 
 
+class SubagentSpawning(HookPayload, frozen=True, kw_only=True):
+    """A subagent is to be given a task; a `block` refuses it, and is the reason that the model reads."""
+
+    hook: ClassVar[str] = "subagent_spawning"
+    kind: ClassVar[HookKind] = HookKind.MODIFY
+    changes: ClassVar[Mapping[str, type]] = {"label": str, "model": str, "thinking": str, "block": str}
+    timeout_s: ClassVar[float] = 15.0
+    requester_key: str
+    agent_id: str
+    depth: int
+    task: str
+    label: str
+    model: str | None
+    thinking: str | None
+    block: str = ""
+
+
+class SubagentSpawned(RunHookPayload, frozen=True, kw_only=True):
+    """A subagent began."""
+
+    hook: ClassVar[str] = "subagent_spawned"
+    subagent_id: str
+    requester_key: str
+    label: str
+    depth: int
+
+
+class SubagentDeliveryTarget(HookPayload, frozen=True, kw_only=True):
+    """What an agent says of its subagents' results is to go to a chat, which may be another; all empty for none."""
+
+    hook: ClassVar[str] = "subagent_delivery_target"
+    kind: ClassVar[HookKind] = HookKind.MODIFY
+    changes: ClassVar[Mapping[str, type]] = dict.fromkeys(("channel", "account", "peer", "chat_type", "thread"), str)
+    timeout_s: ClassVar[float] = 15.0
+    subagent_id: str
+    label: str
+    state: str
+    session_key: str
+    requester_key: str
+    channel: str = ""
+    account: str = ""
+    peer: str = ""
+    chat_type: str = ""
+    thread: str = ""
+
+
+class SubagentEnded(RunHookPayload, frozen=True, kw_only=True):
+    """A subagent ended; `state` says how."""
+
+    hook: ClassVar[str] = "subagent_ended"
+    subagent_id: str
+    requester_key: str
+    label: str
+    depth: int
+    state: str
+
+
 class GatewayStart(HookPayload, frozen=True, kw_only=True):
     """The hub is open."""
 
@@ -282,9 +365,10 @@ class GatewayStop(HookPayload, frozen=True, kw_only=True):
 
 
 _ALL: tuple[type[HookPayload], ...] = (
-    *(MessageReceived, BeforeModelResolve, BeforePromptBuild, BeforeAgentStart, LlmInput, LlmOutput),
-    *(BeforeToolCall, ToolResultPersist, AfterToolCall, AgentEnd, MessageSent, CommandReceived),
-    *(SessionStart, SessionEnd, BeforeCompaction, AfterCompaction, GatewayStart, GatewayStop),
+    *(MessageReceived, BeforeModelResolve, BeforePromptBuild, AgentBootstrap, BeforeAgentStart, LlmInput, LlmOutput),
+    *(BeforeToolCall, ToolResultPersist, AfterToolCall, BeforeMessageWrite, AgentEnd, MessageSending, MessageSent),
+    *(CommandReceived, SessionStart, SessionEnd, BeforeCompaction, AfterCompaction, SubagentSpawning, SubagentSpawned),
+    *(SubagentDeliveryTarget, SubagentEnded, GatewayStart, GatewayStop),
 )
 HOOKS: Mapping[str, type[HookPayload]] = {each.hook: each for each in _ALL}
 """Every hook by its name."""

@@ -18,6 +18,8 @@ from hub.hooks.contract import (
     MessageSent,
     SessionEnd,
     SessionStart,
+    SubagentEnded,
+    SubagentSpawned,
 )
 from hub.hooks.registry import Hooks
 
@@ -30,6 +32,8 @@ _OBSERVED: Sequence[tuple[str, type[HookPayload], Mapping[str, Any] | None]] = (
     ("session_changed", SessionStart, {"what": ["created", "reset"]}),
     ("compaction_started", BeforeCompaction, None),
     ("compaction_finished", AfterCompaction, None),
+    ("subagent_spawned", SubagentSpawned, None),
+    ("subagent_ended", SubagentEnded, None),
     ("hub_started", GatewayStart, None),
     ("hub_stopping", GatewayStop, None),
 )

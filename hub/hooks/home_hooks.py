@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.hooks.contract import HOOKS, HookHandler
@@ -24,6 +25,7 @@ _log = logging.getLogger(__name__)
 
 FOLDER = "hooks"
 PINS_FILE = "hooks.json"
+NOT_AS_ENABLED = "its files are not those that were enabled"
 FOLDERS_LIMIT = 100
 """Folders that are looked at."""
 
@@ -34,7 +36,7 @@ class HookState(StrEnum):
     READY = "ready"
     OFF = "off"
     CHANGED = "changed"
-    """Its files are not those that were enabled; it is off."""
+    """Its files are not those that were enabled, or are gone; it is off, and its guards refuse."""
     BROKEN = "broken"
 
 
@@ -47,6 +49,7 @@ class HomeHook(Struct, frozen=True):
         error: Why it is broken.
         digest: Of all its files; empty when they cannot be read.
         files: Its files.
+        guards: The guards that refuse what they are asked about, since it was enabled with them and cannot be called.
     """
 
     name: str
@@ -55,6 +58,15 @@ class HomeHook(Struct, frozen=True):
     error: str = ""
     digest: str = ""
     files: Mapping[str, bytes] = {}
+    guards: tuple[str, ...] = ()
+
+
+class _Loaded(Struct):
+    """The handlers of one hook: of what they were made, why they could not be, and what removes them."""
+
+    mark: tuple[HookState, str, tuple[str, ...]]
+    error: str = ""
+    removers: Sequence[Callable[[], None]] = ()
 
 
 class HomeHooks:
@@ -73,7 +85,7 @@ class HomeHooks:
         self._hooks = hooks
         self._changed = changed
         self._found: dict[str, HomeHook] = {}
-        self._loaded: dict[str, tuple[str, str, list[Callable[[], None]]]] = {}
+        self._loaded: dict[str, _Loaded] = {}
         self._looking = asyncio.Lock()
 
     def all(self) -> list[HomeHook]:
@@ -83,27 +95,24 @@ class HomeHooks:
     async def refresh(self) -> None:
         """Look at the files; add the handlers of what is enabled, and remove those of what is not any more.
 
-        What runs is what was hashed: a handler.py is never read a second time.
+        What runs is what was hashed: a handler.py is never read a second time. The guards of what was enabled, and is
+        not as it was then, refuse.
 
         Raises:
-            HubError: The pins are damaged; no hook of the home is called then.
+            HubError: The pins are damaged; no hook of the home is called then, and every guard among them refuses.
         """
         async with self._looking:
+            damaged: HubError | None = None
             try:
-                found = await asyncio.to_thread(self._find)
-            except HubError:
-                self._found = {}
-                for name in list(self._loaded):
-                    self._unload(name)
-                raise
-            for name, (digest, _, _) in list(self._loaded.items()):
-                hook = found.get(name)
-                if hook is None or hook.state is not HookState.READY or hook.digest != digest:
-                    self._unload(name)
-            for name, hook in found.items():
-                if hook.state is HookState.READY and name not in self._loaded:
-                    await self._load(hook)
-            self._found = {name: self._judged(hook) for name, hook in found.items()}
+                pins = await asyncio.to_thread(self._pins.all)
+            except HubError as error:
+                damaged, pins = error, {}
+            found = await asyncio.to_thread(self._find, pins, doubtful=damaged is not None)
+            for name in [*self._loaded, *found]:
+                await self._settle(name, found.get(name))
+            self._found = {} if damaged else {name: self._judged(hook) for name, hook in found.items()}
+        if damaged is not None:
+            raise damaged
         self._changed()
 
     async def get(self, name: str) -> HomeHook:
@@ -133,56 +142,75 @@ class HomeHooks:
             raise InvalidRequest(f"the hook {name} cannot be enabled: {hook.error}")
         if hook.digest != digest:
             raise Conflict(f"the files of the hook {name} are not those you looked at; look at it again")
-        await asyncio.to_thread(self._pins.put, name, SkillPin(True, digest, now_ms))
+        pin = SkillPin(True, digest, now_ms, {"guards": _guards(hook.file)})
+        await asyncio.to_thread(self._pins.put, name, pin)
         return await self.get(name)
 
     async def disable(self, name: str) -> HomeHook:
-        """Call a hook no more.
+        """Call a hook no more; one whose folder is gone is forgotten.
 
         Raises:
             NotFound: There is none of that name.
         """
-        await self.get(name)
-        await asyncio.to_thread(self._pins.put, name, SkillPin(False))
-        return await self.get(name)
+        hook = await self.get(name)
+        await asyncio.to_thread(self._pins.put, name, SkillPin(False) if hook.digest else None)
+        await self.refresh()
+        return self._found.get(name, HomeHook(name, HookState.OFF))
 
-    def _find(self) -> dict[str, HomeHook]:
-        pins = self._pins.all()
+    def _find(self, pins: Mapping[str, SkillPin], *, doubtful: bool) -> dict[str, HomeHook]:
+        """Return what is there, and what was enabled and is not; `doubtful` is whether anything may have been."""
         try:
             folders = sorted(each for each in self.folder.iterdir() if each.is_dir() and each.name[0] not in "._")
         except OSError:
-            return {}
-        return {each.name: _look(each, pins.get(each.name, SkillPin())) for each in folders[:FOLDERS_LIMIT]}
+            folders = []
+        unknown = SkillPin(True) if doubtful else SkillPin()
+        found = {each.name: _look(each, pins.get(each.name, unknown)) for each in folders[:FOLDERS_LIMIT]}
+        gone = {name: pin for name, pin in pins.items() if pin.enabled and name not in found}
+        for name, pin in gone.items():
+            guards = _pinned_guards(pin, None)
+            found[name] = HomeHook(name, HookState.CHANGED, error=_told("its folder is gone", guards), guards=guards)
+        return found
 
     def _judged(self, hook: HomeHook) -> HomeHook:
         """Return it as broken when it could not be loaded."""
-        _, error, _ = self._loaded.get(hook.name, ("", "", []))
-        return HomeHook(hook.name, HookState.BROKEN, hook.file, error, hook.digest, hook.files) if error else hook
+        known = self._loaded.get(hook.name)
+        return replace(hook, state=HookState.BROKEN, error=known.error) if known is not None and known.error else hook
 
-    async def _load(self, hook: HomeHook) -> None:
-        """Add the handlers of an enabled hook; where it cannot be loaded, its guards refuse."""
-        if hook.file is None:
-            raise AssertionError("a hook that is ready has a file")
-        file, error, handlers = hook.file, "", dict[str, HookHandler]()
-        try:
-            handlers = await asyncio.to_thread(_handlers, hook, file)
-        except Exception as failed:  # whatever the code of the home raises
-            error = failed.message if isinstance(failed, HubError) else f"{type(failed).__name__}: {failed}"
-            _log.exception("the hook %s cannot be loaded", hook.name)
-            handlers = {event: partial(_refuse, error) for event in file.events if HOOKS[event].guard}
-        source = f"hook {hook.name}"
-        added = [
-            self._hooks.add(Hook(event, handler, source, file.priority, file.timeout_s))
+    async def _settle(self, name: str, hook: HomeHook | None) -> None:
+        """Add the handlers of a hook as it is now, then remove those that it had: a guard is never without one."""
+        known, fresh = self._loaded.pop(name, None), None
+        if hook is not None and (hook.state is HookState.READY or hook.guards):
+            fresh = _Loaded((hook.state, hook.digest, hook.guards))
+            if known is not None and known.mark == fresh.mark:
+                self._loaded[name] = known
+                return
+            await self._load(hook, fresh)
+            self._loaded[name] = fresh
+        for remove in known.removers if known is not None else ():
+            remove()
+
+    async def _load(self, hook: HomeHook, fresh: _Loaded) -> None:
+        """Add the handlers of an enabled hook; where it cannot be loaded, or is not as enabled, its guards refuse."""
+        file, handlers = hook.file, dict[str, HookHandler]()
+        if hook.state is HookState.READY and file is not None:
+            try:
+                handlers = await asyncio.to_thread(_handlers, hook, file)
+            except Exception as failed:  # whatever the code of the home raises
+                fresh.error = failed.message if isinstance(failed, HubError) else f"{type(failed).__name__}: {failed}"
+                _log.exception("the hook %s cannot be loaded", hook.name)
+                handlers = {event: partial(_refuse, f"it cannot be loaded: {fresh.error}") for event in _guards(file)}
+        else:
+            handlers = {event: partial(_refuse, hook.error) for event in hook.guards}
+        priority, timeout_s = (file.priority, file.timeout_s) if file is not None else (0, None)
+        fresh.removers = [
+            self._hooks.add(Hook(event, handler, f"hook {hook.name}", priority, timeout_s))
             for event, handler in handlers.items()
         ]
-        self._loaded[hook.name] = (hook.digest, error, added)
-
-    def _unload(self, name: str) -> None:
-        for remove in self._loaded.pop(name)[2]:
-            remove()
 
 
 def _look(folder: Path, pin: SkillPin) -> HomeHook:
+    files: Mapping[str, bytes] = {}
+    file, digest, error = None, "", ""
     try:
         files = read_folder(folder)
         digest = digest_of(files)
@@ -191,13 +219,31 @@ def _look(folder: Path, pin: SkillPin) -> HomeHook:
                 raise InvalidRequest(f"{needed} is missing")
         file = read_hook(files[HOOK_FILE].decode("utf-8"), folder.name)
     except UnicodeDecodeError:
-        return HomeHook(folder.name, HookState.BROKEN, error=f"{HOOK_FILE} is not UTF-8")
-    except HubError as error:
-        return HomeHook(folder.name, HookState.BROKEN, error=error.message)
-    state = HookState.OFF
-    if pin.enabled:
-        state = HookState.READY if pin.digest == digest else HookState.CHANGED
-    return HomeHook(folder.name, state, file, "", digest, files)
+        error = f"{HOOK_FILE} is not UTF-8"
+    except HubError as failed:
+        error = failed.message
+    if pin.enabled and pin.digest == digest and file is not None:
+        return HomeHook(folder.name, HookState.READY, file, "", digest, files)
+    if not pin.enabled:
+        state = HookState.OFF if file is not None else HookState.BROKEN
+        return HomeHook(folder.name, state, file, error, digest, files)
+    state = HookState.CHANGED if file is not None else HookState.BROKEN
+    guards = _pinned_guards(pin, file)
+    return HomeHook(folder.name, state, file, _told(error or NOT_AS_ENABLED, guards), digest, files, guards)
+
+
+def _told(error: str, guards: Sequence[str]) -> str:
+    return f"{error}; until it is enabled again, or disabled, it refuses at {', '.join(guards)}" if guards else error
+
+
+def _guards(file: HookFile) -> tuple[str, ...]:
+    return tuple(event for event in file.events if HOOKS[event].guard)
+
+
+def _pinned_guards(pin: SkillPin, file: HookFile | None) -> tuple[str, ...]:
+    """Return the guards that a hook was enabled with; those that it names now where that is not known."""
+    known = pin.origin.get("guards", _guards(file) if file is not None else ())
+    return tuple(each for each in known if each in HOOKS and HOOKS[each].guard)
 
 
 def _handlers(hook: HomeHook, file: HookFile) -> dict[str, HookHandler]:
@@ -215,4 +261,4 @@ def _handlers(hook: HomeHook, file: HookFile) -> dict[str, HookHandler]:
 
 
 def _refuse(error: str, payload: Any) -> NoReturn:
-    raise InvalidRequest(f"it cannot be loaded: {error}")
+    raise InvalidRequest(error)

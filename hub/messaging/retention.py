@@ -27,7 +27,9 @@ def prune(connection: SqlConnection, before_ms: int) -> None:
         "UPDATE inbox SET message = '{}' WHERE state IN ('done', 'command') AND received_ms < ? AND message != '{}'",
         (before_ms,),
     )
-    connection.execute("DELETE FROM outbox WHERE state IN ('sent', 'dead', 'unknown') AND updated_ms < ?", (before_ms,))
+    connection.execute(
+        "DELETE FROM outbox WHERE state IN ('sent', 'dead', 'unknown', 'stopped') AND updated_ms < ?", (before_ms,)
+    )
     connection.execute("DELETE FROM group_history WHERE received_ms < ?", (before_ms,))
     connection.execute("DELETE FROM runs WHERE kind = 'request' AND ended_ms < ?", (before_ms,))
     connection.execute("UPDATE runs SET reply = NULL WHERE ended_ms < ? AND reply IS NOT NULL", (before_ms,))

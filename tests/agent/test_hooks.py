@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.hooks.contract import AgentEnd, BeforePromptBuild, BeforeToolCall
+from hub.hooks.contract import AgentBootstrap, AgentEnd, BeforePromptBuild, BeforeToolCall
 from hub.hooks.tool_calls import ToolCallHooks
 from tests.agent.house import MAIN, TEXT, AgentHouse
 from tests.hosting import host_on
@@ -102,6 +102,53 @@ async def test_what_is_kept_of_a_tool_result_is_what_the_model_reads(
 
     assert ("toolResult", "hihi") in house.said()
     assert openai_server.requests()[1]["body"]["messages"][-1]["content"] == "hihi"
+
+
+async def test_what_is_written_of_a_message_is_what_the_model_reads_and_people_hear(
+    house: AgentHouse, openai_server: OpenAIServer
+) -> None:
+    call = {"tool_call": {"name": "echo", "arguments": {"text": "4711"}, "id": "c1"}}
+    openai_server.queue([call], "It is 4711.")
+    house.tool("echo", lambda call: call.arguments["text"], parameters=TEXT)
+    host, _ = host_on(house, "notes")
+    host.hooks.add("before_message_write", lambda payload: {"text": payload.text.replace("4711", "****")})
+
+    result = await house.runner.run(house.request("the code is 4711"))
+
+    assert result.reply == "It is ****."
+    assert [text for _, text in house.said()] == ["the code is ****", "", "****", "It is ****."]
+    assert "the code is ****" in openai_server.requests()[0]["body"]["messages"][-1]["content"]
+
+
+async def test_a_message_of_which_nothing_is_left_is_still_there(
+    house: AgentHouse, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue("fine")
+    host, _ = host_on(house, "notes")
+    host.hooks.add("before_message_write", lambda payload: {"text": ""} if payload.role == "user" else None)
+
+    await house.runner.run(house.request("the code is 4711"))
+
+    assert house.said() == [("user", "[removed by a hook]"), ("assistant", "fine")]
+
+
+async def test_a_hook_chooses_the_files_in_the_prompt(house: AgentHouse, openai_server: OpenAIServer) -> None:
+    openai_server.queue("fine", "fine")
+    host, _ = host_on(house, "notes")
+
+    def choose(payload: AgentBootstrap) -> dict[str, object]:
+        kept = {name: text for name, text in payload.files.items() if name == "AGENTS.md"}
+        return {"files": {**kept, "HOUSE.md": "The gate is green."}}
+
+    await house.runner.run(house.request("first"))
+    host.hooks.add("agent:bootstrap", choose)
+    await house.runner.run(house.request("second"))
+
+    before, after = (each["body"]["messages"][0]["content"] for each in openai_server.requests())
+    assert "### SOUL.md" in before
+    assert "### AGENTS.md" in after
+    assert "### SOUL.md" not in after
+    assert after.endswith("### HOUSE.md\nThe gate is green.")
 
 
 async def test_the_two_sides_of_a_reset_and_of_a_compaction_are_observed(house: AgentHouse) -> None:

@@ -39,7 +39,7 @@ class Delegating(Post):
         house = self.house
         addresses = Addresses(house.db, lambda: self.people, self.channels)
         messages = AgentMessages(house.db, self.outbox, addresses, house.workspaces)
-        answers = SubagentAnswers(messages, self.outbox, self.router.may_reply)
+        answers = SubagentAnswers(messages, self.outbox, self.router.may_reply, house.hooks)
         self.subagents = Subagents(house.runner, house.db, answers)
         for tool in DelegationTools(self.subagents).all():
             house.tools.register(tool)

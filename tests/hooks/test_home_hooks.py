@@ -138,6 +138,53 @@ async def test_a_guard_that_cannot_be_loaded_refuses(home: HookHome) -> None:
         await home.hooks.modify(call())
 
 
+@pytest.mark.parametrize("change", ["edit", "other events", "no handler", "no HOOK.md", "gone", "a link"])
+async def test_a_guard_that_was_changed_refuses_until_it_is_enabled_or_disabled(home: HookHome, change: str) -> None:
+    folder = home.home / "hooks" / "greet"
+    home.write(GUARD, "HOOK.md")
+    home.write("def before_tool_call(payload): ...\n")
+    await home.enable()
+    assert (await home.hooks.modify(call())).block == ""
+
+    if change == "edit":
+        home.write("def before_tool_call(payload): return None\n")
+    elif change == "other events":
+        home.write("---\ndescription: Greets.\nevents: [agent_end]\n---\n", "HOOK.md")
+    elif change == "no handler":
+        (folder / "handler.py").unlink()
+    elif change == "no HOOK.md":
+        (folder / "HOOK.md").unlink()
+    else:
+        folder.rename(home.home / "elsewhere")
+        if change == "a link":
+            folder.symlink_to(home.home / "elsewhere")
+    await home.found.refresh()
+
+    with pytest.raises(Forbidden, match="before_tool_call of hook greet failed"):
+        await home.hooks.modify(call())
+    [found] = home.found.all()
+    assert "until it is enabled again, or disabled, it refuses at before_tool_call" in found.error
+    again = HomeHooks(home.home / "hooks", SkillPins(home.home, PINS_FILE), Hooks(TaskOwner("hooks")), lambda: None)
+    await again.refresh()  # and after a restart
+    assert again.all()[0].guards == ("before_tool_call",)
+
+    await home.found.disable("greet")
+    assert (await home.hooks.modify(call())).block == ""
+
+
+async def test_a_guard_is_called_again_once_it_is_enabled_as_it_is_now(home: HookHome) -> None:
+    home.write(GUARD, "HOOK.md")
+    home.write("def before_tool_call(payload): ...\n")
+    await home.enable()
+    home.write("def before_tool_call(payload): return {'block': 'not now'}\n")
+    await home.found.refresh()
+
+    await home.enable()
+
+    assert (await home.hooks.modify(call())).block == "not now"
+    assert len(home.hooks.all()) == 1
+
+
 async def test_damaged_pins_call_nothing(home: HookHome) -> None:
     await home.enable()
     (home.home / PINS_FILE).write_text("{")
@@ -146,3 +193,13 @@ async def test_damaged_pins_call_nothing(home: HookHome) -> None:
     with pytest.raises(HubError, match="is damaged"):
         await again.refresh()
     assert again.all() == []
+
+
+async def test_damaged_pins_let_every_guard_of_the_home_refuse(home: HookHome) -> None:
+    home.write(GUARD, "HOOK.md")
+    (home.home / PINS_FILE).write_text("{")
+
+    with pytest.raises(HubError, match="is damaged"):
+        await home.found.refresh()
+    with pytest.raises(Forbidden, match="before_tool_call of hook greet failed"):
+        await home.hooks.modify(call())

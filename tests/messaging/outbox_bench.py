@@ -14,6 +14,7 @@ from hub.core.clock import Clock
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
+from hub.hooks.registry import Hook, Hooks
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import (
     ChannelLimits,
@@ -86,7 +87,11 @@ class Bench:
     repairs: Repairs
     clock: Fast
     tasks: TaskOwner
+    hooks: Hooks
     settings: OutboxSettings = field(default_factory=OutboxSettings)
+
+    def on_sending(self, handler: Callable[[Any], Any]) -> Callable[[], None]:
+        return self.hooks.add(Hook("message_sending", handler, "integration test"))
 
     async def states(self) -> dict[str, int]:
         return await self.outbox.counts()
@@ -114,8 +119,9 @@ async def outbox_bench(folder: Path) -> AsyncIterator[Bench]:
     clock, repairs = Fast(), Repairs(bus)
     channels = ChannelRegistry(bus, clock, repairs)
     channels.connect(receive, Cursors(db))
-    outbox = Outbox(db, channels, bus, clock, tasks, repairs, settings=lambda: made.settings)
-    made = Bench(db, bus, channels, outbox, repairs, clock, tasks)
+    hooks = Hooks(TaskOwner("hooks"))
+    outbox = Outbox(db, channels, bus, clock, tasks, repairs, settings=lambda: made.settings, hooks=hooks)
+    made = Bench(db, bus, channels, outbox, repairs, clock, tasks, hooks)
     await outbox.open()
     yield made
     await outbox.close()

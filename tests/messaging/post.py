@@ -126,6 +126,7 @@ class Post:
             house.tasks,
             self.repairs,
             settings=lambda: self.sending,
+            hooks=house.hooks,
         )
         buttons = self.buttons = CommandButtons(Secret("key of buttons"), self.channels)
         self.pairing_clock = ManualClock()

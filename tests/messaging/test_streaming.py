@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from hub.agent.human_delay import HumanDelay
 from hub.core.context import Context
+from hub.hooks.registry import Hook
 from hub.messaging.access.access import AccessPolicy
 from hub.messaging.contract import Address, ChannelLimits, Delivery, DeliveryState, OutboundMessage
 from hub.messaging.outbox.outbound_policy import OutboundPolicy
@@ -334,6 +335,20 @@ async def test_a_draft_is_shown_where_there_are_drafts_and_the_answer_is_the_onl
     await post.until(lambda: post.pigeons.texts() == ["So be it."])
 
     assert slates(post).seen == ["So be it."]
+
+
+@pytest.mark.parametrize("hook", ["message_sending", "before_message_write"])
+async def test_an_answer_that_a_hook_may_change_is_not_shown_before_it_did(
+    start: Start, openai_server: OpenAIServer, hook: str
+) -> None:
+    post = await start(PARTIAL)
+    post.house.hooks.add(Hook(hook, lambda payload: {"text": payload.text.replace("4711", "****")}, "integration a"))
+    openai_server.queue([{"text": "The code is 4711"}, {"delay_s": 0.1}, {"text": "."}])
+
+    await post.said("what is the code?")
+    await post.until(lambda: bool(slates(post).seen))
+
+    assert slates(post).seen == ["The code is ****."]
 
 
 async def test_a_preview_that_fails_does_not_fail_the_answer(start: Start, openai_server: OpenAIServer) -> None:

@@ -39,6 +39,7 @@ MESSAGE_STATES = {
     "sent": "sent",
     "unknown": "may not have arrived",
     "dead": "could not be sent",
+    "stopped": "was stopped by a hook",
 }
 
 SKILL_STATES = {

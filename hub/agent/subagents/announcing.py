@@ -38,6 +38,10 @@ class RequesterPlaces(Protocol):
         """Return where the answer of a run goes, as it is stored; empty for nowhere."""
         ...
 
+    async def choose(self, place: str, subagent: Subagent, context: Context) -> str:
+        """Return where the answer to a result goes: the place, or another that a hook chose."""
+        ...
+
     def answer(self, connection: SqlConnection, place: str, request: RunRequest, result: RunResult) -> None:
         """Write an answer for its chat, inside the caller's transaction."""
         ...
@@ -114,7 +118,8 @@ class Announcer:
             priority=Priority.BACKGROUND,
             channel=AUTOMATION,
         )
-        request = replace(request, on_final=partial(self._end, request, first.place))
+        place = await self._places.choose(first.place, first, request.context)
+        request = replace(request, on_final=partial(self._end, request, place))
         while first.announce_id is None:  # else both are on disk already
             try:
                 # Which results the turn holds and the turn itself are there together, or neither is.
@@ -124,7 +129,7 @@ class Announcer:
                 _log.error("results of subagents of %s wait: %s", key, error.message)
                 await self._runner.parts.clock.sleep(2.0)
         await self._runner.run_until_kept(request)
-        self._places.answered(first.place)
+        self._places.answered(place)
         now = self._runner.parts.now_ms()
         done = [replace(each, announced_ms=now) for each in chosen]
         await self._store.update(done)  # also those of a turn that was cut off when it had begun to change things

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.parts import RunDependencies
+from hub.agent.subagents.settings import THINKING
 from hub.core.context import Authority, Context, ToolPolicy
-from hub.core.errors import InvalidRequest
+from hub.core.errors import Forbidden, InvalidRequest
+from hub.hooks.contract import SubagentSpawning
 from hub.sessions.keys import SessionKey, SessionKind, subagent_key
 from hub.sessions.privacy import MEMORY_TOOLS, is_personal
 
+LABEL_LIMIT = 64
 NEVER = frozenset({"sessions_send", "schedule", "ask_user", "gateway", "cron"})
 LEAF = frozenset({"sessions_*", "subagents", "agents_list"})
 """Tools that no subagent has, and those that one without subagents of its own has not."""
@@ -58,6 +62,34 @@ def subagent_rights(parts: RunDependencies, request: SpawnRequest, *, leaf: bool
         for policy in parts.agents.get(request.agent_id).policies(parts.tools.rules, None):
             authority = authority.narrow(policy=policy)
     return authority.narrow(policy=ToolPolicy(deny=deny, source="subagents"))
+
+
+async def ask_before_spawning(parts: RunDependencies, request: SpawnRequest, agent_id: str, depth: int) -> SpawnRequest:
+    """Return a request with what the handlers of `subagent_spawning` changed of it.
+
+    Raises:
+        Forbidden: One of them refuses it.
+        InvalidRequest: One of them chose a level of thinking that there is not.
+    """
+    hooks, settings = parts.hooks, parts.agents.get(request.agent_id).subagents
+    if hooks is None or not hooks.wants(SubagentSpawning):
+        return request
+    asked = SubagentSpawning(
+        context=request.context,
+        requester_key=request.session_key,
+        agent_id=agent_id,
+        depth=depth,
+        task=request.task,
+        label=request.label,
+        model=request.model or settings.model,
+        thinking=request.thinking or settings.thinking,
+    )
+    chosen = await hooks.modify(asked)
+    if chosen.block:
+        raise Forbidden(f"a hook refused the subagent: {chosen.block}")
+    if chosen.thinking not in (None, *THINKING):
+        raise InvalidRequest(f"a hook chose the thinking level {chosen.thinking!r}; there are {', '.join(THINKING)}")
+    return replace(request, label=chosen.label[:LABEL_LIMIT], model=chosen.model, thinking=chosen.thinking)
 
 
 def child_key(requester_key: str, agent_id: str, id: str) -> str:

@@ -15,7 +15,7 @@ from hub.agent.subagents.announcing import Announcer, RequesterPlaces
 from hub.agent.subagents.mail import SubagentMail
 from hub.agent.subagents.record import Subagent, SubagentState, SubagentStore
 from hub.agent.subagents.settings import LANE
-from hub.agent.subagents.spawning import SpawnRequest, child_key, subagent_rights
+from hub.agent.subagents.spawning import SpawnRequest, ask_before_spawning, child_key, subagent_rights
 from hub.agent.subagents.words import announcement, is_skipped, subagent_context
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
@@ -75,6 +75,7 @@ class Subagents:
         depth = self._depth(request.session_key) + 1
         if depth > settings.max_depth:
             raise Forbidden(f"subagents nest at most {settings.max_depth} deep here (agents[].subagents.max_depth)")
+        request = await ask_before_spawning(parts, request, agent.id, depth)
         model = request.model or settings.model
         if model is not None:
             await parts.models.resolve(model)
@@ -369,6 +370,7 @@ def _facts(subagent: Subagent) -> dict[str, object]:
         "run_id": subagent.run_id,
         "session_key": subagent.session_key,
         "requester_key": subagent.requester_key,
+        "label": subagent.label,
         "agent_id": subagent.agent_id,
         "state": subagent.state.value,
         "depth": subagent.depth,

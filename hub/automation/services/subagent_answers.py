@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
 
 from hub.agent.run_request import RunRequest, RunResult
+from hub.agent.subagents.record import Subagent
 from hub.automation.services.agent_messages import AgentMessages
+from hub.core.context import Context
 from hub.core.sql import SqlConnection
-from hub.messaging.contract import Address
+from hub.hooks.contract import SubagentDeliveryTarget
+from hub.hooks.registry import Hooks
+from hub.messaging.contract import Address, ChatType
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import ReplyTarget
+
+_log = logging.getLogger(__name__)
 
 
 class _Place(Struct, frozen=True):
@@ -27,12 +34,20 @@ class SubagentAnswers:
         messages: Knows where a run is held.
         outbox: Sends.
         may_reply: Whether answers of a session are sent to an address.
+        hooks: May choose another place.
     """
 
-    def __init__(self, messages: AgentMessages, outbox: Outbox, may_reply: Callable[[Address, str], bool]) -> None:
+    def __init__(
+        self,
+        messages: AgentMessages,
+        outbox: Outbox,
+        may_reply: Callable[[Address, str], bool],
+        hooks: Hooks | None = None,
+    ) -> None:
         self._messages = messages
         self._outbox = outbox
         self._may_reply = may_reply
+        self._hooks = hooks
 
     async def find(self, run_id: str, session_key: str) -> str:
         """Return where the answer of a run goes, as it is stored; empty for nowhere."""
@@ -40,6 +55,39 @@ class SubagentAnswers:
         if place is None:
             return ""
         return msgspec.json.encode(_Place(place.address, place.message_id)).decode()
+
+    async def choose(self, place: str, subagent: Subagent, context: Context) -> str:
+        """Return where the answer to a result goes: the place, or another that a hook chose."""
+        if self._hooks is None or not self._hooks.wants(SubagentDeliveryTarget):
+            return place
+        found = msgspec.json.decode(place, type=_Place).address if place else None
+        asked = SubagentDeliveryTarget(
+            context=context,
+            subagent_id=subagent.id,
+            label=subagent.label,
+            state=subagent.state.value,
+            session_key=subagent.session_key,
+            requester_key=subagent.requester_key,
+            channel=found.channel if found else "",
+            account=found.account if found else "",
+            peer=found.peer if found else "",
+            chat_type=found.chat_type.value if found else "",
+            thread=(found.thread or "") if found else "",
+        )
+        chosen = await self._hooks.modify(asked)
+        if chosen == asked:
+            return place
+        if not chosen.channel or not chosen.peer or chosen.chat_type not in ("", *ChatType):
+            _log.warning("a hook chose no chat for the results of subagents: %s, %s", chosen.channel, chosen.peer)
+            return place
+        address = Address(
+            chosen.channel,
+            chosen.peer,
+            chosen.account or "default",
+            ChatType(chosen.chat_type or ChatType.DIRECT),
+            chosen.thread or None,
+        )
+        return msgspec.json.encode(_Place(address)).decode()
 
     def answer(self, connection: SqlConnection, place: str, request: RunRequest, result: RunResult) -> None:
         """Write an answer for its chat, inside the caller's transaction."""

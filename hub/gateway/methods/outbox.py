@@ -36,7 +36,7 @@ from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow
 from hub.messaging.outbox.replies import kind_of
 
 OWNER = "gateway"
-STATES = ("queued", "sending", "sent", "unknown", "dead")
+STATES = ("queued", "sending", "sent", "unknown", "dead", "stopped")
 WAIT_MS = 30_000
 FILE_LIMIT_BYTES = 16_000_000
 
@@ -130,7 +130,7 @@ class OutboxMethods:
         content = NewMessage(params["message"], media=media)
         ids = await self._outbox.send(place.address, content, call.context, session_key=place.session_key)
         rows = await self._outbox.outcome(ids, params["timeoutMs"] / 1000)
-        worst = min(rows, key=lambda row: ("dead", "unknown", "queued", "sending", "sent").index(row.state))
+        worst = min(rows, key=lambda row: ("dead", "stopped", "unknown", "queued", "sending", "sent").index(row.state))
         platform_ids = [id for row in rows for id in row.platform_ids]
         return {
             "runId": ids[0],

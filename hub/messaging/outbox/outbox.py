@@ -1,8 +1,8 @@
 """The outbox: messages are written ahead, sent in order within a chat, and done only when the platform said so.
 
-A row is queued, sending, and then sent, unknown or dead. What was `sending` when the hub stopped, or when no answer
-came, is sent again where the platform shows the same id once, and looked up where it has a history; elsewhere it stays
-`unknown` until a person decides. What was refused for good, or too often, is `dead` and kept.
+A row is queued, sending, and then sent, unknown, dead, or stopped by a hook. What was `sending` when the hub stopped,
+or when no answer came, is sent again where the platform shows the same id once, and looked up where it has a history;
+elsewhere it stays `unknown` until a person decides. What was refused for good, or too often, is `dead` and kept.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hub.core.ids import new_id
 from hub.core.repairs import Repairs
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
+from hub.hooks.registry import Hooks
 from hub.messaging.channels import EVENT_CHANNEL_ADDED, ChannelRegistry
 from hub.messaging.contract import Address, Channel, ChannelLimits, TextUnit
 from hub.messaging.outbox import outbox_rows
@@ -43,6 +44,7 @@ class Outbox:
         channels: The channels that send; rows of one that is not logged in wait for it.
         tasks: Owner of the sending tasks, one for each chat that has something to send.
         settings: The current settings.
+        hooks: May change what is sent, or stop it.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Outbox:
         repairs: Repairs,
         *,
         settings: Callable[[], OutboxSettings] = OutboxSettings,
+        hooks: Hooks | None = None,
     ) -> None:
         self._db = db
         self.channels = channels
@@ -72,6 +75,7 @@ class Outbox:
             settings=settings,
             ended=self._ended,
         )
+        self._sender.hooks = hooks
         self._waiting: dict[str, asyncio.Future[OutboxRow]] = {}
         self._settings = settings
         self._limits: dict[tuple[str, str], ChannelLimits] = {}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hub.core.errors import Conflict, NotFound
 from hub.core.sql import SqlConnection
 from hub.messaging.contract import Delivery
-from hub.messaging.outbox.outgoing import OutboxRow, select_rows
+from hub.messaging.outbox.outgoing import OutboxRow, keep_outgoing, select_rows
 
 ChatKey = tuple[str, str, str]
 """Channel, account and peer: what is sent in order."""
@@ -130,6 +130,7 @@ def expire(connection: SqlConnection, before_ms: int, now_ms: int, error: str) -
 
 def set_state(connection: SqlConnection, row: OutboxRow, now_ms: int) -> None:
     """Write state, attempts, time of the next one, and error."""
+    _keep_changed(connection, row)
     connection.execute(
         "UPDATE outbox SET state = ?, attempts = ?, next_ms = ?, updated_ms = ?, error = ? WHERE id = ?",
         (row.state, row.attempts, row.next_ms, now_ms, row.error, row.id),
@@ -138,6 +139,7 @@ def set_state(connection: SqlConnection, row: OutboxRow, now_ms: int) -> None:
 
 def mark_sent(connection: SqlConnection, row: OutboxRow, delivery: Delivery, now_ms: int) -> None:
     """Write that a row was sent, and the platform's ids."""
+    _keep_changed(connection, row)
     connection.execute(
         "UPDATE outbox SET state = 'sent', attempts = ?, platform_ids = ?, updated_ms = ?, error = NULL WHERE id = ?",
         (row.attempts, json.dumps(delivery.platform_ids), now_ms, row.id),
@@ -152,8 +154,8 @@ def retry(connection: SqlConnection, id: str, now_ms: int) -> OutboxRow:
         Conflict: It is sent, or waits already.
     """
     row = get(connection, id)
-    if row.state not in ("unknown", "dead"):
-        raise Conflict(f"only unknown and dead messages are tried again; {id} is {row.state}")
+    if row.state not in ("unknown", "dead", "stopped"):
+        raise Conflict(f"only unknown, dead and stopped messages are tried again; {id} is {row.state}")
     connection.execute(
         "UPDATE outbox SET state = 'queued', attempts = 0, next_ms = ?, created_ms = ?, updated_ms = ?, error = NULL"
         " WHERE id = ?",
@@ -171,6 +173,12 @@ def drop(connection: SqlConnection, id: str) -> OutboxRow:
     """
     row = get(connection, id)
     if row.state in ("sending", "sent"):
-        raise Conflict(f"only queued, unknown and dead messages can be dropped; {id} is {row.state}")
+        raise Conflict(f"a message that is sent, or is being sent, cannot be dropped; {id} is {row.state}")
     connection.execute("DELETE FROM outbox WHERE id = ?", (id,))
     return row
+
+
+def _keep_changed(connection: SqlConnection, row: OutboxRow) -> None:
+    if row.changed:
+        keep_outgoing(connection, row)
+        row.changed = False

@@ -18,6 +18,8 @@ from hub.core.errors import HubError, LimitExceeded, NotFound, TimedOut, Unavail
 from hub.core.events import EventBus
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
+from hub.hooks.contract import MessageSending
+from hub.hooks.registry import Hooks
 from hub.messaging.channels import Attached, ChannelRegistry
 from hub.messaging.contract import ChannelState, Delivery, DeliveryState
 from hub.messaging.outbox import outbox_rows
@@ -34,6 +36,7 @@ from hub.messaging.outbox.outgoing import (
     is_repeatable,
     keep_outgoing,
 )
+from hub.messaging.outbox.sending_hooks import ask_before_sending
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -61,6 +64,9 @@ class OutboxSender:
         channels: The channels that send; rows of one that is not logged in wait for it.
         tasks: Owner of the workers.
         ended: Called with each row that was sent or given up.
+
+    Attributes:
+        hooks: May change what is sent, or stop it.
     """
 
     def __init__(
@@ -83,6 +89,7 @@ class OutboxSender:
         self._repairs = repairs
         self._settings = settings
         self._tell_ended = ended
+        self.hooks: Hooks | None = None
         self._workers: dict[ChatKey, asyncio.Task[None]] = {}
         self._again: set[ChatKey] = set()
         self._begun: dict[ChatKey, OutboxRow] = {}
@@ -107,10 +114,14 @@ class OutboxSender:
     def begins_with(self, connection: SqlConnection, row: OutboxRow) -> bool:
         """Whether a new row may be written as `sending`, as nothing of its chat waits: one commit less for an answer.
 
+        Not where a hook is asked first, which may take long.
+
         In the transaction and thread of who writes it; `wake` then sends it.
         """
         attached = self._channels.get(*row.chat[:2])
         if attached is None or attached.channel.limits.idempotent or is_repeatable(row.outgoing):
+            return False
+        if self.hooks is not None and self.hooks.wants(MessageSending):
             return False
         if row.next_ms > row.created_ms or row.run_id in self._shown or outbox_rows.is_waiting(connection, row.chat):
             return False
@@ -170,6 +181,7 @@ class OutboxSender:
 
     async def _send_until_settled(self, row: OutboxRow, marks: set[asyncio.Task[None]]) -> bool:
         """Send one row until it ended; False when its channel has gone."""
+        asked = False
         while True:
             if row.created_ms < self._now_ms() - AGE_LIMIT_S * 1000 and row.state == "queued":
                 await self._ended(row, "dead", Delivery(DeliveryState.PERMANENT, error=EXPIRED))
@@ -188,6 +200,11 @@ class OutboxSender:
                 row.outgoing = await self._resolved(final)
                 if row.outgoing == Withdrawal():
                     await self._sent(row, Delivery(DeliveryState.DELIVERED), None)
+                    return True
+            if row.state == "queued" and not asked:
+                asked = True
+                if (why := await ask_before_sending(self.hooks, row, attached)) is not None:
+                    await self._ended(row, "stopped", Delivery(DeliveryState.PERMANENT, error=why))
                     return True
             safe = attached.channel.limits.idempotent or is_repeatable(row.outgoing)
             if row.state == "sending":

@@ -29,6 +29,7 @@ class NewMessage(Struct, frozen=True, tag="message", omit_defaults=True):
     Attributes:
         covers: Of a streamed block: how many characters of the answer end with it.
         digest: Of those characters.
+        settled: Whether a hook chose this text, so that none is asked about it again.
     """
 
     text: str = ""
@@ -38,6 +39,7 @@ class NewMessage(Struct, frozen=True, tag="message", omit_defaults=True):
     reply_to: str | None = None
     covers: int = 0
     digest: str = ""
+    settled: bool = False
 
 
 class NewText(Struct, frozen=True, tag="edit", omit_defaults=True):
@@ -96,9 +98,10 @@ class OutboxRow(Struct):
     """A row of the outbox; times are milliseconds since the epoch.
 
     Attributes:
-        state: queued | sending | sent | unknown | dead.
+        state: queued | sending | sent | unknown | dead | stopped.
         part: Which piece of a longer text it is, from 0.
         attempts: How many were made.
+        changed: Whether `outgoing` is another than on the disk; it is written with the next state.
     """
 
     position: int
@@ -117,6 +120,7 @@ class OutboxRow(Struct):
     context_id: str | None = None
     platform_ids: tuple[str, ...] = ()
     error: str | None = None
+    changed: bool = False
 
     @property
     def kind(self) -> str:

@@ -17,6 +17,7 @@ from hub.agent.parts import RunDependencies
 from hub.core.errors import HubError
 from hub.core.events import Event
 from hub.core.sql import SqlConnection
+from hub.hooks.contract import BeforeMessageWrite, MessageSending
 from hub.messaging.capabilities import CanDraft, CanEdit
 from hub.messaging.channels import Attached
 from hub.messaging.contract import Address, ChatType, Delivery, DeliveryState
@@ -156,13 +157,19 @@ class AnswerStreams:
             stream.task = self._parts.tasks.spawn(show(), name=f"stream to {stream.target.address.channel}")
 
     def _showing(self, stream: _AnswerStream) -> Callable[[], Coroutine[Any, Any, None]] | None:
-        """Return what shows an answer, or None when nothing is to."""
+        """Return what shows an answer, or None when nothing is to: no preview where hooks may change it."""
         address = stream.target.address
         attached = self._outbox.channels.get(address.channel, address.account)
         if attached is None or self._parts.tasks.closed:
             return None
-        if attached.outbound.streaming is not DraftStreaming.OFF and (
-            _drafts(attached, address) is not None or isinstance(attached.channel, CanEdit)
+        hooks = self._parts.hooks
+        if hooks is not None and hooks.wants(BeforeMessageWrite):
+            return None
+        as_it_grows = hooks is None or not hooks.wants(MessageSending)
+        if (
+            as_it_grows
+            and attached.outbound.streaming is not DraftStreaming.OFF
+            and (_drafts(attached, address) is not None or isinstance(attached.channel, CanEdit))
         ):
             return partial(self._preview, stream, attached)
         blocks = attached.outbound.blocks or self._outbox.settings.blocks

@@ -147,4 +147,4 @@ def _result(rows: list[OutboxRow]) -> ToolResult:
     first = failed[0]
     words = {"dead": "it was refused", "unknown": "it may or may not have arrived; do not send it again"}
     told |= {"state": first.state, "why": first.error or words.get(first.state, "it is still being sent")}
-    return ToolResult(orjson.dumps(told).decode(), details=told, is_error=first.state == "dead")
+    return ToolResult(orjson.dumps(told).decode(), details=told, is_error=first.state in ("dead", "stopped"))
