@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from hub.agent import budget_schema as budgets, schema as agent
-from hub.automation.definition import kinds, schema as automation
+from hub.automation.definition import schema as automation
+from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.automation.editing.unknown_names import names_are_known
 from hub.config import hub_section
 from hub.config.checked import Config
@@ -49,21 +50,24 @@ _MODULES: tuple[ModuleType, ...] = (
     messaging,
     tools,
     skills,
-    automation,
 )
 
 
-def core_sections() -> list[Section]:
-    """Return the sections of the hub's own parts, in the order of the documentation."""
+def core_sections(kinds: Kinds = OUR_KINDS) -> list[Section]:
+    """Return the sections of the hub's own parts, in the order of the documentation.
+
+    Args:
+        kinds: The kinds of triggers, conditions and actions that automations may use.
+    """
     found: list[Section] = [section for module in _MODULES for section in module.SECTIONS]
     found.insert(1, PEOPLE)
-    return [*found, NETWORK]
+    return [*found, *automation.sections(kinds), NETWORK]
 
 
 def cross_checks() -> dict[str, CrossCheck]:
     """Return the checks that span sections, from the `CROSS_CHECKS` of the parts."""
     found: dict[str, CrossCheck] = {}
-    for module in _MODULES:
+    for module in (*_MODULES, automation):
         checks: Mapping[str, CrossCheck] = getattr(module, "CROSS_CHECKS", {})
         found.update(checks)
     return {**found, **start_check.CROSS_CHECKS, "names in automations": names_are_known()}
@@ -86,40 +90,33 @@ def skill_folders(config: Config, catalog: Mapping[str, CatalogEntry]) -> dict[s
     return {domain: folder for domain, folder in found.items() if folder.is_dir()}
 
 
-def _checks_with(integrations: IntegrationSchemas) -> dict[str, CrossCheck]:
+def _checks_with(integrations: IntegrationSchemas, kinds: Kinds) -> dict[str, CrossCheck]:
     """Return the checks that need to know what integrations bring."""
 
     def unused(config: Config) -> dict[str, str]:
-        kinds = {name: found.domain for found in integrations.catalog.values() for name in declared_kinds(found)}
-        used = domains_in_use(config, integrations.catalog) if kinds else set()
-        return {name: domain for name, domain in kinds.items() if domain not in used}
+        declared = {name: found.domain for found in integrations.catalog.values() for name in declared_kinds(found)}
+        used = domains_in_use(config, integrations.catalog) if declared else set()
+        return {name: domain for name, domain in declared.items() if domain not in used}
 
     def folders(config: Config) -> list[Path]:
         return blueprint_folders(config, integrations.catalog)
 
     return {
-        "blueprints": automation.blueprints_fit(folders),
-        "names in automations": names_are_known(folders),
-        "kinds of integrations": automation.kinds_are_in_use(unused),
+        "blueprints": kinds.in_use()(automation.blueprints_fit(folders)),
+        "names in automations": kinds.in_use()(names_are_known(folders)),
+        "kinds of integrations": automation.kinds_are_in_use(kinds, unused),
     }
 
 
 def all_sections(integrations: IntegrationSections | None = None) -> Sections:
     """Return the registry of core sections, their cross checks and the integrations' sections.
 
-    The kinds of automations that the integrations declare can be used from now on.
+    Automations may use the kinds that the integrations declare.
     """
     if not isinstance(integrations, IntegrationSchemas):
         return Sections(core_sections(), integrations, cross_checks())
-    offer_kinds(integrations)
-    return Sections(core_sections(), integrations, {**cross_checks(), **_checks_with(integrations)})
-
-
-def offer_kinds(integrations: IntegrationSchemas) -> None:
-    """Let automations use the kinds that integrations declare, in place of those offered before."""
-    kinds.TRIGGERS.offer(integrations.kinds("trigger"))
-    kinds.CONDITIONS.offer(integrations.kinds("condition"))
-    kinds.ACTIONS.offer(integrations.kinds("action"))
+    kinds = Kinds(integrations.kinds)
+    return Sections(core_sections(kinds), integrations, {**cross_checks(), **_checks_with(integrations, kinds)})
 
 
 def needed_domains(

@@ -32,10 +32,11 @@ LIGHT = {
 }
 # What a command that only reads the configuration may load.
 SCHEMA_LIGHT = {"msgspec", "orjson", "ruamel", "voluptuous"}
-# Imports for types that may close a circle: steps and plans name the run that they are handed.
+# Imports for types that may close a circle: steps and plans name the run that they are handed, parts the kinds.
 RUN = "hub.automation.running.run"
 TYPES_IN_A_CIRCLE = {
     ("hub.automation.contract", RUN),
+    ("hub.automation.contract", "hub.automation.definition.kinds"),
     ("hub.automation.running.plan", RUN),
     ("hub.automation.running.position", RUN),
 }

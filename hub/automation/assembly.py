@@ -15,6 +15,7 @@ from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
 from hub.automation.blueprints.blueprints import Blueprints
 from hub.automation.contract import AutomationParts, Location
+from hub.automation.definition.kinds import Kinds
 from hub.automation.editing.automation_editor import AutomationEditor
 from hub.automation.editing.automations_file import AutomationsFile
 from hub.automation.editing.schedule_editor import ScheduleService
@@ -111,6 +112,7 @@ class AutomationDependencies(Struct, frozen=True):
     approvals: Approvals
     egress: Egress
     people: Callable[[], People]
+    kinds: Kinds
     zone: Callable[[], tzinfo]
     language: Callable[[], str]
     reload: Callable[[], Awaitable[Any]]
@@ -161,6 +163,7 @@ class AutomationEngine:
             needs.zone,
             self._location,
             needs.people,
+            needs.kinds,
             Judge(needs.models, needs.agents, self._persona, bus, needs.history, clock),
             self.spending,
             needs.history,
@@ -180,7 +183,9 @@ class AutomationEngine:
             ResultNotices(needs.egress, needs.repairs, clock, self._tasks),
         )
         keep = needs.config.editor.history.keep
-        self.blueprints = Blueprints(needs.home.path, needs.egress, keep, further=needs.blueprint_folders)
+        self.blueprints = Blueprints(
+            needs.home.path, needs.egress, keep, further=needs.blueprint_folders, kinds=needs.kinds
+        )
         self.automations = Automations(environment, db, self.blueprints.expand, self._owner)
         self.scripts = Scripts(ScriptEnvironment(self.parts, {}, self.traces, waiting), self._expand_script)
         self.heartbeats = Heartbeats(
@@ -219,6 +224,7 @@ class AutomationEngine:
             self.blueprints.expand,
             needs.reload,
             self.automations.keep_off,
+            needs.kinds,
         )
         self._removers: list[Unsubscribe] = []
 
@@ -300,9 +306,10 @@ class AutomationEngine:
         """Return an automation, or a script by its entity id, in plain words."""
         from hub.automation.definition.explain import explain, explain_script
 
-        if name.startswith(f"{SCRIPTS}."):
-            return explain_script(self.scripts.get(name).config)
-        return explain(self.automations.get(name).config)
+        with self.parts.kinds.in_use():
+            if name.startswith(f"{SCRIPTS}."):
+                return explain_script(self.scripts.get(name).config)
+            return explain(self.automations.get(name).config)
 
     # --- inside ---
 

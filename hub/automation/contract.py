@@ -24,6 +24,7 @@ from hub.core.tasks import TaskOwner
 from hub.security.people import People
 
 if TYPE_CHECKING:
+    from hub.automation.definition.kinds import Kinds
     from hub.automation.running.run import Run
     from hub.automation.schedule.timetable import Timetable
     from hub.automation.sources.file_watch import FileWatch
@@ -135,6 +136,7 @@ class AutomationParts(Struct, frozen=True):
         zone: The home's time zone as configured now.
         location: Where the home is, when that is configured.
         people: The people of this home as configured now.
+        kinds: The kinds of triggers, conditions and actions.
         judge: Asks a model; None in a simulation.
         spending: Recent spending; None where it is not counted.
         history: The store of traces; None in a simulation.
@@ -157,6 +159,7 @@ class AutomationParts(Struct, frozen=True):
     zone: Callable[[], tzinfo]
     location: Callable[[], Location | None]
     people: Callable[[], People]
+    kinds: Kinds
     judge: Judge | None = None
     spending: RunSpending | None = None
     history: HistoryStore | None = None
@@ -256,7 +259,7 @@ Explain = Callable[[Mapping[str, Any]], str]
 Rule = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class TriggerKind(Struct, frozen=True):
+class TriggerKind(Struct, frozen=True, eq=False):
     """A kind of trigger.
 
     Attributes:
@@ -310,7 +313,7 @@ class Asking(Struct, frozen=True):
     templates: bool = True
 
 
-class ConditionKind(Struct, frozen=True):
+class ConditionKind(Struct, frozen=True, eq=False):
     """A kind of condition.
 
     Attributes:
@@ -333,7 +336,7 @@ class ConditionKind(Struct, frozen=True):
 # --- actions ---
 
 
-class ActionKind(Struct, frozen=True):
+class ActionKind(Struct, frozen=True, eq=False):
     """A kind of step.
 
     Attributes:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from hub.agent.agents import Agents
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
+from hub.automation.definition.kinds import Kinds
 from hub.automation.editing.schedule_editor import EVENT_SCHEDULED
 from hub.automation.engine.makers import AutomationMakers
 from hub.components.agents import AgentsComponent
@@ -109,6 +110,7 @@ class AutomationComponent(Component):
                 approvals=tools.approvals,
                 egress=needs.security.egress,
                 people=needs.security.current_people,
+                kinds=Kinds(base.schemas.kinds),
                 zone=base.zone,
                 language=base.language,
                 reload=needs.reload,

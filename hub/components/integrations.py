@@ -14,7 +14,7 @@ from hub.gateway.calls.contract import Method
 from hub.gateway.methods.integrations import IntegrationMethods
 from hub.integration.control import IntegrationControl
 from hub.integration.manager import IntegrationManager, MakeHost
-from hub.sections import needed_domains, offer_kinds
+from hub.sections import needed_domains
 
 _log = logging.getLogger(__name__)
 
@@ -45,9 +45,7 @@ class IntegrationsComponent(Component):
         self.manager = IntegrationManager(
             make_host, base.catalog, base.repairs, base.bus, base.clock, base.tasks, schemas=base.schemas
         )
-        self.control = IntegrationControl(
-            base.config, base.schemas, self.manager, apply=apply, offer=offer_kinds, renew=renew_automations
-        )
+        self.control = IntegrationControl(base.config, base.schemas, self.manager, apply=apply, renew=renew_automations)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that sets them up."""

@@ -26,7 +26,6 @@ class IntegrationControl:
         schemas: What checks know of integrations.
         manager: The integrations in use.
         apply: Puts a changed configuration into force.
-        offer: Lets automations use the kinds that the integrations declare.
         renew: Makes again the automations that use these kinds, or a blueprint.
     """
 
@@ -37,14 +36,12 @@ class IntegrationControl:
         manager: IntegrationManager,
         *,
         apply: Callable[[ReloadResult], Awaitable[None]],
-        offer: Callable[[IntegrationSchemas], None],
         renew: Callable[[frozenset[str]], Awaitable[None]],
     ) -> None:
         self._config = config
         self._schemas = schemas
         self._manager = manager
         self._apply = apply
-        self._offer = offer
         self._renew = renew
         self._changing = asyncio.Lock()
 
@@ -82,7 +79,6 @@ class IntegrationControl:
             self._schemas.refresh(catalog)
             self.get(domain)
             kinds = declared_kinds(before) | declared_kinds(catalog.get(domain))
-            self._offer(self._schemas)
             result = await self._config.reload(again=True)
             if not result.applied:
                 raise InvalidRequest(f"{domain} was not reloaded: {result.errors[0]}")

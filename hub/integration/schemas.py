@@ -38,7 +38,8 @@ class IntegrationSchemas:
         self._catalog = catalog
         self._sections: dict[str, Section] = {}
         self._cross_checks: dict[str, CrossCheck] = {}
-        self._kinds: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._kinds: dict[str, Mapping[str, Callable[[], Any]]] = {}
+        self._modules: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     @property
     def catalog(self) -> Mapping[str, CatalogEntry]:
@@ -70,32 +71,35 @@ class IntegrationSchemas:
         self._sections.clear()
         self._cross_checks.clear()
         self._kinds.clear()
+        self._modules.clear()
         for found in catalog.values():
             clear_bytecode(found)
 
-    def kinds(self, sort: str) -> dict[str, Callable[[], Any]]:
+    def kinds(self, sort: str) -> Mapping[str, Callable[[], Any]]:
         """Return what loads each kind of automation that manifests declare.
 
         Args:
             sort: `trigger`, `condition` or `action`: the module beside `schema.py` that has them, as `KINDS` by name.
         """
-        return {
-            name: partial(self._kind, found, sort, name)
-            for found in self._catalog.values()
-            if found.manifest is not None
-            for name in getattr(found.manifest, f"{sort}s")
-        }
+        if sort not in self._kinds:
+            self._kinds[sort] = {
+                name: partial(self._kind, found, sort, name)
+                for found in self._catalog.values()
+                if found.manifest is not None
+                for name in getattr(found.manifest, f"{sort}s")
+            }
+        return self._kinds[sort]
 
     def _kind(self, found: CatalogEntry, sort: str, name: str) -> Any:
         key = (found.domain, sort)
-        if key not in self._kinds:
+        if key not in self._modules:
             try:
-                self._kinds[key] = getattr(read_module(found.domain, found.path / f"{sort}.py"), "KINDS", {})
+                self._modules[key] = getattr(read_module(found.domain, found.path / f"{sort}.py"), "KINDS", {})
             except SchemaProblem as problem:
                 raise Invalid(problem.message) from problem
-        if name not in self._kinds[key]:
+        if name not in self._modules[key]:
             raise Invalid(f"{found.domain}/{sort}.py has no {name!r} in KINDS")
-        return self._kinds[key][name]
+        return self._modules[key][name]
 
     def _load(self, domain: str) -> Section:
         found = self._catalog.get(domain)

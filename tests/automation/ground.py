@@ -7,6 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from hub.automation.contract import Asking, AutomationParts, Judge, Location, RunSpending
+from hub.automation.definition.kinds import OUR_KINDS
 from hub.automation.schedule.timetable import Timetable
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
@@ -53,6 +54,7 @@ def make_parts(
         lambda: BERLIN,
         lambda: location,
         lambda: residents,
+        OUR_KINDS,
         judge,
         spending,
         history,

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hub.automation.definition.schema import SECTIONS as AUTOMATION
+from hub.automation.definition.kinds import OUR_KINDS
+from hub.automation.definition.schema import sections
 from hub.automation.editing.schedule_authority import Asker
 from hub.automation.editing.schedule_editor import ScheduleService
 from hub.automation.engine.automations import Automations
@@ -53,7 +54,7 @@ class Rig:
         )
         self.parts = make_parts(folder, people=self.people)
         self.clock = clock_of(self.parts)
-        self.config = ConfigStore(folder, Sections([*HUB, *AUTOMATION]), self.parts.bus, self.parts.repairs)
+        self.config = ConfigStore(folder, Sections([*HUB, *sections(OUR_KINDS)]), self.parts.bus, self.parts.repairs)
         self.config.load()
         self.db = Database(folder / "hub.db", HUB_MIGRATIONS, synchronous="NORMAL")
         desk = EngineEnvironment(self.parts, KeptStates(self.db, self.clock, self.parts.tasks), delete=self._delete)

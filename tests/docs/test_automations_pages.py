@@ -17,12 +17,12 @@ from hub.automation.definition.grammar import automation, script
 from hub.automation.definition.kinds import (
     ACTIONS,
     CONDITIONS,
+    OUR_KINDS,
     REFUSED_ACTIONS,
     REFUSED_CONDITIONS,
     REFUSED_TRIGGERS,
     SAME_TRIGGER,
     TRIGGERS,
-    step_key,
 )
 from hub.automation.engine.own_events import OWN_EVENTS
 from hub.core.schema import Invalid
@@ -71,7 +71,7 @@ def test_every_trigger_condition_and_action_is_shown() -> None:
     assert CONDITIONS.keys() - {each.get("condition") for each in found if isinstance(each.get("condition"), str)} == (
         set()
     )
-    assert ACTIONS.keys() - {step_key(each) for each in found} == set()
+    assert ACTIONS.keys() - {OUR_KINDS.step_key(each) for each in found} == set()
 
 
 def test_every_key_of_ours_is_told() -> None:

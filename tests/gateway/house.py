@@ -13,6 +13,7 @@ from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
+from hub.automation.definition.kinds import OUR_KINDS
 from hub.automation.services.addresses import Addresses
 from hub.components.automation import automation_methods
 from hub.components.clients import ClientDependencies, ClientsComponent
@@ -198,6 +199,7 @@ class FullRig(Rig):
                 approvals=self.approvals,
                 egress=Egress(frozenset),
                 people=lambda: people,
+                kinds=OUR_KINDS,
                 zone=lambda: UTC,
                 language=lambda: "en",
                 reload=self.reload,

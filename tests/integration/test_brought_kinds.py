@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 
+from hub.config.check import check
 from hub.config.seed import seed
 from hub.core.errors import Unavailable
 from hub.hub import Hub
+from hub.integration.catalog import find
+from hub.integration.schemas import IntegrationSchemas
+from hub.sections import all_sections
 from hub.storage.homedir import Home
 from tests.e2e.homes import add_integration
 
@@ -174,3 +178,28 @@ async def test_what_uses_an_integration_is_unavailable_while_it_is_disabled_and_
     assert set(states(hub).values()) == {"on"}
     assert await sounded(hub, "fog_came") == 3
     assert await sounded(hub, "fog") == 5
+
+
+def test_two_hubs_of_one_process_share_no_kinds_of_integrations(tmp_path: Path) -> None:
+    homes = {name: tmp_path / name for name in ("high", "low", "without")}
+    for name, home in homes.items():
+        home.mkdir()
+        (home / "configuration.yaml").write_text("automation: !include automations.yaml\n")
+        (home / "automations.yaml").write_text(
+            "- {id: x, triggers: [], conditions: [{condition: tide, is: low}], actions: []}"
+        )
+        if name != "without":
+            folder = add_integration(home, "sea", SETUP, default=True, conditions=["tide"])
+            (folder / "condition.py").write_text(
+                CONDITION.replace('Required("is"): string', f'Required("is"): "{name}"')
+            )
+    sections = {name: all_sections(IntegrationSchemas(find(home))) for name, home in homes.items()}
+
+    told = {
+        name: [each.message for each in check(home, sections[name], environment={}).errors]
+        for name, home in homes.items()
+    }
+
+    assert told["low"] == []
+    assert told["high"] == ["expected high, got 'low'"]
+    assert told["without"][0].startswith("there is no condition 'tide'")

@@ -18,7 +18,7 @@ from hub.automation.blueprints.document import read_blueprint
 from hub.components.skills import BUNDLED
 from hub.skills.scan_rules import TEXT_RULES
 from hub.skills.skill_file import read_skill
-from web.automations.form_kinds import KINDS, common_schema, own_keys, settings
+from web.automations.form_kinds import LISTS, common_schema, kind_names, own_keys, settings
 from web.automations.form_texts import FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
 from web.automations.trigger_texts import TRIGGER_TEXTS
 from web.core import texts
@@ -166,7 +166,8 @@ def _named(value: object) -> Iterator[str]:
 def texts_of_the_grammar() -> Iterator[str]:
     """Yield the descriptions of an automation's keys and kinds, which the form shows as hints."""
     schemas = [*settings().values(), *map(common_schema, ("alias", "id", "enabled", "variables", "continue_on_error"))]
-    for what, kinds in KINDS.items():
+    for what in LISTS:
+        kinds = kind_names(what)
         for kind in kinds:
             schemas += own_keys(what, kind)["properties"].values()
     yield from (each["description"] for each in schemas if each.get("description"))

@@ -76,7 +76,7 @@ class AutomationPage:
         self._redact = redact
         self._duplicate = duplicate
         self._delete = delete
-        self._view = TraceView(renderer)
+        self._view = TraceView(renderer, parts.kinds)
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/{id}[?test=TRIGGER&variables=JSON][?since=7d]`: with a trial run or a backtest."""
@@ -194,7 +194,8 @@ class AutomationPage:
             from hub.automation.definition.explain import explain
 
             config = SecretMask(self._automations.get(id).config).data
-            words = explain(config, catalogue(language).gettext)
+            with self._parts.kinds.in_use():
+                words = explain(config, catalogue(language).gettext)
             triggers = [_trigger(each) for each in config["triggers"]]
         return {
             "automation": self._list_page.status(status),

@@ -14,7 +14,7 @@ from hub.config.paths import KeyPath
 from hub.core.errors import InvalidRequest, NotFound
 from web.automations.card_moves import moved
 from web.automations.form import Form, form_of, path_of
-from web.automations.form_kinds import ACTION, COMMON, KINDS, fresh, own_keys
+from web.automations.form_kinds import ACTION, COMMON, fresh, kind_names, own_keys
 from web.core.form_fields import MISSING, Control, meant
 
 Fields = Mapping[str, Sequence[str]]
@@ -128,7 +128,7 @@ def _change_kinds(item: dict[str, Any], form: Form, fields: Fields) -> set[str]:
     changed: set[str] = set()
     for card in form.cards():
         wanted = (fields.get(f"{card.path}:kind") or [""])[-1]
-        if card.kind in (None, wanted) or wanted not in KINDS.get(card.what, ()):
+        if card.kind in (None, wanted) or wanted not in kind_names(card.what):
             continue
         if any(card.path.startswith(f"{path}.") for path in changed):
             continue
@@ -153,7 +153,7 @@ def _add(item: dict[str, Any], keys: KeyPath, fields: Fields) -> KeyPath:
     name = _name(keys)
     wanted = (fields.get(f"{name}:add") or [""])[-1]
     what, _, kind = wanted.partition(":")
-    if kind not in KINDS.get(what, ()):
+    if kind not in kind_names(what):
         raise InvalidRequest("choose what to add")
     return _append(item, keys, fresh(what, kind))
 

@@ -102,22 +102,31 @@ class AutomationEditPage:
         id = self._automations.status(call.params["id"]).id
         written = await self._editor.read_yaml(id)
         desk = _Desk(id, AutomationDraft(written.text, {}), written.hash, _mode(call.request.query))
-        return await self._page(call, desk, _Told(changed=False))
+        with self._editor.kinds.in_use():
+            return await self._page(call, desk, _Told(changed=False))
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/new[?as=yaml]`: the editor of an automation that is not there yet."""
         mode = _mode(call.request.query)
         desk = _Desk("", AutomationDraft(STARTER if mode == YAML else "", {}), "", mode)
-        return await self._page(call, desk, _Told(problems=(), changed=False))
+        with self._editor.kinds.in_use():
+            return await self._page(call, desk, _Told(problems=(), changed=False))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/check`: what is wrong with a text; nothing is written."""
         text = _plain(read_fields(call, CHECK)["text"])
         words = self._words(call)
-        return json_response({"problems": [each.as_dict(words) for each in problems_of(text)]})
+        with self._editor.kinds.in_use():
+            return json_response({"problems": [each.as_dict(words) for each in problems_of(text)]})
 
     async def edit(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/edit`: a button of the editor was pressed: a card's, the other view, or Save."""
+        with self._editor.kinds.in_use():
+            return await self._edit(call)
+
+    # --- inside ---
+
+    async def _edit(self, call: HttpCall) -> web.StreamResponse:
         fields = read_lists(call)
         id, wish, mode = _one(fields, "id"), _one(fields, "do"), _mode({"as": _one(fields, "as")})
         text, base = _plain(_one(fields, "text")), _one(fields, "base_hash")
@@ -138,8 +147,6 @@ class AutomationEditPage:
             told = _Told(notice=error.message, status=400)
             return await self._page(call, _Desk(id, AutomationDraft(text, {}), base, mode), told)
         return await self._page(call, _Desk(id, draft, base, mode), _Told(problems=()))
-
-    # --- inside ---
 
     async def _save(self, call: HttpCall, desk: _Desk) -> web.StreamResponse:
         text = desk.draft.text

@@ -16,13 +16,13 @@ from web.automations.form_kinds import (
     ACTION,
     COMMON,
     CONDITION,
-    KINDS,
     LISTS,
     NESTED,
     OPTION,
     Nested,
     below_keys,
     common_schema,
+    kind_names,
     kind_of,
     own_keys,
     settings,
@@ -56,7 +56,7 @@ class CardList(Struct):
             "id": field_id(self.path),
             "what": self.what,
             "title": self.title,
-            "kinds": list(KINDS[self.what]),
+            "kinds": list(kind_names(self.what)),
             "cards": [card.as_dict() for card in self.cards],
             "error": self.error,
         }
@@ -93,7 +93,7 @@ class Card(Struct):
             "id": field_id(self.path),
             "what": self.what,
             "kind": self.kind,
-            "kinds": list(KINDS.get(self.what, ())),
+            "kinds": list(kind_names(self.what)),
             "alias": self.alias,
             "off": self.off,
             "fields": [each.as_dict() for each in self.fields],
@@ -221,7 +221,7 @@ def _card(path: str, what: str, item: Any, depth: int, *, movable: bool = True) 
         card.kind = None
         return card
     if shown_as != what and "condition" in item:
-        choice = {"enum": list(KINDS[CONDITION])}
+        choice = {"enum": list(kind_names(CONDITION))}
         card.fields.append(control_of(f"{path}.condition", "condition", choice, item["condition"], required=True))
     card.fields += _own_fields(path, shown_as, name, item)
     card.more = [

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from msgspec import Struct
 
+from hub.automation.definition.fields import KINDS_LIMIT
 from hub.automation.definition.grammar import settings_json
-from hub.automation.definition.kinds import (
-    ACTIONS,
-    CONDITIONS,
-    TRIGGERS,
-    action_kind,
-    condition_kind,
-    step_key,
-    trigger_kind,
-)
+from hub.automation.definition.kinds import AnyKind, kinds_in_use
 from hub.automation.definition.values import is_template
 from hub.core.json_schema import to_json_schema
 
 TRIGGER, CONDITION, ACTION = "trigger", "condition", "action"
-KINDS: Mapping[str, Mapping[str, str]] = {TRIGGER: TRIGGERS, CONDITION: CONDITIONS, ACTION: ACTIONS}
 LISTS: Mapping[str, tuple[str, str]] = {
     TRIGGER: ("triggers", "trigger"),
     CONDITION: ("conditions", "condition"),
@@ -83,6 +75,11 @@ _FRESH_ACTION: Mapping[str, Any] = {
 }
 
 
+def kind_names(what: str) -> tuple[str, ...]:
+    """Return the names of all kinds of triggers, conditions or actions that there are."""
+    return kinds_in_use().names(what) if what in LISTS else ()
+
+
 def kind_of(what: str, item: Any) -> str | None:
     """Return the kind of a trigger, condition or step as written; None when the form cannot show it."""
     if isinstance(item, str):
@@ -91,14 +88,13 @@ def kind_of(what: str, item: Any) -> str | None:
         return None
     if what == TRIGGER:
         name = item.get("trigger", item.get("platform"))
-        return name if isinstance(name, str) and name in TRIGGERS else None
+        return name if isinstance(name, str) and name in kind_names(TRIGGER) else None
     if what == CONDITION:
         return _condition_kind(item)
-    if "service" in item and step_key(item) is None:
+    key = kinds_in_use().step_key(item)
+    if key is None and "service" in item:
         return "action"
-    if step_key(item) is None and item.keys() & {"and", "or", "not"}:
-        return "condition"
-    return step_key(item)
+    return "condition" if key is None and item.keys() & {"and", "or", "not"} else key
 
 
 def fresh(what: str, kind: str) -> dict[str, Any]:
@@ -113,9 +109,13 @@ def fresh(what: str, kind: str) -> dict[str, Any]:
     return found
 
 
-@cache
 def own_keys(what: str, kind: str) -> Mapping[str, Any]:
     """Return `{"properties": …, "required": […]}` of a kind's own keys that are fields, not lists of cards."""
+    return _own_keys(what, kind, kinds_in_use().of(what, kind))
+
+
+@lru_cache(KINDS_LIMIT)
+def _own_keys(what: str, kind: str, found: AnyKind) -> Mapping[str, Any]:
     skipped = _NEVER.union(COMMON[what], (nested.keys[0] for nested in NESTED.get((what, kind), ())))
     if kind == "choose":
         skipped |= {"choose"}
@@ -123,11 +123,11 @@ def own_keys(what: str, kind: str) -> Mapping[str, Any]:
         skipped |= {what, "platform"}
         if kind == "trigger":
             skipped -= {"id"}
-    fields = {key: check for key, check in _fields(what, kind).items() if str(key) not in skipped}
+    fields = {key: check for key, check in found.fields.items() if str(key) not in skipped}
     if what == ACTION and kind == "condition":
         return {"properties": {}, "required": []}
-    found = to_json_schema(fields)
-    return {"properties": found.get("properties", {}), "required": found.get("required", [])}
+    schema = to_json_schema(fields)
+    return {"properties": schema.get("properties", {}), "required": schema.get("required", [])}
 
 
 def below_keys(kind: str) -> Mapping[str, Any]:
@@ -147,16 +147,10 @@ def settings() -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-def _fields(what: str, kind: str) -> Mapping[Any, Any]:
-    if what == TRIGGER:
-        return trigger_kind(kind).fields
-    return condition_kind(kind).fields if what == CONDITION else action_kind(kind).fields
-
-
 def _condition_kind(item: dict[str, Any]) -> str | None:
     name = item.get("condition")
     if isinstance(name, str):
-        return name if name in CONDITIONS else None
+        return name if name in kind_names(CONDITION) else None
     if name is None:
         return next((short for short in ("and", "or", "not") if short in item), None)
     return None

@@ -35,7 +35,9 @@ class AutomationPages(Struct, frozen=True):
 def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) -> AutomationPages:
     """Return the pages for a hub that is not in recovery mode."""
     engine, suggestions = hub.automation, NameCatalog(hub)
-    scripts = ScriptEditor(hub.config, lambda item: engine.blueprints.expand(item, "script"), engine.reload)
+    scripts = ScriptEditor(
+        hub.config, lambda item: engine.blueprints.expand(item, "script"), engine.reload, engine.parts.kinds
+    )
 
     async def duplicate(id: str) -> str:
         return (await engine.editor.duplicate(id)).written.id

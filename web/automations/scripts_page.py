@@ -86,7 +86,7 @@ class ScriptsPage:
         self._editor = editor
         self._traces = traces
         self._suggestions = suggestions
-        self._view = TraceView(renderer)
+        self._view = TraceView(renderer, editor.kinds)
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /scripts`."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from hub.automation.definition.kinds import step_key
+from hub.automation.definition.kinds import kinds_in_use
 from hub.core.phrases import Phrase, phrase
 from web.automations.form_texts import KIND_NAMES
 
@@ -169,7 +169,7 @@ class _Drawing:
         if not isinstance(config, Mapping) or self._count >= NODES_LIMIT:
             self.truncated = self.truncated or self._count >= NODES_LIMIT
             return _Single(self._box(path, "…", "…", depth))
-        key = step_key(config) or "step"
+        key = kinds_in_use().step_key(config) or "step"
         head = _Single(self._box(path, key, _label(config, key), depth))
         inner = depth + 1
         match key:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.automation.tracing.trace import PHRASE
 from hub.core.phrases import restored
 from web.automations.trace_graph import graph_of, state_of, step_id, verdict_of
@@ -55,10 +56,12 @@ class TraceView:
 
     Args:
         renderer: For times.
+        kinds: The kinds of steps that there are.
     """
 
-    def __init__(self, renderer: Renderer) -> None:
+    def __init__(self, renderer: Renderer, kinds: Kinds = OUR_KINDS) -> None:
         self._renderer = renderer
+        self._kinds = kinds
 
     def run(self, trace: Mapping[str, Any]) -> dict[str, Any]:
         """Return a run as a row of a list."""
@@ -102,7 +105,10 @@ class TraceView:
         steps: Mapping[str, Sequence[Mapping[str, Any]]] = trace.get("steps") or {}
         config = trace.get("config")
         fired = (trace.get("trigger") or {}).get("idx")
-        graph = graph_of(config if isinstance(config, Mapping) else {}, steps, None if fired is None else str(fired))
+        with self._kinds.in_use():
+            graph = graph_of(
+                config if isinstance(config, Mapping) else {}, steps, None if fired is None else str(fired)
+            )
         nodes = [box.as_dict() | self._node(box.path, box.state, steps) for box in graph.boxes]
         drawn = {box.path for box in graph.boxes}
         nodes += [

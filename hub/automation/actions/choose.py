@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.automation.contract import ActionKind
 from hub.automation.definition.fields import conditions, sequence
-from hub.automation.definition.kinds import condition_kind
+from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import all_of, any_of
 from hub.automation.running.run import Run
 from hub.core.phrases import phrase
@@ -40,7 +40,8 @@ async def _choose(step: Mapping[str, Any], run: Run, path: str) -> int | str:
 
 def _explain(step: Mapping[str, Any]) -> str:
     options = [
-        option.get("alias") or all_of(condition_kind(each["condition"]).explain(each) for each in option["conditions"])
+        option.get("alias")
+        or all_of(kinds_in_use().condition(each["condition"]).explain(each) for each in option["conditions"])
         for option in step["choose"]
     ]
     said = phrase("choose: {options}", options=any_of(phrase("if {condition}", condition=each) for each in options))

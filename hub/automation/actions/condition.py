@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ActionKind
-from hub.automation.definition.kinds import condition_kind
+from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.running.run import Run
 from hub.automation.running.signals import SequenceEnded
 from hub.core.phrases import phrase
@@ -22,7 +22,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    return phrase("go on only if {condition}", condition=condition_kind(step["condition"]).explain(step))
+    return phrase("go on only if {condition}", condition=kinds_in_use().condition(step["condition"]).explain(step))
 
 
 KIND = ActionKind(

@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.automation.contract import ActionKind
 from hub.automation.definition.fields import conditions, sequence
-from hub.automation.definition.kinds import condition_kind
+from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import all_of
 from hub.automation.running.run import Run
 from hub.core.phrases import phrase
@@ -27,7 +27,9 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    when = all_of(condition_kind(each["condition"]).explain(each) for each in step["if"]) or phrase("anything")
+    when = all_of(kinds_in_use().condition(each["condition"]).explain(each) for each in step["if"]) or phrase(
+        "anything"
+    )
     said = phrase("if {condition}: do {count} actions", condition=when, count=len(step["then"]))
     return phrase("{said}; else {count} actions", said=said, count=len(step["else"])) if step.get("else") else said
 

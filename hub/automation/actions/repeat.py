@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.automation.contract import ActionKind
 from hub.automation.definition.fields import conditions, dynamic, dynamic_text, is_template, sequence
-from hub.automation.definition.kinds import condition_kind
+from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import all_of
 from hub.automation.running.run import Run
 from hub.core.errors import InvalidRequest, LimitExceeded
@@ -116,7 +116,7 @@ def _explain(step: Mapping[str, Any]) -> str:
     if "for_each" in repeat:
         return phrase("{steps} for each of {items}", steps=steps, items=repeat["for_each"])
     form = "while" if "while" in repeat else "until"
-    test = all_of(condition_kind(each["condition"]).explain(each) for each in repeat[form])
+    test = all_of(kinds_in_use().condition(each["condition"]).explain(each) for each in repeat[form])
     if form == "while":
         return phrase("{steps} while {condition}", steps=steps, condition=test)
     return phrase("{steps} until {condition}", steps=steps, condition=test)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.automation.contract import ActionKind, AutomationParts
 from hub.automation.definition.fields import triggers
-from hub.automation.definition.kinds import trigger_kind
+from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import any_of
 from hub.automation.running.rendering import truth
 from hub.automation.running.run import Run
@@ -90,7 +90,7 @@ class _Waiting:
         for config in enabled:
             host = site_of(config)
             try:
-                self._armed.append(trigger_kind(config["trigger"]).arm(config, host))
+                self._armed.append(self._run.parts.kinds.trigger(config["trigger"]).arm(config, host))
             except (HubError, SchemaError) as error:
                 host.fail(error_text(error))
 
@@ -125,7 +125,8 @@ class _Waiting:
 async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
     configs = step["wait_for_trigger"]
     if run.dry is not None:
-        skip(run, path, _explain(step), trigger=None)
+        with run.parts.kinds.in_use():
+            skip(run, path, _explain(step), trigger=None)
         return
     wait = await begin(step, run, path)
     waiting = _Waiting(run)
@@ -138,7 +139,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    triggers = any_of(trigger_kind(each["trigger"]).explain(each) for each in step["wait_for_trigger"])
+    triggers = any_of(kinds_in_use().trigger(each["trigger"]).explain(each) for each in step["wait_for_trigger"])
     return phrase("wait {trigger}", trigger=triggers)
 
 

@@ -17,6 +17,7 @@ from hub.automation.blueprints.foreign import ForeignBlueprint, blueprint_of_ans
 from hub.automation.blueprints.metadata import DOMAINS
 from hub.automation.blueprints.sources import fetch_source
 from hub.automation.blueprints.store import SUFFIXES, BlueprintFile
+from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.security.egress import Egress
 
@@ -80,6 +81,7 @@ class Blueprints:
         keep: Keeps a file before it is changed.
         bundled: The folder of those that come with the program; found without it.
         further: Returns the folders of the integrations in use.
+        kinds: The kinds of triggers, conditions and actions that a blueprint may use.
     """
 
     def __init__(
@@ -89,11 +91,13 @@ class Blueprints:
         keep: Keep | None = None,
         bundled: Path | None = None,
         further: Callable[[], Iterable[Path]] = tuple,
+        kinds: Kinds = OUR_KINDS,
     ) -> None:
         self._store = store_of(home, bundled, further)
         self._home = home
         self._egress = egress
         self._keep = keep
+        self._kinds = kinds
 
     # --- using ---
 
@@ -117,7 +121,8 @@ class Blueprints:
         Raises:
             Invalid: With the path in the item; what is wrong in the blueprint is told with its file and line.
         """
-        return expand(item, _domain(domain), self._store)
+        with self._kinds.in_use():
+            return expand(item, _domain(domain), self._store)
 
     def list(self, config: Mapping[str, Any] | None = None) -> Listed:
         """Return all blueprints as the dashboard shows them.

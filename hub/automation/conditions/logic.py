@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.automation.contract import ConditionKind
 from hub.automation.definition.fields import conditions
-from hub.automation.definition.kinds import condition_kind
+from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import all_of, any_of
 from hub.automation.running.evaluate import evaluate
 from hub.core.phrases import phrase
@@ -28,7 +28,7 @@ def _none(config: Mapping[str, Any]) -> str:
 
 def explain_condition(config: Mapping[str, Any]) -> str:
     """Return a condition in plain words; a disabled one says so."""
-    told = condition_kind(config["condition"]).explain(config)
+    told = kinds_in_use().condition(config["condition"]).explain(config)
     return phrase("{said} (not enabled)", said=told) if config.get("enabled") is False else told
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hub.automation.conditions.logic import explain_condition
-from hub.automation.definition.kinds import action_kind, step_key, trigger_kind
+from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import all_of, listed, shown, span, span_of
 from hub.core.phrases import phrase
 from hub.core.secret import SecretMask
@@ -44,7 +44,7 @@ def explain_script(config: Mapping[str, Any], translate: Translate = str) -> str
 
 def explain_trigger(config: Mapping[str, Any]) -> str:
     """Return a trigger in plain words, with its id and whether it is enabled."""
-    said: str = config.get("alias") or trigger_kind(config["trigger"]).explain(config)
+    said: str = config.get("alias") or kinds_in_use().trigger(config["trigger"]).explain(config)
     if "id" in config:
         said = phrase("{said} ({id})", said=said, id=config["id"])
     return phrase("{said} (not enabled)", said=said) if config.get("enabled") is False else said
@@ -113,7 +113,8 @@ def _steps(steps: Sequence[Mapping[str, Any]], depth: int) -> Iterator[str]:
 
 def _step(step: Mapping[str, Any], depth: int) -> Iterator[str]:
     """Yield what a step does; then, further in, what it is made of."""
-    key = step_key(step)
+    kinds = kinds_in_use()
+    key = kinds.step_key(step)
     match key:
         case "delay":
             yield phrase("wait {span}", span=span_of(step["delay"]))
@@ -142,7 +143,7 @@ def _step(step: Mapping[str, Any], depth: int) -> Iterator[str]:
         case None:
             yield phrase("something unknown")
         case _:
-            yield action_kind(key).explain(step)
+            yield kinds.action(key).explain(step)
 
 
 def _choices(step: Mapping[str, Any], depth: int) -> Iterator[str]:

@@ -6,21 +6,10 @@ Each item is given to the schema of its kind; old words and short forms become t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
-from hub.automation.definition.kinds import (
-    ACTIONS,
-    CONDITIONS,
-    SAME_TRIGGER,
-    TRIGGERS,
-    AnyKind,
-    KindTable,
-    action_kind,
-    condition_kind,
-    step_key,
-    trigger_kind,
-)
+from hub.automation.definition.kinds import SAME_TRIGGER, SORTS, AnyKind, kinds_in_use, sort_of
 from hub.automation.definition.values import (
     duration,
     dynamic,
@@ -85,6 +74,8 @@ __all__ = [
 ]
 
 STEPS_LIMIT = 1_000
+KINDS_LIMIT = 500
+"""Kinds whose schemas are kept."""
 _OLD_ACTION = ("service", "service_template")
 # --- triggers, conditions, steps ---
 
@@ -111,30 +102,14 @@ _COMMON: Mapping[str, Mapping[Any, Any]] = {
 }
 
 
-def _common_of(kind: AnyKind) -> str:
-    return type(kind).__name__.removesuffix("Kind").lower()
-
-
-_TABLES: Mapping[str, KindTable] = {"trigger": TRIGGERS, "condition": CONDITIONS, "action": ACTIONS}
-_KIND_OF: Mapping[str, Callable[[str], AnyKind]] = {
-    "trigger": trigger_kind,
-    "condition": condition_kind,
-    "action": action_kind,
-}
-
-
-def _schema_of(what: str, name: str) -> Schema:
-    return _made_schema(what, name, _TABLES[what].version)
-
-
-@cache
-def _made_schema(what: str, name: str, version: int) -> Schema:
-    return Schema({**_COMMON[what], **_KIND_OF[what](name).fields})
+@lru_cache(KINDS_LIMIT)
+def _schema_of(kind: AnyKind) -> Schema:
+    return Schema({**_COMMON[sort_of(type(kind))], **kind.fields})
 
 
 def _kind_schema(kind: AnyKind) -> dict[str, Any]:
-    what = _common_of(kind)
-    found = dict(to_json_schema(_schema_of(what, kind.name)))
+    what = sort_of(type(kind))
+    found = dict(to_json_schema(_schema_of(kind)))
     if what != "action":
         old = [word for word, name in SAME_TRIGGER.items() if what == "trigger" and name == kind.name]
         named = {"enum": [kind.name, *old]} if old else {"const": kind.name}
@@ -145,7 +120,7 @@ def _kind_schema(kind: AnyKind) -> dict[str, Any]:
 
 
 def _valid(kind: AnyKind, value: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = _schema_of(_common_of(kind), kind.name)(value)
+    found: dict[str, Any] = _schema_of(kind)(value)
     return found if kind.rule is None else kind.rule(found)
 
 
@@ -155,19 +130,20 @@ def _trigger(value: Any) -> dict[str, Any]:
     key = "trigger" if "trigger" in value else "platform"
     if key not in value:
         raise _without_kind(value, "trigger", ("trigger", "platform"))
-    kind = _named(trigger_kind, value[key], key)
+    kind = _named("trigger", value[key], key)
     found = _valid(kind, value)
     found.pop("platform", None)
     found["trigger"] = kind.name
     return found
 
 
-def _named(kind_of: Callable[[str], Any], name: Any, key: str) -> Any:
+def _named(what: str, name: Any, key: str) -> AnyKind:
     try:
         if not isinstance(name, str):
-            what = kind_of.__name__.removesuffix("_kind")
-            raise Invalid(phrase("expected the name of one kind of {what}, got {value}", what=what, value=show(name)))
-        return kind_of(name)
+            raise Invalid(
+                phrase("expected the name of one kind of {what}, got {value}", what=SORTS[what], value=show(name))
+            )
+        return kinds_in_use().of(what, name)
     except Invalid as error:
         error.prepend([key])
         raise
@@ -231,8 +207,7 @@ def _condition(value: Any) -> dict[str, Any]:
         raise _without_kind(value, "condition", ("condition", "and", "or", "not"))
     if isinstance(name, str) and is_template(name):
         return {**_COMMON_CONDITION({**value, "condition": "template"}), "value_template": template(name)}
-    kind = _named(condition_kind, name, "condition")
-    return _valid(kind, value)
+    return _valid(_named("condition", name, "condition"), value)
 
 
 def _short_condition(value: dict[str, Any], short: str) -> dict[str, Any]:
@@ -257,7 +232,8 @@ def _step(value: Any) -> dict[str, Any]:
         raise Invalid(
             phrase("expected an action (a mapping such as action: light.turn_on), got {value}", value=show(value))
         )
-    key = step_key(value)
+    kinds = kinds_in_use()
+    key = kinds.step_key(value)
     old = next((name for name in _OLD_ACTION if name in value), None)
     if old is not None and key in (None, "action"):
         return _old_step(value, old)
@@ -266,13 +242,13 @@ def _step(value: Any) -> dict[str, Any]:
     if key is None:
         refused = next((name for name in value if name in ("device_id", "scene")), None)
         if refused is not None:
-            _named(action_kind, refused, refused)
-        raise _without_kind(value, "action", ACTIONS)
+            _named("action", refused, refused)
+        raise _without_kind(value, "action", kinds.names("action"))
     if key == "condition":
         return _step_condition(value)
     if key in ("repeat", "choose") and "sequence" in value:
         raise Invalid(phrase("a sequence cannot be beside {key}; put it inside", key=key), path=["sequence"])
-    return _valid(action_kind(key), value)
+    return _valid(kinds.action(key), value)
 
 
 def _old_step(value: dict[str, Any], old: str) -> dict[str, Any]:
@@ -285,7 +261,7 @@ def _old_step(value: dict[str, Any], old: str) -> dict[str, Any]:
         )
     try:
         return _valid(
-            action_kind("action"), {("action" if name == old else name): each for name, each in value.items()}
+            kinds_in_use().action("action"), {("action" if name == old else name): each for name, each in value.items()}
         )
     except Invalid as error:
         for each in each_error(error):
@@ -329,11 +305,11 @@ def _sequence(value: Any) -> list[dict[str, Any]]:
     return _all_of(_step, value)
 
 
-def _any_of(
-    kinds: Mapping[str, str], kind_of: Callable[[str], AnyKind], short: Callable[[], list[dict[str, Any]]] = list
-) -> Callable[[], dict[str, Any]]:
+def _any_of(sort: str, short: Callable[[], list[dict[str, Any]]] = list) -> Callable[[], dict[str, Any]]:
     def json() -> dict[str, Any]:
-        return {"type": "array", "items": {"anyOf": [*(_kind_schema(kind_of(name)) for name in kinds), *short()]}}
+        kinds = kinds_in_use()
+        each = (_kind_schema(kinds.of(sort, name)) for name in kinds.names(sort))
+        return {"type": "array", "items": {"anyOf": [*each, *short()]}}
 
     return json
 
@@ -353,6 +329,6 @@ def _nested_triggers() -> list[dict[str, Any]]:
     return [{"type": "object", "properties": {"triggers": triggers.json_schema}, "required": ["triggers"], **alone}]
 
 
-triggers = DescribedLater(_triggers, _any_of(TRIGGERS, trigger_kind, _nested_triggers), "triggers", "array")
-conditions = DescribedLater(_conditions, _any_of(CONDITIONS, condition_kind, _short_conditions), "conditions", "array")
-sequence = DescribedLater(_sequence, _any_of(ACTIONS, action_kind), "actions", "array")
+triggers = DescribedLater(_triggers, _any_of("trigger", _nested_triggers), "triggers", "array")
+conditions = DescribedLater(_conditions, _any_of("condition", _short_conditions), "conditions", "array")
+sequence = DescribedLater(_sequence, _any_of("action"), "actions", "array")

@@ -19,6 +19,7 @@ from hub.automation.definition.fields import (
     triggers,
     variables,
 )
+from hub.automation.definition.kinds import Kinds
 from hub.core.json_schema import to_json_schema
 from hub.core.phrases import phrase
 from hub.core.schema import (
@@ -250,7 +251,7 @@ _SCRIPT_BLUEPRINT = Schema(
 
 
 def automation(value: Any) -> dict[str, Any]:
-    """Validate one automation and return it in today's words, with its defaults.
+    """Validate one automation and return it in today's words, with its defaults; its kinds are those of `kinds_in_use`.
 
     What uses a blueprint is validated as far as it stands here: `use_blueprint` and what it overrides.
 
@@ -325,5 +326,11 @@ def _script_json() -> dict[str, Any]:
     return found
 
 
-AUTOMATION = DescribedLater(automation, _automation_json, "automation", "object")
-SCRIPT = DescribedLater(script, _script_json, "script", "object")
+def automation_field(kinds: Kinds) -> DescribedLater:
+    """Return the validator of an automation that may use these kinds."""
+    return DescribedLater(kinds.in_use()(automation), kinds.in_use()(_automation_json), "automation", "object")
+
+
+def script_field(kinds: Kinds) -> DescribedLater:
+    """Return the validator of a script that may use these kinds."""
+    return DescribedLater(kinds.in_use()(script), kinds.in_use()(_script_json), "script", "object")

@@ -8,170 +8,183 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar
 
 from hub.automation.contract import ActionKind, ConditionKind, TriggerKind
+from hub.core.phrases import phrase
 from hub.core.schema import Invalid, show
 
 AnyKind = TriggerKind | ConditionKind | ActionKind
 K = TypeVar("K", TriggerKind, ConditionKind, ActionKind)
-Offers = Mapping[str, Callable[[], AnyKind]]
+Offers = Mapping[str, Callable[[], Any]]
 """Kinds of integrations: name → what returns it, or raises `Invalid` when it cannot be loaded."""
 
-
-class KindTable(Mapping[str, str]):
-    """The kinds of one sort by name: ours, and those that integrations offer.
-
-    Args:
-        own: Name → module in the folder of this sort.
-    """
-
-    def __init__(self, own: Mapping[str, str]) -> None:
-        self._own = own
-        self._loaded: dict[str, AnyKind] = {}
-        self._offers: Offers = {}
-        self.version = 0
-        """Counts the changes of what integrations offer."""
-
-    def __getitem__(self, name: str) -> str:
-        return self._own[name] if name in self._own else name if name in self._offers else self._own[name]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._own
-        yield from (name for name in self._offers if name not in self._own)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def offer(self, offers: Offers) -> None:
-        """Replace what integrations offer; a kind of ours cannot be replaced."""
-        self._offers = dict(offers)
-        self.version += 1
-
-    def load(self, name: str, own: Callable[[str], AnyKind]) -> AnyKind:
-        """Return a kind of this table; `own` loads one of ours from its module."""
-        if name not in self._own:
-            return self._offers[name]()
-        if name not in self._loaded:
-            self._loaded[name] = own(self._own[name])
-        return self._loaded[name]
-
-
-TRIGGERS = KindTable(
-    {
-        **{name: name for name in ("event", "state", "numeric_state", "template", "time", "time_pattern", "sun")},
-        **{name: name for name in ("at", "every", "cron", "message", "heartbeat", "agent", "node", "mqtt", "webhook")},
-        **{name: name for name in ("conversation", "hub", "file", "feed", "command")},
-    }
-)
-CONDITIONS = KindTable(
-    {
-        **dict.fromkeys(("and", "or", "not"), "logic"),
-        **{name: name for name in ("state", "numeric_state", "template", "time", "sun", "trigger")},
-        **{name: name for name in ("agent", "budget", "presence", "heartbeat")},
-    }
-)
-ACTIONS = KindTable(
-    {
-        "action": "service",
-        "event": "event",
-        "delay": "delay",
-        "wait_template": "wait_template",
-        "wait_for_trigger": "wait_for_trigger",
-        "condition": "condition",
-        "if": "if_then",
-        "choose": "choose",
-        "repeat": "repeat",
-        "sequence": "sequence",
-        "parallel": "parallel",
-        "variables": "variables",
-        "stop": "stop",
-        "set_conversation_response": "conversation_response",
-    }
-)
+TRIGGERS: Mapping[str, str] = {
+    **{name: name for name in ("event", "state", "numeric_state", "template", "time", "time_pattern", "sun")},
+    **{name: name for name in ("at", "every", "cron", "message", "heartbeat", "agent", "node", "mqtt", "webhook")},
+    **{name: name for name in ("conversation", "hub", "file", "feed", "command")},
+}
+CONDITIONS: Mapping[str, str] = {
+    **dict.fromkeys(("and", "or", "not"), "logic"),
+    **{name: name for name in ("state", "numeric_state", "template", "time", "sun", "trigger")},
+    **{name: name for name in ("agent", "budget", "presence", "heartbeat")},
+}
+ACTIONS: Mapping[str, str] = {
+    "action": "service",
+    "event": "event",
+    "delay": "delay",
+    "wait_template": "wait_template",
+    "wait_for_trigger": "wait_for_trigger",
+    "condition": "condition",
+    "if": "if_then",
+    "choose": "choose",
+    "repeat": "repeat",
+    "sequence": "sequence",
+    "parallel": "parallel",
+    "variables": "variables",
+    "stop": "stop",
+    "set_conversation_response": "conversation_response",
+}
 """Key that tells a step from others → module; in the order in which a step is looked through."""
 
 SAME_TRIGGER: Mapping[str, str] = {"homeassistant": "hub"}
 """Words of Home Assistant that mean one of ours."""
 
-_NO_AREAS = "there are no devices and areas here; use the entity's state"
+_NO_AREAS = phrase("there are no devices and areas here; use the entity's state")
 REFUSED_TRIGGERS: Mapping[str, str] = {
     "device": _NO_AREAS,
-    "zone": "there are no zones here; use a state trigger on person.<id>",
-    "geo_location": "there are no geolocation entities here",
-    "calendar": "there are no calendars here; use cron, time or at",
-    "tag": "there are no tags here; use an event trigger",
-    "persistent_notification": "there are no notification events here; repairs fire the event repairs_changed",
+    "zone": phrase("there are no zones here; use a state trigger on person.<id>"),
+    "geo_location": phrase("there are no geolocation entities here"),
+    "calendar": phrase("there are no calendars here; use cron, time or at"),
+    "tag": phrase("there are no tags here; use an event trigger"),
+    "persistent_notification": phrase("there are no notification events here; repairs fire the event repairs_changed"),
 }
 REFUSED_CONDITIONS: Mapping[str, str] = {
     "device": _NO_AREAS,
-    "zone": "there are no zones here; use the condition presence, or state on person.<id>",
+    "zone": phrase("there are no zones here; use the condition presence, or state on person.<id>"),
 }
 REFUSED_ACTIONS: Mapping[str, str] = {
-    "device_id": _NO_AREAS + " and its services",
-    "scene": "there are no scenes here; write a script",
+    "device_id": phrase("there are no devices and areas here; use the entity's state and its services"),
+    "scene": phrase("there are no scenes here; write a script"),
 }
+_OWN: Mapping[str, Mapping[str, str]] = {"trigger": TRIGGERS, "condition": CONDITIONS, "action": ACTIONS}
+_REFUSED: Mapping[str, Mapping[str, str]] = {
+    "trigger": REFUSED_TRIGGERS,
+    "condition": REFUSED_CONDITIONS,
+    "action": REFUSED_ACTIONS,
+}
+SORTS: Mapping[str, str] = {"trigger": phrase("trigger"), "condition": phrase("condition"), "action": phrase("action")}
 
 
-def trigger_kind(name: str) -> TriggerKind:
-    """Return the kind of trigger with this name.
+class Kinds:
+    """The kinds that the automations of one hub may use: ours, and those that its integrations offer.
 
-    Raises:
-        Invalid: There is none, and the message names the nearest; or its integration's module cannot be loaded.
+    Args:
+        offers: Returns the kinds that integrations offer, of a sort: `trigger`, `condition` or `action`. One of ours
+            cannot be replaced.
     """
-    name = SAME_TRIGGER.get(name, name)
-    if name not in TRIGGERS:
-        raise Invalid(_unknown("trigger", name, TRIGGERS, REFUSED_TRIGGERS))
-    kind = TRIGGERS.load(name, lambda module: _kind_in(f"hub.automation.triggers.{module}"))
-    return _of_sort(kind, TriggerKind, name)
+
+    def __init__(self, offers: Callable[[str], Offers] = lambda _: {}) -> None:
+        self._offers = offers
+
+    def names(self, sort: str) -> tuple[str, ...]:
+        """Return the names of all kinds of a sort."""
+        return tuple(dict.fromkeys((*_OWN[sort], *self._offers(sort))))
+
+    def trigger(self, name: str) -> TriggerKind:
+        """Return the kind of trigger with this name.
+
+        Raises:
+            Invalid: There is none, and the message names the nearest; or its integration's module cannot be loaded.
+        """
+        return self._find(TriggerKind, SAME_TRIGGER.get(name, name))
+
+    def condition(self, name: str) -> ConditionKind:
+        """Return the kind of condition with this name; see `trigger`."""
+        return self._find(ConditionKind, name)
+
+    def action(self, name: str) -> ActionKind:
+        """Return the kind of step with this key; see `trigger`."""
+        return self._find(ActionKind, name)
+
+    def of(self, sort: str, name: str) -> AnyKind:
+        """Return the kind of a sort with this name; see `trigger`."""
+        found: AnyKind = getattr(self, sort)(name)
+        return found
+
+    def step_key(self, step: Mapping[str, Any]) -> str | None:
+        """Return the key that tells which kind of step this is, or None when it has none."""
+        return next((key for names in (ACTIONS, self._offers("action")) for key in names if key in step), None)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Within this context, or a function that it decorates, validators and explanations know these kinds."""
+        token = _IN_USE.set(self)
+        try:
+            yield
+        finally:
+            _IN_USE.reset(token)
+
+    def _find(self, of: type[K], name: str) -> K:
+        sort = sort_of(of)
+        if name in _OWN[sort]:
+            kind = _own(sort, name)
+        elif name in (offers := self._offers(sort)):
+            kind = offers[name]()
+        else:
+            raise Invalid(_unknown(sort, name, self.names(sort)))
+        if not isinstance(kind, of):
+            raise Invalid(
+                phrase(
+                    "the integration that brings {name} offers a {found}, not a {expected}",
+                    name=name,
+                    found=type(kind).__name__,
+                    expected=of.__name__,
+                )
+            )
+        return kind
 
 
-def condition_kind(name: str) -> ConditionKind:
-    """Return the kind of condition with this name; see `trigger_kind`."""
-    if name not in CONDITIONS:
-        raise Invalid(_unknown("condition", name, CONDITIONS, REFUSED_CONDITIONS))
-
-    def own(module: str) -> AnyKind:
-        return _kind_in(f"hub.automation.conditions.{module}", name.upper() if module == "logic" else "KIND")
-
-    return _of_sort(CONDITIONS.load(name, own), ConditionKind, name)
+OUR_KINDS = Kinds()
+_IN_USE: ContextVar[Kinds] = ContextVar("kinds", default=OUR_KINDS)
 
 
-def action_kind(name: str) -> ActionKind:
-    """Return the kind of step with this key; see `trigger_kind`."""
-    if name not in ACTIONS:
-        raise Invalid(_unknown("action", name, ACTIONS, REFUSED_ACTIONS))
-    kind = ACTIONS.load(name, lambda module: _kind_in(f"hub.automation.actions.{module}"))
-    return _of_sort(kind, ActionKind, name)
+def kinds_in_use() -> Kinds:
+    """Return the kinds that what is being validated or explained may use; without `Kinds.in_use`, ours alone."""
+    return _IN_USE.get()
 
 
-def step_key(step: Mapping[str, Any]) -> str | None:
-    """Return the key that tells which kind of step this is, or None when it has none."""
-    for key in ACTIONS:
-        if key in step:
-            return key
-    return None
+def sort_of(kind: type[AnyKind]) -> str:
+    """Return the sort of a kind: `trigger`, `condition` or `action`."""
+    return kind.__name__.removesuffix("Kind").lower()
 
 
-def _unknown(what: str, name: Any, known: Iterable[str], refused: Mapping[str, str]) -> str:
-    if not isinstance(name, str):
-        return f"expected the name of a {what}, got {show(name)}"
-    if name in refused:
-        return f"the {what} {name} does not exist here: {refused[name]}"
+@cache
+def _own(sort: str, name: str) -> Any:
+    module = _OWN[sort][name]
+    return getattr(import_module(f"hub.automation.{sort}s.{module}"), name.upper() if module == "logic" else "KIND")
+
+
+def _unknown(sort: str, name: str, known: Iterable[str]) -> str:
+    if name in _REFUSED[sort]:
+        return phrase(
+            "the {sort} {name} does not exist here: {reason}", sort=SORTS[sort], name=name, reason=_REFUSED[sort][name]
+        )
     if "." in name:
-        return f"there is no {what} {show(name)}: {what}s that belong to a domain do not exist here; use state"
+        return phrase(
+            "there is no {sort} {name}: no {sort} belongs to a domain here; use state",
+            sort=SORTS[sort],
+            name=show(name),
+        )
     near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-    return f"there is no {what} {show(name)}; {hint}"
-
-
-def _kind_in(module: str, constant: str = "KIND") -> AnyKind:
-    kind: AnyKind = getattr(import_module(module), constant)
-    return kind
-
-
-def _of_sort(kind: AnyKind, sort: type[K], name: str) -> K:
-    if not isinstance(kind, sort):
-        raise Invalid(f"the integration that brings {name} offers a {type(kind).__name__}, not a {sort.__name__}")
-    return kind
+    if near:
+        return phrase(
+            "there is no {sort} {name}; did you mean {near}?", sort=SORTS[sort], name=show(name), near=near[0]
+        )
+    return phrase(
+        "there is no {sort} {name}; there are: {known}", sort=SORTS[sort], name=show(name), known=", ".join(known)
+    )

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hub.automation.definition.grammar import AUTOMATION, SCRIPT
+from hub.automation.definition.grammar import automation_field, script_field
+from hub.automation.definition.kinds import Kinds
 from hub.automation.definition.used_kinds import used_kinds
 from hub.config.checked import Config
 from hub.config.explain import keys_of
@@ -17,24 +18,31 @@ from hub.core.schema import All, Length, Match, Schema, SchemaError, as_list, ea
 AUTOMATIONS_LIMIT = 10_000
 _SCRIPT_KEY = All(string, Match(r"^[a-z0-9_]{1,64}$", msg="expected a name of a-z, 0-9 and _ for the script"))
 
-SECTIONS: tuple[Section, ...] = (
-    Section(
-        "automation",
-        All(as_list, Schema([AUTOMATION]), Length(max=AUTOMATIONS_LIMIT)),
-        default=[],
-        description="What happens by itself",
-        each_item=True,
-        shows_broken=True,
-    ),
-    Section(
-        "script",
-        Schema({_SCRIPT_KEY: SCRIPT}),
-        default={},
-        description="Sequences of actions, by name",
-        each_item=True,
-        shows_broken=True,
-    ),
-)
+
+def sections(kinds: Kinds) -> list[Section]:
+    """Return `automation:` and `script:`.
+
+    Args:
+        kinds: The kinds of triggers, conditions and actions that they may use.
+    """
+    return [
+        Section(
+            "automation",
+            All(as_list, Schema([automation_field(kinds)]), Length(max=AUTOMATIONS_LIMIT)),
+            default=[],
+            description="What happens by itself",
+            each_item=True,
+            shows_broken=True,
+        ),
+        Section(
+            "script",
+            Schema({_SCRIPT_KEY: script_field(kinds)}),
+            default={},
+            description="Sequences of actions, by name",
+            each_item=True,
+            shows_broken=True,
+        ),
+    ]
 
 
 def _ids_are_unique(config: Mapping[str, Any], report: CheckReport) -> None:
@@ -82,22 +90,23 @@ def blueprints_fit(folders: Callable[[Config], Iterable[Path]]) -> CrossCheck:
     return check
 
 
-def kinds_are_in_use(unused: Callable[[Config], Mapping[str, str]]) -> CrossCheck:
+def kinds_are_in_use(kinds: Kinds, unused: Callable[[Config], Mapping[str, str]]) -> CrossCheck:
     """Return the check that no item uses a kind of an integration that is not in use.
 
     Args:
+        kinds: All that there are.
         unused: Returns such kinds, each with its integration.
     """
 
     def check(config: Config, report: CheckReport) -> None:
-        kinds = unused(config)
-        if not kinds:
+        away = unused(config)
+        if not away:
             return
         for section, place, item in _items(config):
-            for keys, name in used_kinds(item):
-                if name in kinds:
-                    told = f"{name} comes with the integration {kinds[name]}, which is not in use"
-                    report.error((section, place, *keys), told, f"Configure {kinds[name]}: or enable it.")
+            for keys, name in used_kinds(item, kinds):
+                if name in away:
+                    told = f"{name} comes with the integration {away[name]}, which is not in use"
+                    report.error((section, place, *keys), told, f"Configure {away[name]}: or enable it.")
 
     return check
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hub.automation.definition.kinds import step_key
+from hub.automation.definition.kinds import Kinds
 
 Keys = tuple[str | int, ...]
 
@@ -14,18 +14,18 @@ _DATA = frozenset({"data", "event_data", "fields", "target", "trigger_variables"
 """Keys below which nothing is a trigger, a condition or a step."""
 
 
-def used_kinds(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, str]]:
+def used_kinds(value: Any, kinds: Kinds, keys: Keys = ()) -> Iterator[tuple[Keys, str]]:
     """Yield the name of each kind in a valid item, with the keys that lead to it."""
     if isinstance(value, dict):
         for key in _NAMED:
             if isinstance(value.get(key), str):
                 yield (*keys, key), value[key]
-        step = step_key(value)
+        step = kinds.step_key(value)
         if step is not None and step not in _NAMED:
             yield (*keys, step), step
         for key, each in value.items():
             if key not in _DATA:
-                yield from used_kinds(each, (*keys, key))
+                yield from used_kinds(each, kinds, (*keys, key))
     elif isinstance(value, list):
         for index, each in enumerate(value):
-            yield from used_kinds(each, (*keys, index))
+            yield from used_kinds(each, kinds, (*keys, index))

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.automation.definition.grammar import automation as grammar
+from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.automation.editing.automations_file import SECTION, AutomationsFile
 from hub.config import edit
 from hub.config.errors import ConfigError
@@ -105,6 +106,7 @@ class AutomationEditor:
         expand: Callable[[Mapping[str, Any]], Any],
         reload: Callable[[], Awaitable[Any]],
         keep_off: Callable[[str], Awaitable[None]],
+        kinds: Kinds = OUR_KINDS,
     ) -> None:
         self._config = config
         self._file = file
@@ -112,6 +114,8 @@ class AutomationEditor:
         self._expand = expand
         self._reload = reload
         self._keep_off = keep_off
+        self.kinds = kinds
+        """The kinds of triggers, conditions and actions that an automation may use."""
         self._saving = asyncio.Lock()
 
     async def read_yaml(self, id: str) -> Written:
@@ -236,7 +240,8 @@ class AutomationEditor:
         if USE not in data:
             return
         try:
-            self._expand(grammar(as_written(data)))
+            with self.kinds.in_use():
+                self._expand(grammar(as_written(data)))
         except SchemaError as error:
             raise InvalidRequest(f"{SECTION}: {describe_error(error)}") from error
 

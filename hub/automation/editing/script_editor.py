@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.automation.definition.grammar import script as grammar
+from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.automation.engine.scripts import SECTION
 from hub.config import edit
 from hub.config.files import ROOT_FILE
@@ -53,11 +54,17 @@ class ScriptEditor:
     """
 
     def __init__(
-        self, config: ConfigStore, expand: Callable[[Mapping[str, Any]], Any], reload: Callable[[], Awaitable[Any]]
+        self,
+        config: ConfigStore,
+        expand: Callable[[Mapping[str, Any]], Any],
+        reload: Callable[[], Awaitable[Any]],
+        kinds: Kinds = OUR_KINDS,
     ) -> None:
         self._config = config
         self._expand = expand
         self._reload = reload
+        self.kinds = kinds
+        """The kinds of triggers, conditions and actions that a script may use."""
         self._saving = asyncio.Lock()
 
     async def read(self, key: str) -> WrittenScript:
@@ -114,7 +121,8 @@ class ScriptEditor:
         Raises:
             Invalid: With the path of what is wrong.
         """
-        found = grammar(data)
+        with self.kinds.in_use():
+            found = grammar(data)
         if USE in data:
             self._expand(found)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.automation.contract import AutomationParts, Firing
-from hub.automation.definition.kinds import trigger_kind
 from hub.automation.definition.phrases import shown_problems
 from hub.automation.engine.saved_states import KeptStates
 from hub.automation.engine.trigger_host import ArmedTriggerHost, Schedules, trigger_key
@@ -49,14 +48,14 @@ class ArmedTriggers:
     def is_over(self) -> bool:
         """Whether all its triggers are schedules whose last occurrence was handled."""
         triggers = self._config["triggers"]
-        handled = all(_is_schedule(each) and trigger_key(each) in self._kept.handled for each in triggers)
+        handled = all(self._is_schedule(each) and trigger_key(each) in self._kept.handled for each in triggers)
         return bool(triggers) and handled and self.next_due() is None
 
     def next_due(self) -> float | None:
         """Return when one of its schedules fires next, seconds since the epoch."""
         found: list[float] = []
         for config, host in self._hosts:
-            kind = trigger_kind(config["trigger"])
+            kind = self._parts.kinds.trigger(config["trigger"])
             if kind.next_due is not None and (due := kind.next_due(config, host)) is not None:
                 found.append(due)
         return min(found, default=None)
@@ -71,7 +70,7 @@ class ArmedTriggers:
         except HubError as error:
             self._fail("", error.message)
         triggers = self._config["triggers"]
-        keys = {config["index"]: trigger_key(config) for config in triggers if _is_schedule(config)}
+        keys = {config["index"]: trigger_key(config) for config in triggers if self._is_schedule(config)}
         self._count_from_now({keys[each["index"]]: each["trigger"] for each in triggers if each["index"] in keys})
         for config in triggers:
             self._arm(config, variables, keys.get(config["index"], ""))
@@ -104,7 +103,7 @@ class ArmedTriggers:
         self._states.changed(self._id)
 
     def _arm(self, config: Mapping[str, Any], variables: Mapping[str, Any], key: str) -> None:
-        kind = trigger_kind(config["trigger"])
+        kind = self._parts.kinds.trigger(config["trigger"])
         host = ArmedTriggerHost(
             self._parts,
             self._config,
@@ -146,6 +145,5 @@ class ArmedTriggers:
             severity=Severity.WARNING,
         )
 
-
-def _is_schedule(config: Mapping[str, Any]) -> bool:
-    return trigger_kind(config["trigger"]).next_due is not None
+    def _is_schedule(self, config: Mapping[str, Any]) -> bool:
+        return self._parts.kinds.trigger(config["trigger"]).next_due is not None

@@ -178,7 +178,7 @@ class Automation:
         except HubError as error:
             return self._not_run(firing, NotRun.ERROR, error.message)
         if self._is_sync is None:
-            self._is_sync = is_sync(self.config["conditions"])
+            self._is_sync = is_sync(self.config["conditions"], self._parts.kinds)
         if not self._is_sync:
             self._parts.tasks.spawn(self._ask(firing, variables), name=f"conditions of {self.entity_id}")
             return None

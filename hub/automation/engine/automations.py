@@ -120,7 +120,7 @@ class Automations:
             self._places[id] = int(kept[count]) if count < len(kept) else count
             before = self._sources.get(id)
             same = before is not None and (before[0] is item or before[0] == item)
-            renewed = bool(kinds) and before is not None and _uses(before[1] or item, kinds)
+            renewed = bool(kinds) and before is not None and self._uses(before[1] or item, kinds)
             if same and before is not None and not renewed and not (again and "use_blueprint" in item):
                 sources[id] = before
                 continue
@@ -357,6 +357,5 @@ class Automations:
             return None
         return self._config.location((SECTION, index))
 
-
-def _uses(item: dict[str, Any], kinds: frozenset[str]) -> bool:
-    return any(name in kinds for _, name in used_kinds(item))
+    def _uses(self, item: dict[str, Any], kinds: frozenset[str]) -> bool:
+        return any(name in kinds for _, name in used_kinds(item, self._parts.kinds))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
-from hub.automation.definition.kinds import condition_kind
+from hub.automation.definition.kinds import Kinds
 from hub.automation.definition.phrases import all_of
 from hub.automation.running.rendering import render, truth
 from hub.core.errors import HubError
@@ -39,16 +39,16 @@ class ConditionError(HubError):
         """Verdicts that were reached before, by path below the conditions that were asked."""
 
 
-def is_sync(conditions: Sequence[Condition]) -> bool:
+def is_sync(conditions: Sequence[Condition], kinds: Kinds) -> bool:
     """Whether all of these can be said at once, without waiting for a model or anything else."""
-    return all(condition_kind(each["condition"]).check is not None for each in _leaves(conditions))
+    return all(kinds.condition(each["condition"]).check is not None for each in _leaves(conditions))
 
 
 def evaluate(condition: Condition, asking: Asking, path: str = "condition") -> ConditionVerdict:
     """Return whether a condition holds now.
 
     Args:
-        condition: Validated; `is_sync([condition])` must be true.
+        condition: Validated; `is_sync([condition], …)` must be true.
         path: Where it stands, for errors.
 
     Raises:
@@ -149,7 +149,7 @@ def _ask(condition: Condition, asking: Asking, path: str) -> _Questions:
         case "not":
             return (yield from _none(condition["conditions"], asking, path))
         case name:
-            verdict: ConditionVerdict = yield condition, condition_kind(name), path
+            verdict: ConditionVerdict = yield condition, asking.parts.kinds.condition(name), path
             return verdict
 
 

@@ -11,13 +11,13 @@ import orjson
 from msgspec import Struct
 
 from hub.automation.contract import Mode
-from hub.automation.definition.kinds import action_kind, step_key
 from hub.automation.definition.values import is_template
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid
 from hub.core.secret import SecretMask
 
 if TYPE_CHECKING:
+    from hub.automation.definition.kinds import Kinds
     from hub.automation.running.run import Run
     from hub.template.compiled_value import CompiledValue
     from hub.template.engine import TemplateEngine
@@ -129,11 +129,11 @@ class RunPlan:
             return self.variables
         return {name: value for name, value in self.variables.items() if name not in given}
 
-    def step(self, config: Mapping[str, Any]) -> Step:
+    def step(self, config: Mapping[str, Any], kinds: Kinds) -> Step:
         """Return what a step is, worked out at its first execution."""
         found = self._steps.get(id(config))
         if found is None:
-            found = self._steps[id(config)] = _step(config)
+            found = self._steps[id(config)] = _step(config, kinds)
         return found
 
     def is_static(self, value: Any) -> bool:
@@ -156,12 +156,12 @@ class RunPlan:
         return found[1]
 
 
-def _step(config: Mapping[str, Any]) -> Step:
-    key = step_key(config)
+def _step(config: Mapping[str, Any], kinds: Kinds) -> Step:
+    key = kinds.step_key(config)
     if key is None:
         raise InvalidRequest("this is no action")
     try:
-        kind = action_kind(key)
+        kind = kinds.action(key)
     except Invalid as error:
         raise InvalidRequest(error.msg) from error
     return Step(config, kind.run, config.get("enabled", True), bool(config.get("continue_on_error", False)))

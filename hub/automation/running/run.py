@@ -213,7 +213,7 @@ class Run:
         memo = self.plan.memo
         known = memo.get(id(conditions))
         if known is None:
-            known = memo[id(conditions)] = (conditions, is_sync(conditions))
+            known = memo[id(conditions)] = (conditions, is_sync(conditions, self.parts.kinds))
         try:
             if known[1]:
                 verdict = check_all(conditions, asking, path)
@@ -231,7 +231,7 @@ class Run:
         memo = self.plan.memo
         known = memo.get(id(condition))
         if known is None:
-            known = memo[id(condition)] = (condition, is_sync([condition]))
+            known = memo[id(condition)] = (condition, is_sync([condition], self.parts.kinds))
         asking = self._asking()
         try:
             verdict = evaluate(condition, asking, path) if known[1] else await evaluate_later(condition, asking, path)
@@ -275,7 +275,7 @@ class Run:
         """Run one step, if it is enabled, handle its errors, and record it in the trace."""
         if self.root.cancelled is not None:
             await asyncio.sleep(0)  # it was cancelled by what it did itself, without anything that waits
-        step = self.plan.step(config)
+        step = self.plan.step(config, self.parts.kinds)
         outer = self.entry
         self.entry = entry = self.trace.step(path)
         try:

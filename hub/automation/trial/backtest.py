@@ -14,7 +14,6 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.automation.contract import AutomationParts, Firing
-from hub.automation.definition.kinds import trigger_kind
 from hub.automation.engine.saved_states import SavedStates
 from hub.automation.engine.trigger_host import ArmedTriggerHost, Schedules
 from hub.automation.running.signals import error_text
@@ -168,7 +167,7 @@ class _Backtest:
             )
             before = parts.bus.listener_counts()
             try:
-                trigger_kind(name).arm(config, host)
+                parts.kinds.trigger(name).arm(config, host)
             except (HubError, SchemaError) as error:
                 self._unknown(index, error_text(error))
                 continue

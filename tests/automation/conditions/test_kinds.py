@@ -13,7 +13,7 @@ from hub.automation.conditions.logic import explain_condition
 from hub.automation.conditions.time import within
 from hub.automation.contract import AutomationParts, ConditionVerdict, Location
 from hub.automation.definition.fields import conditions
-from hub.automation.definition.kinds import CONDITIONS, condition_kind
+from hub.automation.definition.kinds import CONDITIONS, OUR_KINDS
 from hub.automation.running.evaluate import ConditionError, evaluate
 from hub.core.json_schema import to_json_schema
 from hub.core.schema import Invalid, Schema, describe_error
@@ -413,7 +413,7 @@ def test_conditions_are_explained_in_plain_words(raw: Any, said: str) -> None:
 
 @pytest.mark.parametrize("name", list(CONDITIONS))
 def test_every_kind_says_what_it_is(name: str) -> None:
-    kind = condition_kind(name)
+    kind = OUR_KINDS.condition(name)
 
     assert kind.name == name
     assert kind.description.endswith(".")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.automation.definition.fields import conditions
+from hub.automation.definition.kinds import OUR_KINDS
 from hub.automation.running.evaluate import (
     ConditionError,
     check_all,
@@ -84,8 +85,8 @@ def test_no_conditions_hold() -> None:
 
 
 def test_whether_a_model_must_be_waited_for_is_known_beforehand() -> None:
-    assert is_sync(conditions([TRUE, {"or": [TRUE, {"not": FALSE}]}]))
-    assert not is_sync(conditions([TRUE, {"or": [TRUE, {"not": ASKED}]}]))
+    assert is_sync(conditions([TRUE, {"or": [TRUE, {"not": FALSE}]}]), OUR_KINDS)
+    assert not is_sync(conditions([TRUE, {"or": [TRUE, {"not": ASKED}]}]), OUR_KINDS)
 
 
 def test_what_must_be_waited_for_is_refused_where_nobody_waits() -> None:

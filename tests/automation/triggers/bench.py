@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hub.automation.contract import AutomationParts, Location
 from hub.automation.definition.fields import triggers
-from hub.automation.definition.kinds import trigger_kind
+from hub.automation.definition.kinds import OUR_KINDS
 from hub.automation.engine.firing_queue import FiringQueue
 from hub.automation.schedule.timetable import Timetable
 from hub.core.clock import ManualClock
@@ -93,7 +93,7 @@ def valid(config: Mapping[str, Any]) -> dict[str, Any]:
 def explained(config: Mapping[str, Any]) -> str:
     """Return the plain words for a trigger."""
     checked = valid(config)
-    return trigger_kind(checked["trigger"]).explain(checked)
+    return OUR_KINDS.trigger(checked["trigger"]).explain(checked)
 
 
 class Bench:
@@ -121,6 +121,7 @@ class Bench:
             zone=lambda: self.zone,
             location=lambda: self.location,
             people=lambda: people,
+            kinds=OUR_KINDS,
             firings=FiringQueue(sys.maxsize),
         )
 
@@ -132,7 +133,7 @@ class Bench:
         """Validate and arm a trigger; return the place it stands on."""
         site = site or self.site(**changes)
         checked = valid(config)
-        self.ends.append(trigger_kind(checked["trigger"]).arm(checked, site))
+        self.ends.append(OUR_KINDS.trigger(checked["trigger"]).arm(checked, site))
         return site
 
     def disarm(self) -> None:
@@ -144,7 +145,7 @@ class Bench:
     def next_due(self, config: Mapping[str, Any], **changes: Any) -> float | None:
         """Return what a schedule says of its next occurrence."""
         checked = valid(config)
-        ask = trigger_kind(checked["trigger"]).next_due
+        ask = OUR_KINDS.trigger(checked["trigger"]).next_due
         assert ask is not None
         return ask(checked, self.site(**changes))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from hub.automation.definition.kinds import TRIGGERS, trigger_kind
+from hub.automation.definition.kinds import OUR_KINDS, TRIGGERS
 from hub.core.json_schema import to_json_schema
 from hub.core.schema import Invalid, Marker, Schema
 from tests.automation.triggers.bench import Bench, explained, valid
@@ -39,7 +39,7 @@ PLAIN: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", list(TRIGGERS))
 def test_each_kind_has_a_name_words_and_a_schema_that_its_plainest_form_fits(name: str) -> None:
-    kind = trigger_kind(name)
+    kind = OUR_KINDS.trigger(name)
     schema = to_json_schema(Schema(dict(kind.fields)))
 
     Draft202012Validator.check_schema(schema)

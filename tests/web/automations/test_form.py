@@ -11,7 +11,7 @@ from hub.config.edit import parse_value
 from hub.core.errors import InvalidRequest, NotFound
 from web.automations.draft import perform, posted, read_item
 from web.automations.form import form_of, with_errors
-from web.automations.form_kinds import KINDS, fresh, kind_of, own_keys
+from web.automations.form_kinds import LISTS, fresh, kind_names, kind_of, own_keys
 from web.automations.item_problems import by_name, problems_of
 from web.core.form_fields import MISSING, control_of, meant
 from web.core.i18n import catalogue
@@ -216,9 +216,9 @@ def test_what_is_no_mapping_is_no_automation(text: str) -> None:
         read_item(text)
 
 
-@pytest.mark.parametrize("what", KINDS)
+@pytest.mark.parametrize("what", LISTS)
 def test_every_kind_has_a_card(what: str) -> None:
-    for kind in KINDS[what]:
+    for kind in kind_names(what):
         assert kind_of(what, fresh(what, kind)) == kind
         assert own_keys(what, kind)["properties"].keys().isdisjoint({"alias", "enabled"})
 
