@@ -174,6 +174,8 @@ class Hub:
                 outbox=self.outbox,
                 addresses=messaging.addresses,
                 redactor=base.redactor,
+                history=self.history,
+                people=people,
             )
         )
         facts = clients.facts(self.integrations.statuses)

@@ -130,9 +130,12 @@ class Execution:
         async with aclosing(agent_loop(ports, prepared.limits)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
+                    if not so_far:
+                        run.trace.spoke()
                     so_far += len(event.text)
                     bus.fire("run_delta", {**facts, "text": event.text, "so_far_chars": so_far}, context)
                 elif isinstance(event, ThinkingDelta):
+                    run.trace.spoke()
                     if event.text:
                         bus.fire("run_thinking", {**facts, "text": event.text}, context)
                 elif isinstance(event, TurnBegun):
@@ -257,6 +260,8 @@ class Execution:
     def _ended(self, event: TurnEnded) -> None:
         run = self._run
         usage = event.turn.usage
+        run.trace.used(usage)
+        run.trace.model_ended()
         self._charge(Spending(1, event.spent.tokens - run.spent.tokens, usage.cost_usd or 0.0))
         run.spent = event.spent
         run.draft = None
@@ -353,4 +358,5 @@ class Execution:
             run.spent = run.spent.plus(usage, 0)
             self._charge(Spending(1, usage.total_tokens, usage.cost_usd or 0.0))
             run.calls.append((run.model, usage))
+            run.trace.used(usage)
         return [record.said(message, run.model, usage, {"status": status}, derived=run.heard_outside)]

@@ -13,6 +13,7 @@ from hub.agent.conversation import RunConversation
 from hub.agent.ledger import BudgetLedger
 from hub.agent.prompts import Prompts
 from hub.agent.run_request import RunRequest
+from hub.agent.run_trace import RunTrace
 from hub.agent.window_size import WindowCheck
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
@@ -39,7 +40,7 @@ CONVERSATIONS_KEPT = 256
 
 
 class UsageLog(Protocol):
-    """Where the usage of model calls is kept; `hub.storage.history.History` is one."""
+    """Where the usage of model calls and the traces of runs are kept; `hub.storage.history.HistoryStore` is one."""
 
     def record_usage(
         self, agent_id: str, session_key: str | None, run_id: str | None, model: str, usage: Usage, time: float
@@ -47,12 +48,16 @@ class UsageLog(Protocol):
         """Record what was used; must not block."""
         ...
 
+    def record_run(self, run_id: str, trace: RunTrace, time: float) -> None:
+        """Record the trace of a run that has ended; must not block."""
+        ...
+
 
 class RunDependencies(Struct, frozen=True):
     """The parts of the hub that a run uses.
 
     Attributes:
-        history: Where usage is kept, when it is.
+        history: Where usage and traces are kept, when they are.
         before: Asked before each run hears its words.
         before_compaction: Asked before a conversation is compacted.
         skills: The skills there are.

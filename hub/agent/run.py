@@ -13,6 +13,7 @@ from hub.agent.limits import RunSpent
 from hub.agent.outcome import RunOutcome
 from hub.agent.record import RunRecord
 from hub.agent.run_request import ActiveRun, RunRequest, RunResult
+from hub.agent.run_trace import RunTrace
 from hub.agent.window import Window
 from hub.core.context import Context
 from hub.models.contract import ToolCallBlock, Usage
@@ -55,6 +56,7 @@ class AgentRun:
         calls: Usage of each model call that ended, with the model.
         notices: What people are to know beside the answer: `{kind, …}`, as `budget_near` or `budget_degraded`.
         fell_back: The notice that another model answered than the one that was asked.
+        trace: When each step of it began and ended.
         clocked: Until when its time is charged to budgets, on the monotonic clock.
     """
 
@@ -62,11 +64,12 @@ class AgentRun:
         *("_begun", "_stopped", "answer", "calls", "context", "created_ms", "draft", "facts"),
         *("clocked", "failed_models", "fell_back", "fixed_tokens", "notices"),
         *("heard_outside", "is_new", "model", "open_calls", "phase", "record", "request", "results", "session"),
-        *("spent", "started_ms", "tainted", "task", "window"),
+        *("spent", "started_ms", "tainted", "task", "trace", "window"),
     )
 
-    def __init__(self, request: RunRequest, context: Context, created_ms: int) -> None:
+    def __init__(self, request: RunRequest, context: Context, created_ms: int, trace: RunTrace) -> None:
         self.request = request
+        self.trace = trace
         self.context = context
         self.facts: Mapping[str, Any] = {
             "run_id": request.run_id,

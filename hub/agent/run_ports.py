@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hub.agent.agents import Agent
 from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
@@ -74,6 +74,11 @@ class RunPorts:
         self._asked = config.candidates[0]
         run.model = self._asked.ref
         run.fixed_tokens = config.prompt.tokens
+        run.trace.prompt = {
+            "tokens": config.prompt.tokens,
+            "system_chars": len(config.prompt.system),
+            "tools": len(config.prompt.specs),
+        }
 
     def stream(self, *, halvings: int) -> AsyncIterator[ModelEvent]:
         """See `Ports.stream`."""
@@ -131,6 +136,7 @@ class RunPorts:
         if steering is None or record is None:
             return
         for steered in await steering.take():
+            self._run.trace.note("steered", self._parts.clock.monotonic(), {"inbox_id": steered.inbox_id})
             await record.hear_more(steered)
 
     def estimated_tokens(self) -> int:
@@ -152,6 +158,8 @@ class RunPorts:
             return False
         if not overflow and tokens <= settings.threshold(first.context_window):
             return False
+        begun = self._parts.clock.monotonic()
+        reason = CompactionReason.OVERFLOW if overflow else CompactionReason.THRESHOLD
         done = await compact(
             self._parts,
             self._conversation,
@@ -160,11 +168,13 @@ class RunPorts:
                 run.request.session_key,
                 run.context,
                 config.candidates,
-                CompactionReason.OVERFLOW if overflow else CompactionReason.THRESHOLD,
+                reason,
                 run.fixed_tokens,
                 run.request.run_id,
             ),
         )
+        if done is not None:
+            run.trace.note("compaction", begun, {"reason": reason.value, **asdict(done)})
         return done is not None
 
     async def invoke(self, call: ToolCallBlock) -> ToolResult:
@@ -186,14 +196,14 @@ class RunPorts:
         facts: dict[str, Any] = {**run.facts, "call_id": call.id, "name": meant.name}
         arguments = meant.arguments if meant.malformed is None else meant.malformed
         parts.bus.fire("run_tool_started", {**facts, "arguments": arguments}, context)
-        begun = parts.clock.monotonic()
+        step = run.trace.tool_begun(meant.name, call.id)
         result = await invoke_tool(parts.tools, asked, redact=parts.redactor.redact, room=self._result_room(meant))
         run.results[id(call)] = result
         told = {
             "is_error": result.is_error,
             "output": result.output,
             "details": dict(result.details),
-            "duration_ms": round((parts.clock.monotonic() - begun) * 1_000, 3),
+            "duration_ms": run.trace.tool_ended(step, is_error=result.is_error),
         }
         parts.bus.fire("run_tool_finished", {**facts, **told}, context)
         return result
@@ -207,6 +217,7 @@ class RunPorts:
         taint = self._conversation.taint()
         run.heard_outside = run.heard_outside or taint.is_heard(self._speaker)
         run.tainted = run.tainted or taint.restricts(self._speaker, run.request.run_id)
+        run.trace.sent(run.context_tokens)
         self._tell_input(resolved.ref, window.messages)
         return ModelRequest(
             model=info.id,
@@ -274,7 +285,10 @@ class RunPorts:
     def _attempted(self, attempt: Attempt) -> None:
         failed, self._asked = self._asked, attempt.candidate
         self._run.model = attempt.candidate.ref
-        if attempt.error is not None:
+        if attempt.error is None:
+            self._run.trace.asked(attempt.candidate.ref)
+        else:
+            self._run.trace.asked_again(self._named(failed), attempt.error, attempt.delay_s, attempt.candidate.ref)
             if failed is not attempt.candidate:
                 reason = str(attempt.error.details.get("status") or attempt.error.code)
                 named = {"model": self._named(failed), "reason": reason, "instead": self._named(attempt.candidate)}

@@ -11,6 +11,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -21,6 +22,7 @@ from hub.agent.outcome import RunOutcome
 from hub.agent.parts import Before, BeforeCompaction, RunDependencies
 from hub.agent.run import AgentRun, Phase
 from hub.agent.run_request import ActiveRun, Recovered, RunRequest, RunResult, RunStatus
+from hub.agent.run_trace import RunTrace
 from hub.agent.runs import RunState, RunStore
 from hub.agent.unfinished_runs import settle_left_open
 from hub.core.errors import HubError, NotFound, Unavailable
@@ -155,6 +157,11 @@ class AgentRunner:
         """Return the runs that wait or go on, oldest first."""
         return [active.shown() for active in self._active.values()]
 
+    def trace(self, run_id: str) -> dict[str, Any] | None:
+        """Return the trace of a run that waits or goes on, as plain data; None for any other."""
+        active = self._active.get(run_id)
+        return active.trace.as_dict() if active is not None else None
+
     async def wait(self, run_id: str, timeout_s: float | None = None) -> RunResult | None:
         """Return the result of a run once it has ended; None when that takes longer than `timeout_s` seconds.
 
@@ -213,7 +220,7 @@ class AgentRunner:
         return found if isinstance(found, RunResult) else None
 
     def _start(self, request: RunRequest) -> asyncio.Task[RunResult]:
-        run = AgentRun(request, request.context.child(), self._parts.now_ms())
+        run = AgentRun(request, request.context.child(), self._parts.now_ms(), RunTrace(self._parts.clock))
         self._active[request.run_id] = run
         self._parts.bus.fire("run_queued", {**run.facts}, run.context)
         run.task = self._tasks.spawn(self._perform(run), name=f"run {request.run_id}")
@@ -365,8 +372,10 @@ class AgentRunner:
         if result.tainted and not context.authority.tainted:
             context = context.tainted()  # what it read goes on in what it answered
         parts.bus.fire("run_finished", told, context)
+        run.trace.model_ended((result.error or {}).get("code"))
         if parts.history is not None:
             now = parts.clock.time()
+            parts.history.record_run(request.run_id, run.trace, now)
             for model, usage in run.calls:
                 parts.history.record_usage(request.agent_id, request.session_key, request.run_id, model, usage, now)
         if run.session is None or parts.sessions.get(request.session_key) is None:

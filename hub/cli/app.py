@@ -28,6 +28,7 @@ COMMANDS = {
     "logs": "hub.cli.logs",
     "sessions": "hub.cli.sessions",
     "context": "hub.cli.context",
+    "trace": "hub.cli.trace",
     "memory": "hub.cli.memory",
     "skills": "hub.cli.skills",
     "hooks": "hub.cli.hooks",

@@ -25,6 +25,7 @@ from hub.gateway.methods.catalog import CatalogMethods
 from hub.gateway.methods.chat import ChatMethods
 from hub.gateway.methods.context import ContextMethods
 from hub.gateway.methods.hub_state import HubFacts
+from hub.gateway.methods.runs import RunMethods
 from hub.gateway.methods.sessions import SessionMethods
 from hub.gateway.methods.tools import ToolMethodDependencies, ToolMethods
 from hub.gateway.push.events import RunEvents
@@ -32,10 +33,12 @@ from hub.gateway.push.schedule_events import ScheduleEvents
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.outbox.outbox import Outbox
 from hub.models.registry import ModelRegistry
+from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.keys import main_key
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
+from hub.storage.history import HistoryStore
 from hub.tools.registry import ToolRegistry
 
 
@@ -55,6 +58,8 @@ class ClientDependencies(Struct, frozen=True):
     outbox: Outbox
     addresses: Addresses
     redactor: Redactor
+    history: HistoryStore
+    people: Callable[[], People]
 
 
 class ClientsComponent(Component):
@@ -115,7 +120,15 @@ class ClientsComponent(Component):
             tasks=needs.tasks,
         )
         context = ContextMethods(needs.agents, needs.runner)
-        groups = (self._catalog, sessions, chat, agent, self._tools, context)
+        runs = RunMethods(
+            db=needs.db,
+            history=needs.history,
+            sessions=needs.sessions,
+            runner=needs.runner,
+            people=needs.people,
+            redactor=needs.redactor,
+        )
+        groups = (self._catalog, sessions, chat, agent, self._tools, context, runs)
         return [method for group in groups for method in group.methods()]
 
     def routes(self) -> Iterable[Route]:

@@ -16,7 +16,15 @@ from hub.core.errors import HubError
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from hub.storage.history_retention import Retention, purge
-from hub.storage.history_rows import EVENT_INSERT, STATE_INSERT, USAGE_INSERT, encode
+from hub.storage.history_rows import (
+    DATA_BYTES_LIMIT,
+    EVENT_INSERT,
+    RUN_BYTES_LIMIT,
+    RUN_INSERT,
+    STATE_INSERT,
+    USAGE_INSERT,
+    encode,
+)
 from hub.storage.history_schema import HISTORY_MIGRATIONS
 from hub.storage.trace_rows import NotRunRow, Row, TraceRow, write_rows
 
@@ -142,6 +150,10 @@ class HistoryStore:
             ),
         )
 
+    def record_run(self, run_id: str, trace: object, time: float) -> None:
+        """Record the trace of an agent's run; its `as_dict` is called later, and it must not be changed any more."""
+        self._record(RUN_INSERT, (int(time * 1000), run_id, trace))
+
     def record_trace(self, row: TraceRow | NotRunRow) -> bool:
         """Record what a run did, or that nothing ran; return whether it will be written."""
         if self.off is not None or len(self._traces) >= BUFFER_LIMIT:
@@ -249,6 +261,11 @@ class HistoryStore:
         rows = await self._read("SELECT data, imported FROM traces WHERE run_id = ?", (run_id,))
         return next(({**_decode(data), **({"imported": True} if imported else {})} for data, imported in rows), None)
 
+    async def run_trace(self, run_id: str) -> dict[str, Any] | None:
+        """Return the trace of an agent's run, or None when none is kept."""
+        rows = await self._read("SELECT data FROM run_traces WHERE run_id = ?", (run_id,))
+        return _decode(rows[0][0]) if rows else None
+
     async def not_run(self, automation_id: str | None, limit: int) -> list[dict[str, Any]]:
         """Return firings of an automation's triggers (of all with None) that set nothing off, the newest first."""
         where = "WHERE automation_id = ?" if automation_id is not None else ""
@@ -324,7 +341,8 @@ class HistoryStore:
         rows: dict[str, list[tuple[Any, ...]]] = {}
         for _ in range(len(self._buffer)):
             insert, row = self._buffer.popleft()
-            rows.setdefault(insert, []).append(row if insert == USAGE_INSERT else encode(row, self._redact))
+            limit = RUN_BYTES_LIMIT if insert == RUN_INSERT else DATA_BYTES_LIMIT
+            rows.setdefault(insert, []).append(row if insert == USAGE_INSERT else encode(row, self._redact, limit))
         traces = [self._traces.popleft() for _ in range(len(self._traces))]
         self._trace_bytes_out += sum(len(each.data) for each in traces)
         if time.monotonic() < self._paused_until_s:

@@ -17,6 +17,7 @@ ROW_LIMITS: Mapping[str, int] = {
     "usage": 2_000_000,
     "traces": 50_000,
     "not_run": 100_000,
+    "run_traces": 50_000,
 }
 
 
@@ -47,6 +48,7 @@ class Retention(Struct, frozen=True):
             "usage": self.usage_s,
             "traces": self.traces_s,
             "not_run": self.traces_s,
+            "run_traces": self.traces_s,
         }
 
 

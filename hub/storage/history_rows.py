@@ -14,6 +14,8 @@ from hub.core.secret import MASK, SHOWN_AS_MASK
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_SUBCLASS
 _PLAIN_TYPES: tuple[Any, ...] = (str, int, float, dict, list, tuple)
 DATA_BYTES_LIMIT = 16_384
+RUN_BYTES_LIMIT = 131_072
+"""Of the trace of one agent's run."""
 PREVIEW_CHARACTERS = 1_000
 
 EVENT_INSERT = "INSERT INTO events(time_ms, type, context_id, data) VALUES(?, ?, ?, ?)"
@@ -22,22 +24,23 @@ USAGE_INSERT = (
     "INSERT INTO usage(time_ms, agent_id, session_key, run_id, model, input_tokens, output_tokens, cache_read_tokens, "
     "cache_write_tokens, cost_usd) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+RUN_INSERT = "INSERT OR REPLACE INTO run_traces(time_ms, run_id, data) VALUES(?, ?, ?)"
 
 
-def encode(row: tuple[Any, ...], redact: Callable[[str], str] | None) -> tuple[Any, ...]:
-    """Return a row whose last field, any data, became JSON text."""
-    return (*row[:-1], to_json(row[-1], redact))
+def encode(row: tuple[Any, ...], redact: Callable[[str], str] | None, limit: int = DATA_BYTES_LIMIT) -> tuple[Any, ...]:
+    """Return a row whose last field, any data, became JSON text of at most `limit` bytes."""
+    return (*row[:-1], to_json(row[-1], redact, limit))
 
 
-def to_json(data: Any, redact: Callable[[str], str] | None) -> str:
-    """Return data as JSON of at most 16 KiB; what is not plain is shown as text."""
+def to_json(data: Any, redact: Callable[[str], str] | None, limit: int = DATA_BYTES_LIMIT) -> str:
+    """Return data as JSON of at most `limit` bytes; what is not plain is shown as text."""
     try:
         encoded = orjson.dumps(data, default=_plain, option=_OPTIONS)
     except (TypeError, ValueError, RecursionError):
         encoded = orjson.dumps({"shown": _text(data)})
     text = encoded.decode()
     clean = redact(text) if redact is not None else text
-    if len(encoded) > DATA_BYTES_LIMIT:
+    if len(encoded) > limit:
         return orjson.dumps({"truncated": True, "begins": clean[:PREVIEW_CHARACTERS]}).decode()
     if clean is not text and not _is_json(clean):
         return orjson.dumps({"shown": clean[:PREVIEW_CHARACTERS]}).decode()

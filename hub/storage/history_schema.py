@@ -44,5 +44,18 @@ def second(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-HISTORY_MIGRATIONS = (first, second)
+_THIRD = (
+    """CREATE TABLE run_traces(id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, run_id TEXT NOT NULL UNIQUE,
+        data TEXT NOT NULL)""",
+    """CREATE INDEX run_traces_time ON run_traces(time_ms)""",
+)
+
+
+def third(connection: sqlite3.Connection) -> None:
+    """Make the table of traces of agents' runs."""
+    for statement in _THIRD:
+        connection.execute(statement)
+
+
+HISTORY_MIGRATIONS = (first, second, third)
 """In order; one that was released is never changed, only followed by another."""

@@ -15,7 +15,7 @@ HISTORY_SCHEMA = Schema(
         Optional("states", default=STATES_S, description="How long states are kept, such as 30d."): positive_seconds,
         Optional("usage", default=USAGE_S, description="How long token usage is kept, such as 400d."): positive_seconds,
         Optional(
-            "traces", default=TRACES_S, description="How long traces of automations are kept, such as 30d."
+            "traces", default=TRACES_S, description="How long traces of automations and of runs are kept, such as 30d."
         ): positive_seconds,
     }
 )

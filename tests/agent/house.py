@@ -14,6 +14,7 @@ from hub.agent.budget_schema import BUDGETS_SCHEMA
 from hub.agent.ledger import BudgetLedger
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest
+from hub.agent.run_trace import RunTrace
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
@@ -52,15 +53,19 @@ TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required"
 
 
 class Usages:
-    """A usage log that keeps what it is told."""
+    """A log of usage and traces that keeps what it is told."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, Usage]] = []
+        self.traces: dict[str, dict[str, Any]] = {}
 
     def record_usage(
         self, agent_id: str, session_key: str | None, run_id: str | None, model: str, usage: Usage, time: float
     ) -> None:
         self.rows.append((model, usage))
+
+    def record_run(self, run_id: str, trace: RunTrace, time: float) -> None:
+        self.traces[run_id] = trace.as_dict()
 
 
 class AgentHouse:

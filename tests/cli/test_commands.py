@@ -63,6 +63,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("token", "create"): ["--name", "phone", "--scopes", "operator.read"],
     ("token", "revoke"): ["some-id"],
     ("tools", "explain"): ["read"],
+    ("trace", "show"): ["some-run"],
     ("config", "set"): ["hub.name", "House"],
 }
 NEEDS_HUB = {
@@ -88,7 +89,7 @@ NEEDS_HUB = {
                 "models",
                 "pairing",
             ),
-            *("route", "script", "service", "skills", "state", "tools"),
+            *("route", "script", "service", "skills", "state", "tools", "trace"),
         }
     ),
     ("call",),

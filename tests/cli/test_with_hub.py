@@ -49,6 +49,22 @@ def test_a_message_is_answered(ask: Terminal) -> None:
     assert "12 May" in asked.json["reply"]
 
 
+def test_a_run_is_shown_step_by_step(ask: Terminal) -> None:
+    run_id = ask("chat", "remember that the attic was swept", "--json").json["run_id"]
+
+    listed = ask("trace", "list", "--state", "answered")
+    shown = ask("trace", run_id)
+    (first, *_, last) = ask("trace", run_id, "--json").json["steps"]
+
+    assert run_id in listed.out
+    assert [line.split()[1] for line in shown.out.splitlines() if line.startswith("  ")] == [
+        *("received", "queued", "model", "tool", "model", "sent"),
+    ]
+    assert "remember that the attic was swept" in shown.out
+    assert (first["kind"], last["kind"], last["state"]) == ("received", "sent", "sent")
+    assert "there is no run 'nobody'" in ask("trace", "nobody").err
+
+
 def test_words_are_one_message_and_the_answer_is_all_there_is(ask: Terminal) -> None:
     ran = ask("chat", "what", "is", "6", "*", "7?")
 

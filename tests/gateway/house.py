@@ -123,6 +123,7 @@ class FullRig(Rig):
         super().__init__(path, settings)
         self.home.create()
         self.redactor = Redactor()
+        self.history = HistoryStore(self.home.history_db)
         self.config = ConfigStore(self.home, all_sections(), self.bus, self.repairs)
         (self.home.path / "configuration.yaml").write_text(CONFIGURATION)
         (self.home.path / "automations.yaml").write_text(AUTOMATIONS)
@@ -148,7 +149,7 @@ class FullRig(Rig):
             tools=self.tools,
             bus=self.bus,
             clock=self.clock,
-            history=None,
+            history=self.history,
             redactor=self.redactor,
             tasks=self.tasks,
         )
@@ -171,7 +172,6 @@ class FullRig(Rig):
         )
         self.channels.connect(self.inbox.receive, Cursors(self.db))
         self.log = LogTail(self.redactor)
-        self.history = HistoryStore(self.home.history_db)
         self.services = ServiceRegistry(self.bus)
         self.memory = MemoryRegistry()
         self.automation = AutomationEngine(
@@ -247,6 +247,8 @@ class FullRig(Rig):
                 outbox=self.outbox,
                 addresses=Addresses(self.db, People, self.channels),
                 redactor=self.redactor,
+                history=self.history,
+                people=People,
             )
         )
         for stage in clients.stages():

@@ -248,6 +248,7 @@ NOT_INTO_CONVERSATIONS = {
         *("hooks.info", "hooks.update", "skills.install", "skills.update", "skills.remove"),
         *("models.test", "models.scan", "models.fallbacks", "models.aliases", "models.auth.list", "models.auth.add"),
         *("models.auth.login", "models.auth.complete", "models.auth.wait", "models.auth.remove"),
+        *("runs.list", "runs.get"),
     },
     "route": {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),

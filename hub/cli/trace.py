@@ -1,0 +1,158 @@
+"""`homarus trace`: what a run of an agent did, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.groups import CliCommand, Group
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+STATES = ("queued", "running", "answered", "failed", "aborted", "interrupted")
+TEXT_CHARS = 100
+SHOW = "show"
+
+Plain = Mapping[str, Any]
+
+
+class TraceGroup(Group):
+    """A group in which what is no command is the id of a run."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            args = [SHOW, *args]
+        return super().resolve_command(ctx, args)
+
+
+@click.group("trace", cls=TraceGroup)
+def command() -> None:
+    """Show what a run did: `homarus trace RUN`, with a RUN from `homarus trace list`.
+
+    Example:
+      homarus trace list
+      homarus trace 01JDXQ5W3V7C8N2M4K6P9R0STB
+    """
+
+
+@command.command("list", cls=CliCommand)
+@click.option("--agent", metavar="ID", help="Only those of this agent.")
+@click.option("--session", metavar="KEY", help="Only those in this session.")
+@click.option("--state", type=click.Choice(STATES), help="Only those in this state.")
+@click.option("--limit", type=click.IntRange(1, 200), default=20, help="How many.  [default: 20]")
+@home_option
+@json_option
+def list_(agent: str | None, session: str | None, state: str | None, limit: int, home: Path, as_json: bool) -> None:
+    """List the runs, the latest first.
+
+    Example:
+      homarus trace list --state failed
+    """
+    given = {"agentId": agent, "sessionKey": session, "state": state, "limit": limit}
+    asked = {name: value for name, value in given.items() if value is not None}
+    runs = HubClient(home).call("runs.list", asked)["runs"]
+    if as_json:
+        print_json(runs)
+        return
+    if not runs:
+        click.echo("No runs.")
+        return
+    print_table([_row(each) for each in runs], ("run", "began", "state", "took", "model", "session"))
+
+
+@command.command(SHOW, cls=CliCommand)
+@click.argument("run")
+@home_option
+@json_option
+def show(run: str, home: Path, as_json: bool) -> None:
+    """Show the run RUN from the message to the reply; `homarus trace RUN` does the same.
+
+    Example:
+      homarus trace show 01JDXQ5W3V7C8N2M4K6P9R0STB --json
+    """
+    told = HubClient(home).call("runs.get", {"runId": run})
+    if as_json:
+        print_json(told)
+        return
+    usage = told["usage"]
+    click.echo(f"{told['runId']}  {told['state']}  {_took(told['durationMs'])}".rstrip())
+    click.echo(f"session {told['sessionKey']}  agent {told['agentId']}  model {told['model'] or '-'}")
+    if usage:
+        click.echo(f"{usage.get('total_tokens', 0)} tokens{_cost(usage)}")
+    if told["prompt"]:
+        click.echo(f"prompt: {told['prompt']['tokens']} tokens, {told['prompt']['tools']} tools")
+    if told["error"]:
+        click.echo(f"error: {told['error'].get('message') or told['error'].get('code')}")
+    for step in told["steps"]:
+        click.echo(f"  {_clock(step['at'])}  {step['kind']:<10}  {_took(step.get('durationMs')):>8}  {_told(step)}")
+        if approval := step.get("approval"):
+            click.echo(f"{'':<33}  approval: {_approval(approval)}")
+    if told["dropped"]:
+        click.echo(f"  {told['dropped']} more steps are not kept")
+    if not told["traced"]:
+        click.echo("  The trace is not kept any more: this is what the transcript shows.")
+
+
+def _row(run: Plain) -> tuple[str, ...]:
+    began = datetime.fromtimestamp(run["createdAt"] / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return run["runId"], began, run["state"], _took(run["durationMs"]), run["model"] or "", run["sessionKey"]
+
+
+def _told(step: Plain) -> str:
+    match step["kind"]:
+        case "model":
+            usage = step.get("usage") or {}
+            failed = "".join(f"; {each['model']} failed: {each.get('code', '')}" for each in step["failed"])
+            tokens = f"  {usage['total_tokens']} tokens{_cost(usage)}" if usage else ""
+            first = f"  first word after {_took(step['firstMs'])}" if step.get("firstMs") is not None else ""
+            error = f"  error: {step['error']}" if step["error"] else ""
+            said = _short(step.get("text")) or ", ".join(step.get("calls") or ())
+            return f"{step['model']}{tokens}{first}{failed}{error}  {said}".rstrip()
+        case "tool":
+            mark = "error" if step["isError"] else "ok"
+            return f"{step['name']}  {mark}  {_short(step['input'])} -> {_short(step['output'])}"
+        case "received":
+            return f"{_place(step, 'from')}  {_short(step['text'])}".strip()
+        case "sent":
+            error = f"  {step['error']}" if step["error"] else ""
+            return f"{_place(step, 'to')}  {step['state']}{error}  {_short(step['text'])}".rstrip()
+        case "compaction":
+            return f"{step['tokensBefore']} -> {step['tokensAfter']} tokens ({step['reason']})"
+        case "approval":
+            return f"{step['title']}: {_approval(step)}"
+    return _short(step.get("text"))
+
+
+def _approval(approval: Plain) -> str:
+    by = f" by {approval['by']}" if approval["by"] else ""
+    waited = f" after {_took(approval['waitedMs'])}" if approval["waitedMs"] is not None else ""
+    return f"{approval['state']}{by}{waited}"
+
+
+def _place(step: Plain, who: str) -> str:
+    return f"{step['channel']}:{step[who]}" if step.get("channel") else ""
+
+
+def _cost(usage: Plain) -> str:
+    return f"  ${usage['cost_usd']:.4f}" if usage.get("cost_usd") is not None else ""
+
+
+def _clock(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%H:%M:%S.%f")[:-3]
+
+
+def _took(ms: float | None) -> str:
+    if ms is None:
+        return ""
+    return f"{ms:.0f} ms" if ms < 1_000 else f"{ms / 1_000:.1f} s"
+
+
+def _short(text: str | None) -> str:
+    line = " ".join((text or "").split())
+    return line if len(line) <= TEXT_CHARS else f"{line[: TEXT_CHARS - 1]}…"

@@ -1,0 +1,155 @@
+"""`runs.*`: what a run did, from the message to the reply, and who may see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hub.agent.run_request import RunRequest
+from hub.core.context import Authority, Context
+from hub.core.ids import new_id
+from hub.models.contract import user_message
+from hub.sessions.keys import direct_key, subagent_key
+from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
+from hub.tools.parameters import from_json_schema
+from tests.gateway.house import FullRig
+from tests.gateway.rig import connected
+from tests.servers.openai_server import OpenAIServer
+
+LOOK = {"tool_call": {"name": "look", "arguments": {"where": "the cellar"}}}
+SCHEMA = {"type": "object", "properties": {"where": {"type": "string"}}}
+
+
+def add_tool(house: FullRig) -> None:
+    async def look(call: ToolCall) -> ToolResult:
+        return ToolResult(f"{call.arguments['where']} is dry; the code is hunter2hunter2")
+
+    house.tools.register(Tool("look", "Looks.", from_json_schema(SCHEMA), look, "test", READS_HOME))
+
+
+async def ask(house: FullRig, text: str = "hello") -> str:
+    """Ask in the chat of the dashboard; return the run."""
+    async with connected(house) as client:
+        run_id = new_id()
+        await client.call("chat.send", {"sessionKey": "main", "message": text, "idempotencyKey": run_id})
+        await client.event("chat", lambda payload: payload["state"] == "final")
+    return run_id
+
+
+async def call(house: FullRig, method: str, params: dict[str, Any]) -> Any:
+    async with connected(house) as client:
+        answer = await client.call(method, params)
+    return answer.get("payload") or answer["error"]
+
+
+async def run_in(house: FullRig, session_key: str, authority: Authority, text: str = "hello") -> str:
+    run_id = new_id()
+    await house.runner.run(RunRequest(run_id, "main", session_key, user_message(text), Context(authority)))
+    return run_id
+
+
+async def test_a_run_is_told_from_the_message_to_the_reply(house: FullRig, openai_server: OpenAIServer) -> None:
+    add_tool(house)
+    house.redactor.register("hunter2hunter2")
+    openai_server.queue(LOOK, "It is dry.")
+
+    run_id = await ask(house, "look into the cellar")
+    told = await call(house, "runs.get", {"runId": run_id})
+
+    received, queued, asked, looked, answered, sent = told["steps"]
+    assert [each["kind"] for each in told["steps"]] == ["received", "queued", "model", "tool", "model", "sent"]
+    assert (sent["channel"], sent["text"]) == ("webchat", "It is dry.")
+    assert (received["channel"], received["text"]) == ("webchat", "look into the cellar")
+    assert queued["durationMs"] >= 0
+    assert asked["calls"] == ["look"]
+    assert (looked["name"], looked["isError"]) == ("look", False)
+    assert '"the cellar"' in looked["input"]
+    assert looked["output"].startswith("the cellar is dry")
+    assert "hunter2" not in looked["output"]
+    assert (answered["text"], answered["model"]) == ("It is dry.", "test/model")
+    assert (told["state"], told["reply"], told["traced"]) == ("answered", "It is dry.", True)
+    assert told["prompt"]["tokens"] > 0
+
+
+async def test_without_its_trace_a_run_shows_what_the_transcript_has(
+    house: FullRig, openai_server: OpenAIServer
+) -> None:
+    add_tool(house)
+    openai_server.queue(LOOK, "It is dry.")
+    run_id = await ask(house)
+    await house.history.close()
+
+    told = await call(house, "runs.get", {"runId": run_id})
+
+    assert told["traced"] is False
+    assert [each["kind"] for each in told["steps"]] == ["received", "queued", "model", "tool", "model", "sent"]
+    assert told["steps"][3]["output"].startswith("the cellar is dry")
+    assert told["steps"][3]["durationMs"] is None
+
+
+async def test_a_run_keeps_its_words_when_its_conversation_is_reset_and_loses_them_when_it_is_deleted(
+    house: FullRig,
+) -> None:
+    run_id = await ask(house)
+    key = (await call(house, "runs.get", {"runId": run_id}))["sessionKey"]
+
+    await house.sessions.reset(key)
+    after_reset = await call(house, "runs.get", {"runId": run_id})
+    await house.sessions.delete(key)
+    after_delete = await call(house, "runs.get", {"runId": run_id})
+
+    assert [each["text"] for each in after_reset["steps"] if "text" in each] == ["hello", "ok", "ok"]
+    assert [each["text"] for each in after_delete["steps"] if "text" in each] == ["", None, ""]
+    assert (after_reset["reply"], after_delete["reply"]) == ("ok", None)
+
+
+async def test_runs_are_listed_newest_first_and_by_what_is_asked_for(
+    house: FullRig, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue("one", {"status": 401, "body": {"error": {"message": "Invalid API key"}}}, "three")
+    owner = Authority("owner", scopes=frozenset({"operator.admin"}), owner=True)
+    ids = [await run_in(house, f"agent:main:cron:{name}", owner) for name in ("a", "b", "c")]
+
+    everything = await call(house, "runs.list", {})
+    failed = await call(house, "runs.list", {"state": "failed"})
+    of_c = await call(house, "runs.list", {"sessionKey": "cron:c"})
+    first = await call(house, "runs.list", {"limit": 2})
+    rest = await call(house, "runs.list", {"limit": 2, "before": first["next"]})
+
+    assert [each["runId"] for each in everything["runs"]] == ids[::-1]
+    assert [(each["runId"], each["error"]["code"]) for each in failed["runs"]] == [(ids[1], "MODEL_AUTH")]
+    assert [each["runId"] for each in of_c["runs"]] == [ids[2]]
+    assert [each["runId"] for each in (*first["runs"], *rest["runs"])] == ids[::-1]
+    assert rest["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("session_key", "principal", "is_shown"),
+    [
+        (direct_key("main", "999", channel="telegram"), "peer:telegram:user:999", False),
+        (subagent_key("main", "painter"), "peer:telegram:user:999", False),
+        (direct_key("main", "me", channel="api"), "owner", True),
+        (subagent_key("main", "painter"), "system", True),
+        ("agent:main:telegram:group:5", "peer:telegram:user:999", True),
+    ],
+)
+async def test_what_others_say_in_private_is_not_shown(
+    house: FullRig, session_key: str, principal: str, is_shown: bool
+) -> None:
+    person = None if principal in ("owner", "system") else "somebody"
+    run_id = await run_in(house, session_key, Authority(principal, person, owner=principal == "system"))
+
+    listed = await call(house, "runs.list", {})
+    told = await call(house, "runs.get", {"runId": run_id})
+
+    assert [each["runId"] for each in listed["runs"]] == ([run_id] if is_shown else [])
+    assert told.get("code") == (None if is_shown else "NOT_FOUND")
+
+
+async def test_a_run_that_is_not_there_says_so(house: FullRig) -> None:
+    told = await call(house, "runs.get", {"runId": "nobody"})
+    wrong = await call(house, "runs.list", {"state": "happy"})
+
+    assert told["message"] == "there is no run 'nobody'"
+    assert wrong["code"] == "INVALID_REQUEST"
