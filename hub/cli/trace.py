@@ -37,7 +37,7 @@ def command() -> None:
 
     Example:
       homarus trace list
-      homarus trace 01JDXQ5W3V7C8N2M4K6P9R0STB
+      homarus trace show 01JDXQ5W3V7C8N2M4K6P9R0STB
     """
 
 

@@ -152,6 +152,8 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "outbox.get",
         "outbox.list",
         "outbox.retry",
+        "runs.get",
+        "runs.list",
         "sessions.trust",
         "set-heartbeats",
         "skills.install",
