@@ -88,10 +88,6 @@ class Authority(Struct, frozen=True):
         """Whether `scope` is granted."""
         return scope in self.scopes
 
-    def permits_tool(self, name: str, group: str) -> bool:
-        """Whether every policy permits the tool."""
-        return all(policy.permits(name, group) for policy in self.tool_policies)
-
     def narrow(
         self,
         *,

@@ -1,4 +1,4 @@
-"""Passwords: stored as argon2id, never as they are. Both functions take tens of milliseconds: run them in a thread."""
+"""Passwords of the gateway: an argon2id hash, or the text itself; checking one takes tens of milliseconds."""
 
 from __future__ import annotations
 
@@ -8,28 +8,12 @@ from hashlib import sha256
 from hub.core.secret import Secret
 from hub.security.weak_secrets import PASSWORD_LENGTH_MIN, refuse_weak
 
-TIME_COST = 3
-MEMORY_KIB = 32 * 1024
-PARALLELISM = 1
 PASSWORD_LENGTH_MAX = 1_024
 _MARK = "$argon2id$"
 
 
-def hash_password(password: Secret | str) -> str:
-    """Return the argon2id hash of a password, in the usual text form.
-
-    Raises:
-        WeakSecret: It is empty, a placeholder, or shorter than 10 characters.
-    """
-    from argon2 import PasswordHasher
-
-    value = _reveal(password)
-    refuse_weak(value, "the password", PASSWORD_LENGTH_MIN)
-    return PasswordHasher(TIME_COST, MEMORY_KIB, PARALLELISM).hash(value)
-
-
 def verify_password(configured: Secret | str, given: Secret | str) -> bool:
-    """Whether `given` is the configured password.
+    """Whether `given` is the configured password; run it in a thread.
 
     Args:
         configured: An argon2id hash, or the password itself as a `!secret` holds it.

@@ -30,10 +30,8 @@ from hub.security.jail_steps import (
 
 READ_LIMIT_BYTES = 16 * 1024 * 1024
 LIST_LIMIT = 10_000
-LINKS_LOOKED_AT_LIMIT = 10_000
 
 _PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_TRUNC | os.O_CREAT
 
 
 class Root:

@@ -184,16 +184,6 @@ def cron_key(agent: str, automation_id: str) -> str:
     return str(SessionKey(agent, SessionKind.CRON, automation_id))
 
 
-def hook_key(agent: str, id: str) -> str:
-    """Return the key of a hook's session."""
-    return str(SessionKey(agent, SessionKind.HOOK, id))
-
-
-def node_key(agent: str, node_id: str) -> str:
-    """Return the key of a node's session."""
-    return str(SessionKey(agent, SessionKind.NODE, node_id))
-
-
 def escape_id(id: str) -> str:
     """Return an id as one part of a key."""
     return quote(id, safe=_HARMLESS)

@@ -21,7 +21,7 @@ from hub.storage.damage import (
     replace_damaged,
     suspect_mark,
 )
-from hub.storage.errors import DatabaseDamaged, NewerSchema, StorageError, from_os, from_sqlite, is_damage
+from hub.storage.errors import DatabaseDamaged, NewerSchema, from_os, from_sqlite, is_damage
 from hub.storage.readers import READ_LIMIT_S, Readers
 from hub.storage.schema_version import Migration, migrate, refuse_newer, schema_version
 from hub.storage.writer import Writer
@@ -31,7 +31,6 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 POST_DELAY_S = 0.05
-INTEGRITY_LIMIT_S = 600.0
 
 
 class Database:
@@ -120,19 +119,6 @@ class Database:
             False when it was refused because too much waits, or the database is closed.
         """
         return self._writer.post(fn)
-
-    async def integrity(self) -> list[str]:
-        """Check the whole file; return what is wrong, nothing when all is well. It may take minutes."""
-        try:
-            found = await self.read(
-                lambda c: [str(row[0]) for row in c.execute("PRAGMA integrity_check(20)")], limit_s=INTEGRITY_LIMIT_S
-            )
-        except StorageError as error:
-            return [error.message]
-        if found == ["ok"]:
-            return []
-        self._mark_suspect("; ".join(found))
-        return found
 
     def on_damage(self, listener: Callable[[], object]) -> None:
         """Call `listener`, in a thread of the database, when a page proves damaged while it is open."""

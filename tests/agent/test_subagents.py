@@ -153,7 +153,7 @@ async def test_a_subagent_of_a_room_does_not_see_the_memory_of_who_asked(
 
     rights = subagent_rights(post.house.runner.parts, request, leaf=True)
 
-    assert rights.permits_tool("memory_search", "memory") is sees
+    assert all(policy.permits("memory_search", "memory") for policy in rights.tool_policies) is sees
     assert post.house.workspaces.is_private("agent:main:subagent:x", rights) is sees
 
 

@@ -126,9 +126,9 @@ def test_policies_meet_and_never_merge() -> None:
         policy=ToolPolicy(allow=frozenset({"read", "group:web"}))
     )
 
-    assert authority.permits_tool("read", "files")
-    assert not authority.permits_tool("write", "files")
-    assert not authority.permits_tool("fetch", "web")
+    tools = [("read", "files"), ("write", "files"), ("fetch", "web")]
+    permitted = [all(policy.permits(*tool) for policy in authority.tool_policies) for tool in tools]
+    assert permitted == [True, False, False]
 
 
 def test_an_authority_survives_being_stored() -> None:

@@ -160,8 +160,9 @@ def test_the_tools_of_a_group_narrow_those_of_who_writes_there(people: People) -
     authority = authorize(message(OWNER, ChatType.GROUP), nobody(), policy, people).authority
 
     assert authority is not None
-    assert authority.permits_tool("read", "files")
-    assert not authority.permits_tool("fetch", "web")
+    [tools] = authority.tool_policies
+    assert tools.permits("read", "files")
+    assert not tools.permits("fetch", "web")
 
 
 def test_a_caller_of_the_gateway_needs_the_scope_to_write(people: People) -> None:

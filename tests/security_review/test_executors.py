@@ -9,7 +9,7 @@ import pytest
 
 from hub.core.executors import EGRESS, FILES, PASSWORDS, Executor
 from hub.security.egress_dial import look_up
-from hub.security.passwords import hash_password, verify_password
+from hub.security.passwords import verify_password
 from tests.security_review.besieged import WAIT_LIMIT_S, Besieged
 
 PASSWORD = "correct horse battery"
@@ -22,7 +22,7 @@ async def test_passwords_and_methods_answer_while_a_pool_is_full(house: Besieged
     try:
         await asyncio.sleep(0)
         async with asyncio.timeout(WAIT_LIMIT_S / 2):
-            right = await PASSWORDS.run(verify_password, hash_password(PASSWORD), PASSWORD)
+            right = await PASSWORDS.run(verify_password, PASSWORD, PASSWORD)
             answer = await house.rpc("config.get")
     finally:
         free.set()

@@ -17,9 +17,7 @@ from hub.sessions.keys import (
     direct_key,
     escape_id,
     group_key,
-    hook_key,
     main_key,
-    node_key,
     subagent_key,
     unescape_id,
 )
@@ -95,8 +93,8 @@ def test_an_id_is_one_part_of_a_key(id: str) -> None:
         (subagent_key("main", "0190"), "agent:main:subagent:0190"),
         (subagent_key("main", "3", within=("1", "2")), "agent:main:subagent:1:subagent:2:subagent:3"),
         (cron_key("main", "morning"), "agent:main:cron:morning"),
-        (hook_key("main", "door"), "agent:main:hook:door"),
-        (node_key("main", "phone"), "agent:main:node:phone"),
+        (str(SessionKey("main", SessionKind.HOOK, "door")), "agent:main:hook:door"),
+        (str(SessionKey("main", SessionKind.NODE, "phone")), "agent:main:node:phone"),
     ],
 )
 def test_each_form_of_the_plan_is_written(made: str, text: str) -> None:

@@ -236,12 +236,6 @@ async def test_writing_is_durable_and_ahead_in_a_log(database: Database) -> None
     assert settings == ("wal", 2)
 
 
-async def test_a_sound_database_has_no_findings(database: Database) -> None:
-    await database.write(partial(insert, key="a"))
-
-    assert await database.integrity() == []
-
-
 async def test_two_hundred_reads_at_once_are_all_answered(database: Database) -> None:
     results = await asyncio.gather(*(database.read(count) for _ in range(200)))
 

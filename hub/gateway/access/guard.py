@@ -60,11 +60,6 @@ class Guard:
         """How many sockets are open."""
         return len(self._all)
 
-    @property
-    def unproved(self) -> int:
-        """How many sockets have not proved themselves, without those in line."""
-        return len(self._inside)
-
     def unproved_sockets(self) -> list[Socket]:
         """Return the sockets that have not proved themselves, oldest first."""
         return list(self._inside)

@@ -180,7 +180,12 @@ async def test_what_is_scheduled_in_a_group_has_no_memory_of_who_asked(rig: Rig)
     await rig.clock.advance(2_000)
     await _until(lambda: len(rig.calls) == 2)
 
-    may = {call.data["message"]: call.context.authority.permits_tool("memory_search", "memory") for call in rig.calls}
+    may = {
+        call.data["message"]: all(
+            policy.permits("memory_search", "memory") for policy in call.context.authority.tool_policies
+        )
+        for call in rig.calls
+    }
     assert may == {"what is planned": False, "hers": True}
 
 

@@ -301,10 +301,6 @@ class Catalog:
                     found += islice((row for row in rows if allowed is None or row[-1] in allowed), limit)
         return [row[-1] for row in sorted(found, reverse=True)[:limit]]
 
-    def passages_of(self, path: str) -> list[StoredPassage]:
-        """Return the passages of a file, in order; raises as `rows`."""
-        return self._passages("path = ? ORDER BY start_line, id", (path,))
-
     def outdated(self, told: Mapping[str, str]) -> set[str]:
         """Return those of these files whose passages were made when something else was told of them."""
         query = "SELECT told FROM files WHERE path = ?"
