@@ -38,6 +38,9 @@ RESULT_SHARE = 0.5
 CHARS_PER_TOKEN = 2
 """One tool result has at most half the window, at two characters a token: what tools give is seldom prose."""
 
+UPDATE_CHARS = 20_000
+"""What is shown of a result before it is whole: its end."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -186,18 +189,28 @@ class RunPorts:
             authority = authority.narrow(tainted=True)
         context = run.context.child(authority)
         config = self._config
+        facts: dict[str, Any] = {**run.facts, "call_id": call.id, "name": meant.name}
+
+        ended = False
+
+        def update(output: str = "", *, waits: bool = False) -> None:
+            if not ended:
+                shown = parts.redactor.redact(output)[-UPDATE_CHARS:]
+                parts.bus.fire("run_tool_updated", {**facts, "output": shown, "waits": waits}, context)
+
         asked = ToolCallRequest.from_block(
             meant,
             context,
             policies=config.agent.policies(parts.tools.rules, run.model),
             environment=config.skills.environment,
+            update=update,
             **run.facts,
         )
-        facts: dict[str, Any] = {**run.facts, "call_id": call.id, "name": meant.name}
         arguments = meant.arguments if meant.malformed is None else meant.malformed
         parts.bus.fire("run_tool_started", {**facts, "arguments": arguments}, context)
         step = run.trace.tool_begun(meant.name, call.id)
         result = await invoke_tool(parts.tools, asked, redact=parts.redactor.redact, room=self._result_room(meant))
+        ended = True
         run.results[id(call)] = result
         told = {
             "is_error": result.is_error,

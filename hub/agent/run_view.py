@@ -12,12 +12,14 @@ PARTS_LIMIT = 2_000
 
 @dataclass(slots=True)
 class ViewPart:
-    """A piece of a run: text, thinking, or a tool call.
+    """A piece of a run: text, thinking, a tool call, or a summary of what was before.
 
     Attributes:
-        kind: text | thinking | tool.
-        text: What was said or thought so far.
+        kind: text | thinking | tool | compaction.
+        text: What was said or thought so far; how many messages were summarised, empty while they are.
         call_id, name, arguments: Of a tool call.
+        update: What there is of its result while it goes on.
+        waits: Whether it waits for an approval.
         output: Its result; None while it goes on.
         is_error: Whether it failed.
     """
@@ -27,6 +29,8 @@ class ViewPart:
     call_id: str = ""
     name: str = ""
     arguments: Any = None
+    update: str = ""
+    waits: bool = False
     output: str | None = None
     is_error: bool = False
 
@@ -63,8 +67,15 @@ class RunView:
                 return self._say("thinking", data["text"])
             case "run_tool_started":
                 return self._begin(data)
+            case "run_tool_updated":
+                return self._update(data)
             case "run_tool_finished":
                 return self._end(data)
+            case "compaction_started":
+                self._open = None
+                return None if self._add(ViewPart("compaction")) is None else len(self.parts) - 1
+            case "compaction_finished":
+                return self._summarised(data)
             case "run_finished":
                 self.status = data.get("status", "error")
                 self.error = data.get("error") or {}
@@ -85,6 +96,21 @@ class RunView:
             return None
         part = ViewPart("tool", call_id=data["call_id"], name=data["name"], arguments=data.get("arguments"))
         return None if self._add(part) is None else len(self.parts) - 1
+
+    def _update(self, data: Mapping[str, Any]) -> int | None:
+        index = self._call(data["call_id"])
+        if index is None or self.parts[index].output is not None:
+            return None
+        self.parts[index].update = str(data.get("output") or "")
+        self.parts[index].waits = bool(data.get("waits"))
+        return index
+
+    def _summarised(self, data: Mapping[str, Any]) -> int | None:
+        index = next((at for at, part in enumerate(self.parts) if part.kind == "compaction" and not part.text), None)
+        if index is not None:
+            self.parts[index].text = str(data.get("messages") or 0)
+            self.parts[index].is_error = "error" in data
+        return index
 
     def _end(self, data: Mapping[str, Any]) -> int | None:
         self._open = None

@@ -46,6 +46,18 @@ READS_HOME = Annotations(
 """The safest: it looks at what this home has, and anyone with a session may use it at any time."""
 
 
+class ToolUpdate(Protocol):
+    """Tells people how far a call has come, while it goes on."""
+
+    def __call__(self, output: str = "", *, waits: bool = False) -> None:
+        """Show the output so far, and whether the call waits for an approval."""
+        ...
+
+
+def no_update(output: str = "", *, waits: bool = False) -> None:
+    """Default: nobody watches."""
+
+
 class ToolCall(Struct, frozen=True):
     """One call of a tool, with arguments that its schema has validated.
 
@@ -58,6 +70,7 @@ class ToolCall(Struct, frozen=True):
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
         environment: Variables that skills are given, for programs that the tool starts; those it has go before.
+        update: Shows people what there is of the result before it is whole.
     """
 
     id: str
@@ -68,6 +81,7 @@ class ToolCall(Struct, frozen=True):
     session_key: str
     run_id: str
     environment: Mapping[str, Secret] = {}
+    update: ToolUpdate = no_update
 
 
 class ToolResult(Struct, frozen=True):

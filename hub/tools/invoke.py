@@ -20,7 +20,7 @@ from hub.core.ids import new_id
 from hub.core.secret import Secret
 from hub.models.contract import Image, ToolCallBlock
 from hub.tools.approval_questions import tool_question, why_not
-from hub.tools.contract import Tool, ToolCall, ToolResult
+from hub.tools.contract import Tool, ToolCall, ToolResult, ToolUpdate, no_update
 from hub.tools.kept_results import READ_RESULT
 from hub.tools.policy import belongs_here, listed, needs_approval, refusal
 from hub.tools.quoting import quote_untrusted
@@ -50,7 +50,7 @@ class ToolCallRequest(Struct, frozen=True):
         run_id: The run it belongs to.
         malformed: The arguments' text when they were no JSON object.
         policies: Further policies that must permit the tool: the agent's.
-        environment: See `ToolCall.environment`.
+        environment, update: See `ToolCall`.
     """
 
     id: str
@@ -63,6 +63,7 @@ class ToolCallRequest(Struct, frozen=True):
     malformed: str | None = None
     policies: tuple[ToolPolicy, ...] = field(default=())
     environment: Mapping[str, Secret] = {}
+    update: ToolUpdate = no_update
 
     @classmethod
     def from_block(
@@ -75,6 +76,7 @@ class ToolCallRequest(Struct, frozen=True):
         run_id: str,
         policies: Iterable[ToolPolicy] = (),
         environment: Mapping[str, Secret] = {},
+        update: ToolUpdate = no_update,
     ) -> ToolCallRequest:
         """Return the request of a model's tool call."""
         return cls(
@@ -88,6 +90,7 @@ class ToolCallRequest(Struct, frozen=True):
             block.malformed,
             tuple(policies),
             environment,
+            update,
         )
 
 
@@ -172,6 +175,7 @@ async def _attempt(
             request.session_key,
             request.run_id,
             request.environment,
+            request.update,
         )
         if registry.around is not None and (other := await registry.around.before(call)) is not None:
             call = replace(call, arguments=tool.parameters.validate(other))
@@ -215,7 +219,9 @@ async def _be_approved(
             "wanted to do; they can do it in a new conversation (/new), or allow it here (/trust)."
         )
     question = tool_question(call, reason)
+    call.update(waits=True)
     decision = await registry.ask(question)
+    call.update()
     if not decision.approved:
         raise Forbidden(f"{tool.name} needs the owner's approval: {why_not(decision)}")
     same = tool_question(call, reason).details == question.details and registry.get(tool.name) is tool

@@ -59,3 +59,30 @@ def test_the_parts_are_bounded_and_the_text_goes_on() -> None:
     assert len(view.parts) == PARTS_LIMIT
     assert changed[-10:] == [None] * 10
     assert len(view.text) == (PARTS_LIMIT + 10) // 2
+
+
+def test_a_call_shows_what_there_is_of_its_result_and_what_it_waits_for_until_it_ends() -> None:
+    start = ("run_tool_started", {"call_id": "c1", "name": "build"})
+    update = ("run_tool_updated", {"call_id": "c1", "output": "half", "waits": True})
+    end = ("run_tool_finished", {"call_id": "c1", "output": "all", "is_error": False})
+
+    going, _ = folded([start, update])
+    ended, changed = folded([start, update, end, update])
+
+    assert (going.parts[0].update, going.parts[0].waits, going.parts[0].output) == ("half", True, None)
+    assert (ended.parts[0].output, changed[-1]) == ("all", None)
+
+
+def test_a_summary_of_what_was_before_is_a_part_in_its_place() -> None:
+    begun: tuple[str, dict[str, Any]] = ("compaction_started", {})
+    done: tuple[str, dict[str, Any]] = ("compaction_finished", {"messages": 12})
+    failed: tuple[str, dict[str, Any]] = ("compaction_finished", {"error": "no summary"})
+
+    view, changed = folded([begun, done, ("run_delta", {"text": "So."}), begun, failed])
+
+    assert [(part.kind, part.text, part.is_error) for part in view.parts] == [
+        ("compaction", "12", False),
+        ("text", "So.", False),
+        ("compaction", "0", True),
+    ]
+    assert changed == [0, 0, 1, 2, 2]

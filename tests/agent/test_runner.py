@@ -12,6 +12,7 @@ from hub.core.errors import NotFound
 from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.models.contract import user_message
+from hub.tools.contract import ToolCall
 from tests.agent.house import CHANGING, MAIN, TEXT, AgentHouse, standing
 from tests.servers.openai_server import OpenAIServer
 
@@ -340,6 +341,29 @@ async def test_usage_is_counted_for_session_and_history(house: AgentHouse, opena
     session = house.sessions.get(MAIN)
     assert session is not None
     assert (session.usage.total_tokens, session.turns) == (210, 2)
+
+
+async def test_a_tool_shows_what_there_is_of_its_result_until_it_has_ended(
+    house: AgentHouse, openai_server: OpenAIServer
+) -> None:
+    house.redactor.register("password-of-the-boat")
+    calls: list[ToolCall] = []
+
+    def build(call: ToolCall) -> str:
+        calls.append(call)
+        call.update("half of password-of-the-boat")
+        return "a boat"
+
+    house.tool("build", build)
+    openai_server.queue([{"tool_call": {"name": "build", "arguments": {}}}], "done")
+
+    await house.runner.run(house.request("build a boat"))
+    calls[0].update("too late")
+
+    (told,) = house.told("run_tool_updated")
+    assert told["name"] == "build"
+    assert told["output"].startswith("half of ")
+    assert "password" not in told["output"]
 
 
 async def test_a_secret_in_a_tools_result_reaches_neither_model_nor_disk(

@@ -152,12 +152,12 @@ async def test_a_tool_that_was_switched_off_meanwhile_is_not_run() -> None:
 
 async def test_arguments_that_were_changed_meanwhile_are_not_run() -> None:
     bench = Bench()
-    kept: list[ToolCall] = []
+    kept: list[dict[str, Any]] = []
     validate = from_schema({Required("to"): string}).validate
 
     def remember(arguments: Any) -> dict[str, Any]:
         valid = validate(arguments)
-        kept.append(valid)  # type: ignore[arg-type]
+        kept.append(valid)
         return valid
 
     bench.remove()
@@ -165,7 +165,7 @@ async def test_arguments_that_were_changed_meanwhile_are_not_run() -> None:
     parameters = type(tool.parameters)(tool.parameters.json_schema, remember)
     annotations = Annotations(open_world=True, owner_only=False)
     bench.registry.register(Tool("send", "", parameters, bench._send, "message", annotations))
-    bench.meanwhile = lambda: kept[0].update({"to": "mallory"})  # type: ignore[attr-defined]
+    bench.meanwhile = lambda: kept[0].update({"to": "mallory"})
 
     assert (await bench.call()).is_error
     assert bench.done == []
@@ -247,3 +247,18 @@ async def test_what_no_model_asks_for_needs_no_approval() -> None:
     await services.registry.call("lock", "open", {"door": "front"}, context=system_context())
 
     assert (services.asked, len(services.called)) == ([], 1)
+
+
+async def test_people_see_that_a_call_waits_for_a_word_and_that_it_goes_on() -> None:
+    bench = Bench()
+    seen: list[tuple[str, bool]] = []
+
+    def update(output: str = "", *, waits: bool = False) -> None:
+        seen.append((output, waits))
+
+    arguments, context = {"to": "bob"}, Context(TAINTED)
+    request = ToolCallRequest("c", "send", arguments, context, "main", "agent:main:main", "r1", update=update)
+    bench.meanwhile = lambda: seen.append(("asked", True))
+    await invoke_tool(bench.registry, request)
+
+    assert seen == [("", True), ("asked", True), ("", False)]

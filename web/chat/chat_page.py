@@ -18,9 +18,9 @@ from hub.messaging.schema import TEXT_LIMIT
 from hub.sessions.keys import SessionKey, SessionKind, direct_key, main_key
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
-from web.chat.conversation import ShownTurn
 from web.chat.live_chat import LiveChat
 from web.chat.session_titles import session_title
+from web.chat.shown import ShownTurn
 from web.core.form import read_fields
 from web.core.live import Frame
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, field
-
+from hub.agent.compaction.entry import COMPACTION
 from hub.agent.run_view import RunView
 from hub.agent.side_note import NOTE_CHANNELS
 from web.chat.markdown import split_blocks
+from web.chat.shown import ShownPart, ShownTurn
 
 RESULT_LIMIT = 20_000
 """Characters of a tool's arguments or result that a page shows."""
@@ -31,90 +31,6 @@ Render = Callable[[str], str]
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
-class ShownPart(Struct):
-    """A piece of a turn: text, thinking, a tool call, or a picture.
-
-    Attributes:
-        kind: text | thinking | tool | image.
-        id: Id of its element.
-        text: What was said or thought.
-        html: The text as safe HTML.
-        call_id, name, arguments, brief, state, result: Of a tool call; state is running | done | error | interrupted.
-    """
-
-    kind: str
-    id: str
-    text: str = ""
-    html: str = ""
-    call_id: str = ""
-    name: str = ""
-    arguments: str = ""
-    brief: str = ""
-    state: str = ""
-    result: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The part as plain data."""
-        if self.kind != "tool":
-            return {"kind": self.kind, "id": self.id, "text": self.text, "html": self.html}
-        return {
-            "kind": "tool",
-            "id": self.id,
-            "call_id": self.call_id,
-            "name": self.name,
-            "arguments": self.arguments,
-            "brief": self.brief,
-            "state": self.state,
-            "result": self.result,
-        }
-
-
-class ShownTurn(Struct):
-    """What one side said before the other spoke again.
-
-    Attributes:
-        id: Stable id: `u-<run>` for the person, `a-<run>` for the agent, else made from the first entry.
-        role: user | assistant | note.
-        parts: What it consists of, in order.
-        ts_ms: When it began, in ms since the epoch; 0 when not known.
-        run_id: The run it belongs to.
-        state: done | running | aborted | error.
-        error: What went wrong, for people.
-        asked: The words that an assistant's turn answers.
-        model: The model that answered last.
-        failed_models: Those that were asked before and failed: `{model, reason, instead}`.
-        notices: What is to be known beside the answer: `{kind, …}`.
-    """
-
-    id: str
-    role: str
-    parts: list[ShownPart] = field(default_factory=list)
-    ts_ms: int = 0
-    run_id: str | None = None
-    state: str = "done"
-    error: str | None = None
-    asked: str = ""
-    model: str = ""
-    failed_models: list[Mapping[str, str]] = field(default_factory=list)
-    notices: list[Mapping[str, str]] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The turn as plain data."""
-        return {
-            "id": self.id,
-            "role": self.role,
-            "parts": [part.as_dict() for part in self.parts],
-            "ts_ms": self.ts_ms,
-            "run_id": self.run_id,
-            "state": self.state,
-            "error": self.error,
-            "asked": self.asked,
-            "model": self.model,
-            "failed_models": self.failed_models,
-            "notices": self.notices,
-        }
-
-
 def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
     """Return the turns of a transcript, their texts not yet rendered.
 
@@ -124,10 +40,12 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
     turns: list[ShownTurn] = []
     taken: set[str] = set()
     calls: dict[str, ShownPart] = {}
+    heard: dict[str | None, int] = {}
     for entry in entries:
         message = entry.get("message")
         if entry.get("type") == "event":
             _end(turns, taken, entry)
+            _summarised(turns, taken, entry)
         if entry.get("type") != "message" or not isinstance(message, Mapping):
             continue
         role = message.get("role")
@@ -137,7 +55,10 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
         if role not in {"user", "assistant"}:
             continue
         turn = _turn_for(turns, taken, entry, "note" if _is_note(entry) else str(role))
-        turn.model = str(entry.get("model") or turn.model)
+        if role == "user":
+            heard.setdefault(turn.run_id, turn.ts_ms)
+        else:
+            _count(turn, entry, heard.get(turn.run_id) if turn.run_id else None)
         data = entry.get("data") or {}
         turn.failed_models += data.get("failed_models") or []
         turn.notices += data.get("notices") or []
@@ -206,6 +127,11 @@ class LiveRun:
             _append(self.turn, _tool(seen.call_id, seen.name, seen.arguments) if tool else ShownPart(seen.kind, ""))
         part = self.turn.parts[index]
         part.text = seen.text
+        if seen.kind == "compaction":
+            part.state = "running" if not seen.text else "error" if seen.is_error else "done"
+        elif seen.kind == "tool" and seen.output is None:
+            part.result = _bounded(seen.update) if seen.update else None
+            part.state = "waiting" if seen.waits else "running"
         if seen.output is not None:
             part.result = _bounded(seen.output)
             part.state = "error" if seen.is_error else "done"
@@ -304,6 +230,24 @@ def _end(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any]) -> N
     turn = _turn_for(turns, taken, entry, "assistant")
     turn.state = "aborted" if status == "aborted" else "error"
     turn.error = None if turn.state == "aborted" else data.get("message") or data.get("code")
+
+
+def _summarised(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any]) -> None:
+    """Note where what was said before was summarised: in the turn of the run that met it, else by itself."""
+    data = entry.get("data") or {}
+    if data.get("name") == COMPACTION:
+        turn = _turn_for(turns, taken, entry, "assistant" if entry.get("run_id") else "note")
+        _append(turn, ShownPart("compaction", "", text=str(data.get("messages") or 0), state="done"))
+
+
+def _count(turn: ShownTurn, entry: Mapping[str, Any], heard_ms: int | None) -> None:
+    """Note on an agent's turn its model, what that used, and how long it took."""
+    usage = entry.get("usage") or {}
+    turn.model = str(entry.get("model") or turn.model)
+    turn.input_tokens += sum(usage.get(f"{kind}_tokens") or 0 for kind in ("input", "cache_read", "cache_write"))
+    turn.output_tokens += usage.get("output_tokens") or 0
+    if heard_ms:
+        turn.seconds = max(0.0, (int(entry.get("ts_ms") or 0) - heard_ms) / 1000)
 
 
 def _part(turn: ShownTurn, block: Mapping[str, Any]) -> ShownPart | None:

@@ -9,14 +9,16 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from hub.agent.compaction.compact import EVENT_FINISHED, EVENT_STARTED
 from hub.core.errors import NotFound
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.sessions.store import SessionStore
-from web.chat.conversation import LiveRun, ShownPart, ShownTurn, render_turns, texts_of, title_of, turns_of
+from web.chat.conversation import LiveRun, render_turns, texts_of, title_of, turns_of
 from web.chat.markdown import Markdown
+from web.chat.shown import ShownPart, ShownTurn
 from web.core.live import LiveUpdates
 from web.core.render import Renderer
 
@@ -26,7 +28,7 @@ DELTA_INTERVAL_S = 0.15
 HEARD_LIMIT_S = 3.0
 """How long the answer to a form waits for what was said to stand in the conversation."""
 
-PROGRESS = ("delta", "thinking", "tool_started", "tool_finished")
+PROGRESS = ("delta", "thinking", "tool_started", "tool_updated", "tool_finished")
 OUTCOME_LIMIT = 500
 NOTED_SESSIONS = 100
 NOTES_PER_SESSION = 20
@@ -67,6 +69,8 @@ class LiveChat:
         self._unsubscribe: list[Unsubscribe] = [
             bus.listen("run_started", self._started),
             *(bus.listen(f"run_{name}", self._progress) for name in PROGRESS),
+            bus.listen(EVENT_STARTED, self._compaction),
+            bus.listen(EVENT_FINISHED, self._compaction),
             bus.listen("run_message", self._message),
             bus.listen("run_finished", self._finished),
             bus.listen("session_changed", self._session_changed),
@@ -182,6 +186,12 @@ class LiveChat:
         if run is not None:
             run.apply(event.type, event.data)
             self._soon(run)
+
+    def _compaction(self, event: Event) -> None:
+        if event.data["run_id"] is not None:
+            self._progress(event)
+        elif event.type == EVENT_FINISHED and "error" not in event.data:
+            self._live.changed(_topic(event.data["session_key"]))
 
     def _message(self, event: Event) -> None:
         message = event.data["message"]

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from hub.agent.compaction.compact import EVENT_FINISHED, EVENT_STARTED
 from hub.agent.run_view import RunView
 from hub.core.clock import Clock
 from hub.core.events import Event, EventBus, Unsubscribe
@@ -105,7 +106,10 @@ class RunEvents:
             "run_delta": self._delta,
             "run_thinking": self._thinking,
             "run_tool_started": self._tool_started,
+            "run_tool_updated": self._tool_updated,
             "run_tool_finished": self._tool_finished,
+            EVENT_STARTED: self._compaction,
+            EVENT_FINISHED: self._compaction,
             "run_message": self._stored,
             "run_finished": self._finished,
         }
@@ -185,6 +189,17 @@ class RunEvents:
         }
         self._tool(self._run(event), told)
 
+    def _tool_updated(self, event: Event) -> None:
+        data = event.data
+        told = {
+            "phase": "update",
+            "name": data["name"],
+            "toolCallId": data["call_id"],
+            "partialResult": data["output"][-TOOL_OUTPUT_LIMIT:],
+            "waitingForApproval": data["waits"],
+        }
+        self._tool(self._run(event), told, droppable=True)
+
     def _tool_finished(self, event: Event) -> None:
         data = event.data
         told = {
@@ -198,11 +213,27 @@ class RunEvents:
         }
         self._tool(self._run(event), told)
 
-    def _tool(self, run: _Followed, told: dict[str, Any]) -> None:
+    def _tool(self, run: _Followed, told: dict[str, Any], *, droppable: bool = False) -> None:
         self._send_pending(run)
-        self._agent(run, "tool", told)
+        self._agent(run, "tool", told, droppable=droppable)
         payload = {"sessionKey": run.view.session_key, "runId": run.view.run_id, "ts": self._now_ms(), "data": told}
-        self._broadcast.push(Push("session.tool", payload, scope=READ), topic=session_topic(run.view.session_key))
+        push = Push("session.tool", payload, scope=READ, droppable=droppable)
+        self._broadcast.push(push, topic=session_topic(run.view.session_key))
+
+    def _compaction(self, event: Event) -> None:
+        """Push that the conversation of a run is being summarised, or was; between runs, `sessions.changed` tells."""
+        data = event.data
+        if data["run_id"] is None:
+            return
+        run = self._run(event)
+        self._send_pending(run)
+        told: dict[str, Any] = {"phase": "start", "reason": data["reason"], "tokensBefore": data["tokens_before"]}
+        if event.type == EVENT_FINISHED:
+            done = "error" not in data
+            told |= {"phase": "end", "completed": done, "willRetry": done and data["reason"] == "overflow"}
+            sizes = {"tokensAfter": data.get("tokens_after"), "messages": data.get("messages")}
+            told |= sizes if done else {"error": data["error"]}
+        self._agent(run, "compaction", told)
 
     def _stored(self, event: Event) -> None:
         data = event.data
@@ -303,6 +334,7 @@ class HubEvents:
         self._health = health
         self._listening = [
             bus.listen("session_changed", self._session),
+            bus.listen(EVENT_FINISHED, self._compacted),
             bus.listen("config_changed", self._config),
             bus.listen("device_pair_requested", self._pair_requested),
             bus.listen("device_pair_resolved", self._pair_resolved),
@@ -322,6 +354,11 @@ class HubEvents:
             return
         payload = {"sessionKey": event.data["key"], "reason": event.data["what"], "ts": self._now_ms()}
         self._broadcast.push(Push("sessions.changed", payload, scope=READ, droppable=True), topic=SESSIONS_TOPIC)
+
+    def _compacted(self, event: Event) -> None:
+        if self._broadcast.readers and "error" not in event.data:
+            payload = {"sessionKey": event.data["session_key"], "reason": "compact", "ts": self._now_ms()}
+            self._broadcast.push(Push("sessions.changed", payload, scope=READ, droppable=True), topic=SESSIONS_TOPIC)
 
     def _config(self, event: Event) -> None:
         changed = sorted(str(each) for each in event.data.get("changed", ()))

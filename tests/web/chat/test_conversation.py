@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from web.chat.conversation import LiveRun, ShownPart, render_turns, title_of, turns_of
+from web.chat.conversation import LiveRun, render_turns, title_of, turns_of
 from web.chat.markdown import Markdown
+from web.chat.shown import ShownPart
 
 
 def entry(id: str, run_id: str | None, message: dict[str, Any]) -> dict[str, Any]:
@@ -116,6 +117,48 @@ def test_a_live_run_gives_its_parts_the_ids_of_the_stored_turn() -> None:
     assert [(part.id, part.kind, part.text, part.state) for part in live.parts] == [
         (part.id, part.kind, part.text, part.state) for part in stored.parts
     ]
+
+
+def test_a_summary_stands_where_it_was_made_live_and_stored() -> None:
+    summary = {"type": "event", "id": "2", "ts_ms": 1_500, "data": {"name": "compaction", "messages": 12}}
+    run = LiveRun("r", "agent:main:main", Markdown().render)
+    run.apply("compaction_started", {"run_id": "r"})
+    summarising = run.turn.parts[0].state
+    run.apply("compaction_finished", {"run_id": "r", "messages": 12})
+    run.apply("run_delta", {"text": "Noon."})
+
+    stored = turns_of([summary | {"run_id": "r"}, entry("3", "r", said("assistant", text("Noon.")))])
+    alone = turns_of([summary])
+
+    shown = [[(part.id, part.kind, part.text, part.state) for part in turn.parts] for turn in (run.turn, stored[0])]
+    assert summarising == "running"
+    assert shown[0] == shown[1] == [("p-a-r-0", "compaction", "12", "done"), ("p-a-r-1", "text", "Noon.", "")]
+    assert (alone[0].role, alone[0].parts[0].text) == ("note", "12")
+
+
+def test_a_call_that_waits_or_has_a_part_of_its_result_shows_that() -> None:
+    run = LiveRun("r", "agent:main:main", Markdown().render)
+    run.apply("run_tool_started", {"call_id": "c1", "name": "build"})
+    run.apply("run_tool_updated", {"call_id": "c1", "output": "", "waits": True})
+    part = run.turn.parts[0]
+    waiting = (part.state, part.result)
+    run.apply("run_tool_updated", {"call_id": "c1", "output": "half", "waits": False})
+
+    assert waiting == ("waiting", None)
+    assert (part.state, part.result) == ("running", "half")
+
+
+def test_a_turn_says_what_its_model_calls_used_and_how_long_it_took() -> None:
+    usage = {"input_tokens": 100, "cache_read_tokens": 50, "cache_write_tokens": 0, "output_tokens": 7}
+    turns = turns_of(
+        [
+            entry("1", "r", said("user", text("when?"))),
+            entry("2", "r", said("assistant", CALL)) | {"ts_ms": 2_000, "usage": usage},
+            entry("3", "r", said("assistant", text("Noon."))) | {"ts_ms": 4_500, "usage": usage},
+        ]
+    )
+
+    assert (turns[1].input_tokens, turns[1].output_tokens, turns[1].seconds) == (300, 14, 3.5)
 
 
 def test_only_the_blocks_that_changed_are_told_again() -> None:

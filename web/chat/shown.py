@@ -1,0 +1,101 @@
+"""What a page shows of a conversation: turns made of parts, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+
+class ShownPart(Struct):
+    """A piece of a turn: text, thinking, a tool call, a picture, or a summary of what was before.
+
+    Attributes:
+        kind: text | thinking | tool | image | compaction.
+        id: Id of its element.
+        text: What was said or thought; how many messages were summarised.
+        html: The text as safe HTML.
+        call_id, name, arguments, brief, result: Of a tool call.
+        state: running | waiting | done | error | interrupted.
+    """
+
+    kind: str
+    id: str
+    text: str = ""
+    html: str = ""
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    brief: str = ""
+    state: str = ""
+    result: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The part as plain data."""
+        if self.kind != "tool":
+            return {"kind": self.kind, "id": self.id, "text": self.text, "html": self.html, "state": self.state}
+        return {
+            "kind": "tool",
+            "id": self.id,
+            "call_id": self.call_id,
+            "name": self.name,
+            "arguments": self.arguments,
+            "brief": self.brief,
+            "state": self.state,
+            "result": self.result,
+        }
+
+
+class ShownTurn(Struct):
+    """What one side said before the other spoke again.
+
+    Attributes:
+        id: Stable id: `u-<run>` for the person, `a-<run>` for the agent, else made from the first entry.
+        role: user | assistant | note.
+        parts: What it consists of, in order.
+        ts_ms: When it began, in ms since the epoch; 0 when not known.
+        run_id: The run it belongs to.
+        state: done | running | aborted | error.
+        error: What went wrong, for people.
+        asked: The words that an assistant's turn answers.
+        model: The model that answered last.
+        input_tokens, output_tokens: What its model calls used.
+        seconds: How long the answer took.
+        failed_models: Those that were asked before and failed: `{model, reason, instead}`.
+        notices: What is to be known beside the answer: `{kind, …}`.
+    """
+
+    id: str
+    role: str
+    parts: list[ShownPart] = field(default_factory=list)
+    ts_ms: int = 0
+    run_id: str | None = None
+    state: str = "done"
+    error: str | None = None
+    asked: str = ""
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    failed_models: list[Mapping[str, str]] = field(default_factory=list)
+    notices: list[Mapping[str, str]] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The turn as plain data."""
+        return {
+            "id": self.id,
+            "role": self.role,
+            "parts": [part.as_dict() for part in self.parts],
+            "ts_ms": self.ts_ms,
+            "run_id": self.run_id,
+            "state": self.state,
+            "error": self.error,
+            "asked": self.asked,
+            "model": self.model,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "seconds": self.seconds,
+            "failed_models": self.failed_models,
+            "notices": self.notices,
+        }
