@@ -344,6 +344,22 @@ async def test_a_message_that_is_queued_again_while_its_worker_ends_is_sent(benc
     await asyncio.gather(*held)
 
 
+async def test_what_is_announced_before_a_begun_message_was_looked_at_is_sent_after_it(bench: Bench) -> None:
+    platform, address = Platform(), Address("test", "1")
+    await bench.channels.add(platform)
+    await bench.tasks.drain(timeout_s=10)
+    first, second = [
+        await bench.db.write(lambda connection, text=text: bench.outbox.insert(connection, address, text, caused_by=None))
+        for text in ("one", "two")
+    ]
+
+    bench.outbox.notify(address, first)
+    bench.outbox.notify(address, second)
+
+    await bench.until(lambda states: states == {"sent": 2})
+    assert [message.text for message in platform.sent] == ["one", "two"]
+
+
 async def test_a_dropped_message_is_not_sent_and_gone(bench: Bench) -> None:
     [id] = await bench.outbox.send(Address("test", "1"), "hello", system_context())
     await bench.outbox.drop(id)

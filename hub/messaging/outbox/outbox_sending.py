@@ -160,10 +160,10 @@ class OutboxSender:
         marks: set[asyncio.Task[None]] = set()
         try:
             while True:
-                self._again.discard(chat)
                 if first is not None:
                     rows, first = [first], None
                 else:
+                    self._again.discard(chat)  # before it reads: what is written from now on asks for another look
                     rows = await self._stored(self._db.read, partial(outbox_rows.open_rows, chat=chat))
                 for row in rows:
                     if self._is_begun(row):
