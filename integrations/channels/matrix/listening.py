@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from secrets import randbelow
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -136,10 +135,11 @@ class Listening(KeptConnection):
 
         waits = self._waits
         patience = waits.poll_s + waits.grace_s if self.is_up else waits.first_s
-        # Synapse keeps an answer for minutes; another timeout makes a first request one that it has not seen.
+        # Synapse keeps an answer for minutes; a type of its own makes a first request one that it has not seen.
+        first = {**FILTER, "presence": {"types": [new_id()]}}
         request = self._client.sync(
-            timeout=int(waits.poll_s * 1000) if self.is_up else 1 + randbelow(1_000),
-            sync_filter=FILTER,
+            timeout=int(waits.poll_s * 1000) if self.is_up else 0,
+            sync_filter=FILTER if self.is_up else first,
             since=cursor,
             full_state=not self.is_up,
         )
