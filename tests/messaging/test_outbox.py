@@ -348,10 +348,8 @@ async def test_what_is_announced_before_a_begun_message_was_looked_at_is_sent_af
     platform, address = Platform(), Address("test", "1")
     await bench.channels.add(platform)
     await bench.tasks.drain(timeout_s=10)
-    first, second = [
-        await bench.db.write(lambda connection, text=text: bench.outbox.insert(connection, address, text, caused_by=None))
-        for text in ("one", "two")
-    ]
+    first = await bench.db.write(lambda connection: bench.outbox.insert(connection, address, "one", caused_by=None))
+    second = await bench.db.write(lambda connection: bench.outbox.insert(connection, address, "two", caused_by=None))
 
     bench.outbox.notify(address, first)
     bench.outbox.notify(address, second)
