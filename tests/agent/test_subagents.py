@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -270,48 +269,6 @@ async def test_one_with_subagents_of_its_own_waits_for_them_and_reports_once(
     assert len(post.heard(child.session_key)) == 1
     assert [("the house has nine metres" in text, "## attic" in text) for text in post.heard()] == [(True, False)]
     await post.close()
-
-
-async def test_of_thirty_in_a_hub_that_dies_half_way_each_is_reported_once(
-    tmp_path: Path, openai_server: OpenAIServer
-) -> None:
-    keys = [MAIN, ANNAS]
-    settings = {"max_children": 20}
-    first = Delegating(tmp_path / "home", openai_server.base_url, subagents=settings)
-    await first.open()
-    first.house.lanes.set_limits({"subagent:main": 30})
-    openai_server.rule(r"(?s)\A(?!.*Subagent results).*slow", {"hold": "never"})
-    openai_server.rule("(?s)Subagent results", {"hold": "never"})
-    openai_server.set_default("done")
-    for key in keys:
-        await first.house.sessions.ensure(key)
-        for number in range(15):
-            await first.spawn(f"{'slow' if number % 2 else 'quick'} work", key, label=f"n{number}")
-    await first.until(
-        lambda: (
-            Counter(each.state for key in keys for each in first.subagents.below(key))
-            == {SubagentState.COMPLETED: 16, SubagentState.RUNNING: 14}
-        )
-    )
-
-    await first.close()
-    openai_server.release("never")
-    second = Delegating(tmp_path / "home", openai_server.base_url, subagents=settings)
-    await second.open()
-    await second.until(lambda: all(each.announced_ms for key in keys for each in second.subagents.below(key)))
-
-    assert second.interrupted == 14
-    for key in keys:
-        told = "\n".join(second.heard(key))
-        assert Counter(line for line in told.splitlines() if line.startswith("## ")).most_common(1)[0][1] == 1
-        assert told.count("Status: completed\n") == 8
-        assert told.count("Status: interrupted (") == 7
-    await second.close()
-    third = Delegating(tmp_path / "home", openai_server.base_url, subagents=settings)
-    await third.open()
-    assert third.interrupted == 0
-    assert not third.house.runner.active()
-    await third.close()
 
 
 async def test_a_result_whose_conversation_is_gone_goes_to_the_owners_main_one(
