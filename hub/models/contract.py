@@ -37,20 +37,20 @@ class StopReason(StrEnum):
     ABORTED = "aborted"
 
 
-class TextBlock(Struct, frozen=True):
+class TextBlock(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="type", tag="text"):
     """A piece of text."""
 
     text: str
 
 
-class Thinking(Struct, frozen=True):
+class Thinking(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="type", tag="thinking"):
     """The visible thinking of a model; `signature` is the provider's, to be sent back unchanged."""
 
-    text: str
+    text: str = field(name="thinking")
     signature: str | None = None
 
 
-class ToolCallBlock(Struct, frozen=True):
+class ToolCallBlock(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="type", tag="toolCall"):
     """A tool call a model asks for.
 
     `arguments` is what the model wrote, parsed; when it wrote no valid JSON object, `arguments` is empty and
@@ -63,18 +63,18 @@ class ToolCallBlock(Struct, frozen=True):
     malformed: str | None = None
 
 
-class Image(Struct, frozen=True):
+class Image(Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="type", tag="image"):
     """An image, base64 without prefix."""
 
-    mime_type: str
+    mime_type: str = field(name="mimeType")
     data: str
 
 
 Block = TextBlock | Thinking | ToolCallBlock | Image
 
 
-class Message(Struct, frozen=True):
-    """One message of a conversation.
+class Message(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """One message of a conversation; names in JSON are those of `as_dict`.
 
     Attributes:
         role: The speaker.
@@ -86,9 +86,9 @@ class Message(Struct, frozen=True):
 
     role: Role
     content: tuple[Block, ...]
-    tool_call_id: str | None = None
-    tool_name: str | None = None
-    is_error: bool = False
+    tool_call_id: str | None = field(default=None, name="toolCallId")
+    tool_name: str | None = field(default=None, name="toolName")
+    is_error: bool = field(default=False, name="isError")
 
     @property
     def text(self) -> str:
@@ -192,7 +192,7 @@ class ToolCallEvent(Struct, frozen=True):
     call: ToolCallBlock
 
 
-class Usage(Struct, frozen=True):
+class Usage(Struct, frozen=True, gc=False):
     """Tokens of one call and their cost in US dollars (None when the price is not known).
 
     `input_tokens` does not include those read from or written to the provider's cache.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import orjson
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from hub.core.ids import new_id
 from hub.models.contract import Message, Usage
@@ -25,7 +26,7 @@ class EntryType(StrEnum):
     EVENT = "event"
 
 
-class Provenance(Struct, frozen=True):
+class Provenance(Struct, frozen=True, gc=False):
     """Where an entry's words came from.
 
     Attributes:
@@ -40,7 +41,7 @@ class Provenance(Struct, frozen=True):
     derived: bool = False
 
 
-class TranscriptEntry(Struct, frozen=True):
+class TranscriptEntry(Struct, frozen=True, gc=False):
     """One entry of a transcript.
 
     Attributes:
@@ -120,6 +121,56 @@ class TranscriptEntry(Struct, frozen=True):
         )
 
 
+_Text = Annotated[str, Meta(min_length=1)]
+
+
+class _StoredProvenance(Provenance, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    trusted: bool
+    who: str
+    derived: bool
+
+
+class _StoredUsage(Usage, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+
+class _StoredEntry(Struct, gc=False, forbid_unknown_fields=True):
+    """A line as `as_dict` writes it; anything else is read by `TranscriptEntry.from_dict`."""
+
+    id: _Text
+    type: EntryType
+    ts_ms: int
+    provenance: _StoredProvenance
+    parent_id: _Text | None = None
+    run_id: _Text | None = None
+    inbox_id: _Text | None = None
+    message: Message | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+    usage: _StoredUsage | None = None
+    model: _Text | None = None
+
+
+_decode = msgspec.json.Decoder(_StoredEntry).decode
+
+
+def read_entry(line: bytes) -> TranscriptEntry | None:
+    """Read a line as `as_dict` writes it, many times as fast as by way of `from_dict`; None for any other."""
+    try:
+        stored = _decode(line)
+    except (ValueError, RecursionError):
+        return None
+    if (stored.type is EntryType.MESSAGE) is not (stored.message is not None):
+        return None
+    came, used = stored.provenance, stored.usage
+    return TranscriptEntry(
+        *(stored.type, stored.ts_ms, stored.message, stored.data, stored.id, stored.parent_id),
+        *(stored.run_id, stored.inbox_id, used and _usage_of(used), stored.model),
+        Provenance(came.trusted, came.who, came.derived),
+    )
+
+
 def message_entry(message: Message, ts_ms: int, **fields: Any) -> TranscriptEntry:
     """Return an entry that holds `message`; `fields` are those of `TranscriptEntry`."""
     return TranscriptEntry(EntryType.MESSAGE, ts_ms, message=message, **fields)
@@ -187,6 +238,13 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise TypeError("expected a mapping")
     return value
+
+
+def _usage_of(stored: _StoredUsage) -> Usage:
+    return Usage(
+        *(stored.input_tokens, stored.output_tokens, stored.cache_read_tokens, stored.cache_write_tokens),
+        stored.cost_usd,
+    )
 
 
 def _usage(stored: Any) -> Usage | None:

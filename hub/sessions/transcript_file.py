@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from hub.core.durable import sync_directory, write_all, write_new
 from hub.core.errors import HubError, Unavailable
-from hub.sessions.entry import FORMAT_VERSION, Header, TranscriptEntry, encode_line
+from hub.sessions.entry import FORMAT_VERSION, Header, TranscriptEntry, encode_line, read_entry
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +77,8 @@ def read_lines(data: bytes) -> TranscriptReading:
 
 
 def _parse(line: bytes) -> Header | TranscriptEntry | None:
+    if (entry := read_entry(line)) is not None:
+        return entry
     try:
         stored: Any = orjson.loads(line)
         if stored["type"] == "header":

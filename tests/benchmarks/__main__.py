@@ -28,6 +28,7 @@ NAMES = (
     "tool_gap",
     "prompt_size",
     "context",
+    "transcript",
     "check",
     "sockets",
 )

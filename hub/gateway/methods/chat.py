@@ -23,6 +23,7 @@ from hub.messaging.inbox.inbox import Inbox
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.entry import EntryType, TranscriptEntry
 from hub.sessions.store import SessionStore
+from hub.sessions.tail import last_messages
 
 OWNER = "gateway"
 TEXT_LIMIT = 1_000_000
@@ -151,11 +152,11 @@ class ChatMethods:
         session = self._sessions.get(key)
         if session is None:
             return {"sessionKey": key, "sessionId": None, "messages": [], "thinkingLevel": None}
-        transcript = await self._sessions.open_transcript(session)
+        limit = call.params["limit"]
         return {
             "sessionKey": key,
             "sessionId": session.session_id,
-            "messages": shown_messages(transcript.branch(), call.params["limit"]),
+            "messages": shown_messages(await last_messages(self._sessions, session, limit), limit),
             "thinkingLevel": session.thinking,
         }
 

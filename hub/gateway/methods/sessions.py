@@ -24,6 +24,7 @@ from hub.sessions.fork import fork_session
 from hub.sessions.keys import SessionKey, direct_key
 from hub.sessions.session import TEXT_LIMIT, Session
 from hub.sessions.store import SessionStore
+from hub.sessions.tail import last_messages
 
 OWNER = "gateway"
 MESSAGES_LIMIT = 1_000
@@ -174,9 +175,8 @@ class SessionMethods:
         return {"ts": now, "count": len(shown), "total": len(sessions), "sessions": shown}
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
-        session = self.known(call.params["key"])
-        transcript = await self._sessions.open_transcript(session)
-        messages = shown_messages(transcript.branch(), call.params["limit"]) if call.params["limit"] else []
+        session, limit = self.known(call.params["key"]), call.params["limit"]
+        messages = shown_messages(await last_messages(self._sessions, session, limit), limit) if limit else []
         return {"key": session.key, "session": shown_session(session), "messages": messages}
 
     async def _resolve(self, call: MethodCall) -> Mapping[str, Any]:
