@@ -158,7 +158,8 @@ class Hub:
             ),
         )
         self.automation = automation.engine
-        self.inbox.answer_with(self.automation.spoken.hear)
+        spoken = self.automation.spoken
+        self.inbox.answer_with(lambda accepted: spoken.hear(accepted.message.text, accepted.context))
         clients = ClientsComponent(
             ClientDependencies(
                 gateway=self.gateway,

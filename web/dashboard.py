@@ -14,8 +14,9 @@ from hub.gateway.calls.routes import RouteTable
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
 from hub.messaging.outbox.approval_messages import question
 from hub.messaging.outbox.outbox_sending import MESSAGE_ENDS
+from hub.messaging.outbox.question_messages import question_text
 from hub.tools.approval_rights import SCOPE
-from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
+from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED, EVENT_QUESTION_REQUESTED
 from web.automations import live_topics as automation_topics, routes as automation_routes
 from web.channels import routes as channel_routes
 from web.channels.pairing_card import PairingCard
@@ -106,6 +107,7 @@ class Dashboard:
             *(hub.bus.listen(name, self._changed) for name in changes),
             hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
             hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
+            hub.bus.listen(EVENT_QUESTION_REQUESTED, self._questioned),
             *(hub.bus.listen(name, self._sent) for name in (*MESSAGE_ENDS, EVENT_REPAIRS_CHANGED)),
             *(hub.bus.listen(name, self._paired) for name in (EVENT_PAIRING_REQUESTED, EVENT_PAIRING_DECIDED)),
         ]
@@ -261,6 +263,12 @@ class Dashboard:
         approval, key = await self._hub.approvals.get(event.data["id"]), event.data["session_key"]
         if approval is not None and key is not None and self._live_chat is not None:
             self._live_chat.add_note(key, question(approval, str(self._setting("language", "en"))))
+
+    async def _questioned(self, event: Event) -> None:
+        """Show a question of an agent in its conversation, where the next message answers it."""
+        asked, key = await self._hub.approvals.get(event.data["id"]), event.data["session_key"]
+        if asked is not None and key is not None and self._live_chat is not None:
+            self._live_chat.add_note(key, question_text(asked, str(self._setting("language", "en"))))
 
     def _answered(self, event: Event) -> None:
         self._live.changed("approvals")

@@ -16,11 +16,12 @@ from hub.cli.options import home_option, json_option, print_json
 
 @click.group("approvals", cls=Group)
 def command() -> None:
-    """List, approve and deny actions that wait for the owner.
+    """List, approve and deny actions that wait for the owner, and answer what agents ask.
 
     Example:
       homarus approvals list
       homarus approvals approve K7WQX2
+      homarus approvals answer K7WQX2 Saturday
     """
 
 
@@ -29,19 +30,41 @@ def command() -> None:
 @home_option
 @json_option
 def list_(everything: bool, home: Path, as_json: bool) -> None:
-    """List pending approvals with the exact actions.
+    """List pending approvals with the exact actions, and questions of agents.
 
     Example:
       homarus approvals list --all
     """
-    found = HubClient(home).call("approval.list", {"all": everything})["approvals"]
+    client = HubClient(home)
+    found = client.call("approval.list", {"all": everything})["approvals"]
     if as_json:
         print_json(found)
         return
-    if not found:
+    questions = client.call("question.list", {})["questions"]
+    if not found and not questions:
         click.echo("Nothing waits for an approval." if not everything else "Nothing was ever asked.")
     for each in found:
         click.echo(_told(each))
+    for each in questions:
+        click.echo(question_lines(each))
+
+
+@command.command("answer")
+@click.argument("code")
+@click.argument("answer", nargs=-1, required=True)
+@home_option
+@json_option
+def answer(code: str, answer: tuple[str, ...], home: Path, as_json: bool) -> None:
+    """Answer the question with CODE (or its id): a choice, its number, or other words.
+
+    Example:
+      homarus approvals answer K7WQX2 on Saturday
+    """
+    ended = HubClient(home).call("question.resolve", {"id": code, "answer": " ".join(answer)})
+    if as_json:
+        print_json(ended)
+        return
+    click.echo(f"Answered: {ended['answer']}")
 
 
 @command.command("approve")
@@ -89,3 +112,10 @@ def _told(approval: Mapping[str, Any]) -> str:
         why = f": {approval['reason']}" if approval["reason"] else ""
         head += f"  ({approval['state']}{by}{why})"
     return "\n".join(filter(None, [head, approval["text"], approval["shown"]])) + "\n"
+
+
+def question_lines(question: Mapping[str, Any]) -> str:
+    """Return a question of an agent with its choices."""
+    (asked,) = question["questions"]
+    choices = [f"  {number}. {each['label']}" for number, each in enumerate(asked["options"], 1)]
+    return "\n".join([f"{question['code']}  question: {asked['question']}", *choices]) + "\n"

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from hub.cli.approvals import question_lines
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import CliCommand
@@ -142,7 +143,17 @@ class _Talk:
                 self._tell_of_approvals(self._watching, "sessionKey", session["key"])
 
     def _tell_of_approvals(self, client: HubClient, field: str, value: str) -> None:
-        """Say what waits for the owner's word, each once."""
+        """Say what waits for the owner's word or answer, each once."""
+        for each in client.call("question.list", {})["questions"]:
+            if each[field] == value and each["code"] not in self._told:
+                self._told.add(each["code"])
+                if self._in_a_line:
+                    click.echo(err=True)
+                click.echo(
+                    f"{question_lines(each)}Answer in another terminal, or in the dashboard: "
+                    f"homarus approvals answer {each['code']} ANSWER",
+                    err=True,
+                )
         for each in client.call("approval.list", {})["approvals"]:
             if each[field] == value and each["code"] not in self._told:
                 self._told.add(each["code"])

@@ -29,9 +29,11 @@ from hub.messaging.commands.pairing_commands import add_pairing_command
 from hub.messaging.cursors import Cursors
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.inbox.media_store import MediaStore, Transcribe
+from hub.messaging.inbox.question_answers import QuestionAnswers
 from hub.messaging.outbox.approval_messages import ApprovalMessages
 from hub.messaging.outbox.outbound_policy import OutboxSettings
 from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.outbox.question_messages import QuestionMessages
 from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.retention import prune_daily
 from hub.models.registry import ModelRegistry
@@ -92,6 +94,15 @@ class MessagingComponent(Component):
         self._outbox_methods = OutboxMethods(self.outbox, self.addresses, agents.agents, agents.workspaces)
         buttons = CommandButtons(hub_token(base.home.path), channels)
         ApprovalMessages(engines.approvals, db, self.outbox, base.bus, base.language, buttons)
+        QuestionMessages(
+            engines.approvals,
+            db,
+            self.outbox,
+            base.bus,
+            language=base.language,
+            buttons=buttons,
+            place=self.agent_messages.address,
+        )
         self.pairings = Pairings(
             db, self.outbox, bus=base.bus, clock=base.clock, tasks=base.tasks, language=base.language
         )
@@ -118,6 +129,9 @@ class MessagingComponent(Component):
             db, self.router, queue, self.commands, self.outbox, buttons=buttons, bus=base.bus, clock=base.clock
         )
         self.inbox.offer_pairing_with(self.pairings.offer)
+        answers = QuestionAnswers(engines.approvals, base.language)
+        self.inbox.answer_with(answers.hear)
+        self.commands.add(answers.command())
         channels.connect(self.inbox.receive, Cursors(db))
 
     def methods(self) -> Iterable[Method]:

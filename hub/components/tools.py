@@ -10,6 +10,7 @@ from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.approvals import ApprovalMethods
+from hub.gateway.methods.questions import QuestionMethods
 from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.broadcast import Broadcast
 from hub.storage.database import Database
@@ -41,8 +42,8 @@ class ToolsComponent(Component):
         self.tools.configure(rules_in_force(self._base.config.current, self._base.repairs))
 
     def methods(self) -> Iterable[Method]:
-        """Return the methods about approvals."""
-        return ApprovalMethods(self.approvals).methods()
+        """Return the methods about approvals and questions."""
+        return [*ApprovalMethods(self.approvals).methods(), *QuestionMethods(self.approvals).methods()]
 
     async def _open(self) -> None:
         await self.approvals.open()

@@ -54,6 +54,7 @@ from hub.security.people import People
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
+from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 
 
@@ -80,6 +81,7 @@ class HubParts(Protocol):
     automation: AutomationEngine
     agent_messages: AgentMessages
     subagents: Subagents
+    approvals: Approvals
     gateway: Gateway
     pages: PageTable
     nodes: NodeRegistry
@@ -130,6 +132,7 @@ class IntegrationHost:
         self.scheduled = hub.automation.scheduled
         self.messages = hub.agent_messages
         self.subagents = hub.subagents
+        self.ask = hub.approvals.ask
         self._hub = hub
         self._registrations = registrations
         self._tasks = TaskOwner(domain)

@@ -16,6 +16,8 @@ from msgspec import Struct
 from hub.core.context import Authority, Context
 
 TIMEOUT_S = 3_600.0
+QUESTION = "question"
+"""The kind of what is asked of a person and answered in words."""
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})
 
 
@@ -27,13 +29,15 @@ class ApprovalState(StrEnum):
     DENIED = "denied"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
+    ANSWERED = "answered"
+    """A question was answered (`hub.tools.questions`)."""
 
 
 class Ask(Struct, frozen=True):
     """A request for something that needs the owner's approval.
 
     Attributes:
-        kind: What asks: `tool`, `service`, `automation`, `exec`.
+        kind: What asks: `tool`, `service`, `automation`, `exec`; `question` for a question to a person.
         title: What it is about, in a few words.
         text: Why it is asked, for people.
         details: Exactly what will run, as plain data; the answer is bound to it.
@@ -58,12 +62,19 @@ class Ask(Struct, frozen=True):
 
 
 class ApprovalDecision(Struct, frozen=True):
-    """The answer to an `Ask`; anything but `approved` is a no, and `reason` says why in words for people."""
+    """The answer to an `Ask`; anything but `approved` is a no, and `reason` says why in words for people.
+
+    Attributes:
+        answer: To a question.
+        answered_by: Who answered the question.
+    """
 
     approved: bool
     state: ApprovalState
     decided_by: str | None = None
     reason: str = ""
+    answer: str | None = None
+    answered_by: Authority | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,7 @@ class Approval:
         details: What will run, without secrets.
         binding: SHA-256 of what will run, as it really is, and of who asks.
         chain: Contexts that led to it and cannot answer it. Not kept over a restart.
+        answer, answered_by: Of a question; not stored, the transcript has the answer.
     """
 
     id: str
@@ -96,11 +108,14 @@ class Approval:
     decided_by: str | None = None
     reason: str = ""
     chain: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    answer: str | None = field(default=None, compare=False, repr=False)
+    answered_by: Authority | None = field(default=None, compare=False, repr=False)
 
     @property
     def decision(self) -> ApprovalDecision:
         """The outcome, as returned to the asker."""
-        return ApprovalDecision(self.state is ApprovalState.APPROVED, self.state, self.decided_by, self.reason)
+        approved = self.state is ApprovalState.APPROVED
+        return ApprovalDecision(approved, self.state, self.decided_by, self.reason, self.answer, self.answered_by)
 
     def as_dict(self) -> dict[str, Any]:
         """The approval as clients see it."""

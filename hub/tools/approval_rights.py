@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from hub.core.context import SYSTEM, Context
+from hub.core.context import SYSTEM, Authority, Context
 from hub.core.errors import Forbidden
 from hub.tools.approval import Approval
 
 SCOPE = "operator.approvals"
+QUESTION_SCOPE = "operator.questions"
 
 
 def refuse_to_answer(context: Context) -> None:
@@ -20,8 +21,7 @@ def refuse_to_answer(context: Context) -> None:
         raise Forbidden("words from outside are in this conversation; it cannot answer an approval")
     if not authority.has(SCOPE) or (authority.principal.startswith("peer:") and not authority.owner):
         raise Forbidden("only an owner of this home can answer an approval", details={"missingScope": SCOPE})
-    if context.parent_id is not None or context.chain or authority.principal == SYSTEM.principal:
-        raise Forbidden("an approval is answered by a person, never by what runs in the hub")
+    _refuse_programs(context)
 
 
 def refuse_own(approval: Approval, context: Context) -> None:
@@ -35,3 +35,32 @@ def refuse_own(approval: Approval, context: Context) -> None:
     asker = approval.requested_by
     if asker.principal == context.authority.principal and not (asker.owner and context.authority.owner):
         raise Forbidden("this credential asked for it, so another one must answer: the owner's")
+
+
+def may_answer_question(question: Approval, authority: Authority) -> bool:
+    """Return whether a question is for this authority.
+
+    It is for the person who was asked, for an owner, and for a device or token that was given the scope.
+    """
+    if authority.has(QUESTION_SCOPE) and (authority.owner or not authority.principal.startswith("peer:")):
+        return True
+    asked = question.requested_by
+    if asked.person is not None:
+        return authority.person == asked.person
+    return not asked.owner and authority.principal == asked.principal
+
+
+def refuse_to_answer_question(question: Approval, context: Context) -> None:
+    """Refuse whoever a question is not for.
+
+    Raises:
+        Forbidden: It is a question to somebody else, or what answers runs in the hub.
+    """
+    _refuse_programs(context)
+    if not may_answer_question(question, context.authority):
+        raise Forbidden("this question is for somebody else: the person of that conversation, or an owner")
+
+
+def _refuse_programs(context: Context) -> None:
+    if context.parent_id is not None or context.chain or context.authority.principal == SYSTEM.principal:
+        raise Forbidden("an approval or a question is answered by a person, never by what runs in the hub")

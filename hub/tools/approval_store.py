@@ -11,7 +11,7 @@ from typing import Any
 from hub.core.context import Authority
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
-from hub.tools.approval import Approval, ApprovalState
+from hub.tools.approval import QUESTION, Approval, ApprovalState
 
 _log = logging.getLogger(__name__)
 
@@ -80,11 +80,10 @@ class ApprovalStore:
         return found[0] if found else None
 
     async def latest(self, limit: int) -> list[Approval]:
-        """Return the latest approvals in any state, newest first; at most 200."""
+        """Return the latest approvals in any state, newest first, without questions; at most 200."""
         wanted = max(0, min(limit, LISTED_LIMIT))
-        return await self._db.read(
-            lambda connection: _select(connection, "1 = 1 ORDER BY created_ms DESC, position DESC LIMIT ?", wanted)
-        )
+        where = "kind != ? ORDER BY created_ms DESC, position DESC LIMIT ?"
+        return await self._db.read(lambda connection: _select(connection, where, QUESTION, wanted))
 
 
 def settled(approval: Approval, state: ApprovalState, now_ms: int, by: str | None, reason: str) -> Approval:

@@ -7,11 +7,10 @@ can words from outside, nor a credential that asked itself.
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hub.core.clock import RECHECK_S, Clock
@@ -24,57 +23,36 @@ from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
-from hub.tools.approval import Approval, ApprovalDecision, ApprovalState, Ask, binding_of, seen
-from hub.tools.approval_rights import refuse_own, refuse_to_answer
+from hub.tools.approval import QUESTION, Approval, ApprovalDecision, ApprovalState, Ask, seen
+from hub.tools.approval_checks import ID, checked
+from hub.tools.approval_rights import refuse_own, refuse_to_answer, refuse_to_answer_question
 from hub.tools.approval_store import KEPT, RESTARTED, ApprovalStore, settled
+from hub.tools.approval_waiting import WaitingApproval
+from hub.tools.questions import chosen
 
 EVENT_APPROVAL_REQUESTED = "approval_requested"
 EVENT_APPROVAL_RESOLVED = "approval_resolved"
+EVENT_QUESTION_REQUESTED = "question_requested"
+EVENT_QUESTION_RESOLVED = "question_resolved"
 PENDING_LIMIT = 100
 PENDING_PER_SESSION = 10
 """So that one conversation cannot take all the room."""
 CODE_LENGTH = 6
 TITLE_LIMIT = 200
 TEXT_LIMIT = 4_000
-DETAILS_LIMIT_BYTES = 32_768
-"""More than that cannot be shown whole in a chat, and what is not shown is not approved."""
-TIMEOUT_LIMIT_S = 30 * 86_400.0
 WRONG_CODES = 10
 CHANGED = "the action is no longer the one that was asked about"
 NOT_ANSWERED = "no one answered in time"
 ABANDONED = "what asked for it was stopped"
 
-_KIND = re.compile(r"[a-z][a-z_]{0,31}")
-_ID = re.compile(r"[A-Za-z0-9:_.-]{8,128}")
-_NAMED_LIMIT = 160
-
-
-class _Waiting:
-    """Something pending, with those who wait for it."""
-
-    __slots__ = ("answer", "answered", "approval", "ends_monotonic_s", "timer", "waiters")
-
-    def __init__(self, approval: Approval, ends_monotonic_s: float) -> None:
-        self.approval = approval
-        self.ends_monotonic_s = ends_monotonic_s
-        self.answer: asyncio.Future[ApprovalDecision] = asyncio.get_running_loop().create_future()
-        self.answered = False
-        """Whether it was answered; from then on no one else can, even before the answer is on disk."""
-        self.timer: asyncio.Task[None] | None = None
-        self.waiters = 0
-
-    def tell(self, decision: ApprovalDecision) -> None:
-        if self.timer is not None and self.timer is not asyncio.current_task():
-            self.timer.cancel()
-        if not self.answer.done():
-            self.answer.set_result(decision)
+NAMED_LIMIT = 160
 
 
 class Approvals:
     """Everything that waits for the owner's word.
 
     Fires `approval_requested` (id, code, kind, title, text, session_key, run_id) and `approval_resolved` (id, state,
-    decided_by).
+    decided_by); for questions to a person, `question_requested` and `question_resolved`.
 
     Args:
         db: The hub database.
@@ -89,7 +67,7 @@ class Approvals:
         self._redactor = redactor
         self._tasks = TaskOwner("approvals")
         self._guesses = AttemptLimiter(clock, attempts=WRONG_CODES)
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, WaitingApproval] = {}
         self._decided: OrderedDict[str, Approval] = OrderedDict()
         self._is_open = False
 
@@ -123,7 +101,7 @@ class Approvals:
         """
         if not self._is_open:
             raise Unavailable("no one can be asked while the hub starts or stops")
-        details, binding = self._checked(ask)
+        details, binding = checked(ask, self._redactor)
         waiting = self._waiting.get(ask.id or "")
         if waiting is None and ask.id is not None:
             decision = await self._decision_of(ask.id, binding)
@@ -138,8 +116,12 @@ class Approvals:
         return await self._wait(waiting)
 
     def pending(self) -> list[Approval]:
-        """Return what waits for an answer, oldest first."""
-        return [each.approval for each in self._waiting.values() if not each.answered and not self._is_over(each)]
+        """Return what waits for the owner's word, oldest first."""
+        return [each for each in self._open() if each.kind != QUESTION]
+
+    def questions(self) -> list[Approval]:
+        """Return the questions that wait for an answer, oldest first."""
+        return [each for each in self._open() if each.kind == QUESTION]
 
     async def get(self, id: str) -> Approval | None:
         """Return an approval, pending or decided, or None."""
@@ -148,7 +130,7 @@ class Approvals:
             return waiting.approval
         if id in self._decided:
             return self._decided[id]
-        return await self._store.get(id) if _ID.fullmatch(id) else None
+        return await self._store.get(id) if ID.fullmatch(id) else None
 
     async def latest(self, limit: int = 50) -> list[Approval]:
         """Return the latest approvals in any state, newest first."""
@@ -165,39 +147,40 @@ class Approvals:
         Raises:
             Forbidden: This authority cannot answer it.
             NotFound: Nothing waits under that name.
+            InvalidRequest: It is a question.
             TooManyAttempts: Too many wrong names were tried.
             Conflict: It was answered or ended meanwhile.
         """
         refuse_to_answer(context)
-        principal = context.authority.principal
-        try:
-            self._guesses.reserve(principal)
-        except TooManyAttempts as error:
-            wait_s = error.retry_after_s or 0.0
-            told = f"too many wrong codes; try again in {max(1, round(wait_s))} s"
-            raise TooManyAttempts(told, retry_after_s=wait_s) from error
-        waiting = self._find(id_or_code)
-        if waiting is None:
-            decided = await self.get(id_or_code)
-            if decided is None:
-                raise NotFound(f"nothing waits for an answer under {id_or_code[:_NAMED_LIMIT]!r}")
-            self._guesses.succeed(principal)
-            raise Conflict(f"{decided.title} is {decided.state.value} already", details={"state": decided.state.value})
-        self._guesses.succeed(principal)
+        waiting = await self._named(id_or_code, context)
+        if waiting.approval.kind == QUESTION:
+            raise InvalidRequest(f"{waiting.approval.code} is a question: answer it in words")
         refuse_own(waiting.approval, context)
-        if self._is_over(waiting):
-            self._end_at_once(waiting, ApprovalState.EXPIRED, NOT_ANSWERED)
-            raise Conflict(f"{waiting.approval.title} has expired", details={"state": ApprovalState.EXPIRED.value})
-        if waiting.answered:
-            raise Conflict(f"{waiting.approval.title} is being answered by someone else")
-        waiting.answered = True
         state = ApprovalState.APPROVED if approved else ApprovalState.DENIED
-        answered = settled(waiting.approval, state, self._now_ms(), principal, "")
-        writing = self._tasks.spawn(self._settle(waiting, answered, context), name=f"answer {answered.id}")
-        ended = await asyncio.shield(writing)
-        if ended.state is not state:
-            raise Conflict(f"{ended.title} was changed on disk meanwhile; that means no")
-        return ended
+        return await self._answer(waiting, state, context)
+
+    async def answer(self, id_or_code: str, text: str | None, context: Context) -> Approval:
+        """Answer a question; None declines it.
+
+        Args:
+            id_or_code: Its id, or the short code.
+            text: A choice, its number, or other words.
+            context: The answerer: the act of the person who was asked, or of an owner.
+
+        Raises:
+            Forbidden: The question is for somebody else.
+            NotFound: No question waits under that name.
+            InvalidRequest: The answer is empty or too long.
+            TooManyAttempts: Too many wrong names were tried.
+            Conflict: It was answered or ended meanwhile.
+        """
+        waiting = await self._named(id_or_code, context)
+        if waiting.approval.kind != QUESTION:
+            raise NotFound(f"no question waits for an answer under {id_or_code[:NAMED_LIMIT]!r}")
+        refuse_to_answer_question(waiting.approval, context)
+        if text is None:
+            return await self._answer(waiting, ApprovalState.DENIED, context)
+        return await self._answer(waiting, ApprovalState.ANSWERED, context, chosen(waiting.approval, text))
 
     async def cancel(self, id: str, reason: str = ABANDONED) -> bool:
         """Take back what is asked, also what survives; False when it does not wait."""
@@ -208,28 +191,6 @@ class Approvals:
         return True
 
     # --- asking ---
-
-    def _checked(self, ask: Ask) -> tuple[dict[str, Any], str]:
-        """Return what is shown of the details, and what the answer is bound to."""
-        if not _KIND.fullmatch(ask.kind):
-            raise InvalidRequest(f"{ask.kind[:40]!r} is no kind of approval; expected a-z and _")
-        if ask.id is not None and not _ID.fullmatch(ask.id):
-            raise InvalidRequest("the id of an approval is 8 to 128 letters, digits, and : _ . -")
-        if not 0 < ask.timeout_s <= TIMEOUT_LIMIT_S:
-            raise InvalidRequest(f"an approval waits up to {TIMEOUT_LIMIT_S:g} s, not {ask.timeout_s:g} s")
-        try:
-            binding = binding_of(ask.kind, ask.details, ask.context.authority.principal)
-            text = json.dumps(self._redactor.redact_data(ask.details), ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidRequest(f"what is to be approved is not plain data: {error}") from error
-        size_bytes = len(text.encode("utf-8", "surrogatepass"))
-        if size_bytes > DETAILS_LIMIT_BYTES:
-            raise InvalidRequest(
-                f"this takes the owner's approval and is too large to be shown ({size_bytes} of at most "
-                f"{DETAILS_LIMIT_BYTES} bytes); do it in smaller pieces"
-            )
-        details: dict[str, Any] = json.loads(text)
-        return details, binding
 
     async def _decision_of(self, id: str, binding: str) -> ApprovalDecision | None:
         """Return what was decided of an id that is asked again; None when it never was."""
@@ -282,11 +243,12 @@ class Approvals:
             self._drop(waiting, ApprovalDecision(False, ApprovalState.CANCELLED, None, "it could not be kept"))
             raise
         if self._waiting.get(approval.id) is waiting:
-            self._bus.fire(EVENT_APPROVAL_REQUESTED, _told(approval), context)
+            asked = EVENT_QUESTION_REQUESTED if approval.kind == QUESTION else EVENT_APPROVAL_REQUESTED
+            self._bus.fire(asked, _told(approval), context)
         waiting.waiters -= 1
         return await self._wait(waiting)
 
-    async def _wait(self, waiting: _Waiting) -> ApprovalDecision:
+    async def _wait(self, waiting: WaitingApproval) -> ApprovalDecision:
         waiting.waiters += 1
         try:
             return await asyncio.shield(waiting.answer)
@@ -294,15 +256,15 @@ class Approvals:
             self._leave(waiting)
             raise
 
-    def _leave(self, waiting: _Waiting) -> None:
+    def _leave(self, waiting: WaitingApproval) -> None:
         """One who waited was cancelled; the last one takes the question back."""
         waiting.waiters -= 1
         if waiting.waiters <= 0 and not waiting.approval.survives:
             self._end_at_once(waiting, ApprovalState.CANCELLED, ABANDONED)
 
-    def _enter(self, approval: Approval) -> _Waiting:
+    def _enter(self, approval: Approval) -> WaitingApproval:
         left_s = approval.expires_ms / 1000 - self._clock.time()
-        waiting = self._waiting[approval.id] = _Waiting(approval, self._clock.monotonic() + left_s)
+        waiting = self._waiting[approval.id] = WaitingApproval(approval, self._clock.monotonic() + left_s)
         waiting.timer = self._tasks.spawn(self._expire(waiting), name=f"wait for an answer to {approval.id}")
         return waiting
 
@@ -314,13 +276,52 @@ class Approvals:
 
     # --- ending ---
 
-    def _find(self, id_or_code: str) -> _Waiting | None:
+    async def _named(self, id_or_code: str, context: Context) -> WaitingApproval:
+        principal = context.authority.principal
+        try:
+            self._guesses.reserve(principal)
+        except TooManyAttempts as error:
+            wait_s = error.retry_after_s or 0.0
+            told = f"too many wrong codes; try again in {max(1, round(wait_s))} s"
+            raise TooManyAttempts(told, retry_after_s=wait_s) from error
+        waiting = self._find(id_or_code)
+        if waiting is None:
+            decided = await self.get(id_or_code)
+            if decided is None:
+                raise NotFound(f"nothing waits for an answer under {id_or_code[:NAMED_LIMIT]!r}")
+            self._guesses.succeed(principal)
+            raise Conflict(f"{decided.title} is {decided.state.value} already", details={"state": decided.state.value})
+        self._guesses.succeed(principal)
+        return waiting
+
+    async def _answer(
+        self, waiting: WaitingApproval, state: ApprovalState, context: Context, answer: str | None = None
+    ) -> Approval:
+        if self._is_over(waiting):
+            self._end_at_once(waiting, ApprovalState.EXPIRED, NOT_ANSWERED)
+            raise Conflict(f"{waiting.approval.title} has expired", details={"state": ApprovalState.EXPIRED.value})
+        if waiting.answered:
+            raise Conflict(f"{waiting.approval.title} is being answered by someone else")
+        waiting.answered = True
+        answered = settled(waiting.approval, state, self._now_ms(), context.authority.principal, "")
+        if answer is not None:
+            answered = replace(answered, answer=answer, answered_by=context.authority)
+        writing = self._tasks.spawn(self._settle(waiting, answered, context), name=f"answer {answered.id}")
+        ended = await asyncio.shield(writing)
+        if ended.state is not state:
+            raise Conflict(f"{ended.title} was changed on disk meanwhile; that means no")
+        return ended
+
+    def _open(self) -> Iterator[Approval]:
+        return (each.approval for each in self._waiting.values() if not each.answered and not self._is_over(each))
+
+    def _find(self, id_or_code: str) -> WaitingApproval | None:
         if id_or_code in self._waiting:
             return self._waiting[id_or_code]
-        code = "".join(symbol for symbol in id_or_code[:_NAMED_LIMIT].upper() if symbol not in " -\t\r\n")
+        code = "".join(symbol for symbol in id_or_code[:NAMED_LIMIT].upper() if symbol not in " -\t\r\n")
         return next((each for each in self._waiting.values() if each.approval.code == code), None)
 
-    async def _settle(self, waiting: _Waiting, answered: Approval, context: Context) -> Approval:
+    async def _settle(self, waiting: WaitingApproval, answered: Approval, context: Context) -> Approval:
         try:
             kept = await self._store.settle(answered)
         except HubError:
@@ -331,7 +332,7 @@ class Approvals:
         self._ended(waiting, answered, context)
         return answered
 
-    def _end_at_once(self, waiting: _Waiting, state: ApprovalState, reason: str) -> None:
+    def _end_at_once(self, waiting: WaitingApproval, state: ApprovalState, reason: str) -> None:
         """End something with a no, without waiting for the disk: what is lost there is a no as well."""
         if self._waiting.get(waiting.approval.id) is not waiting or waiting.answered:
             return
@@ -339,20 +340,21 @@ class Approvals:
         self._store.post_settled(ended)
         self._ended(waiting, ended, system_context())
 
-    def _ended(self, waiting: _Waiting, ended: Approval, context: Context) -> None:
+    def _ended(self, waiting: WaitingApproval, ended: Approval, context: Context) -> None:
         self._drop(waiting, ended.decision)
         self._decided[ended.id] = ended
         while len(self._decided) > KEPT:
             self._decided.popitem(last=False)
         told = {"id": ended.id, "state": ended.state.value, "decided_by": ended.decided_by}
-        self._bus.fire(EVENT_APPROVAL_RESOLVED, told, context)
+        type = EVENT_QUESTION_RESOLVED if ended.kind == QUESTION else EVENT_APPROVAL_RESOLVED
+        self._bus.fire(type, told, context)
 
-    def _drop(self, waiting: _Waiting, decision: ApprovalDecision) -> None:
+    def _drop(self, waiting: WaitingApproval, decision: ApprovalDecision) -> None:
         if self._waiting.get(waiting.approval.id) is waiting:
             del self._waiting[waiting.approval.id]
         waiting.tell(decision)
 
-    async def _expire(self, waiting: _Waiting) -> None:
+    async def _expire(self, waiting: WaitingApproval) -> None:
         """End something when its time is up by either clock, whichever says so first."""
         while self._waiting.get(waiting.approval.id) is waiting and not waiting.answered:
             left_s = self._left_s(waiting)
@@ -365,10 +367,10 @@ class Approvals:
         for waiting in [each for each in self._waiting.values() if self._is_over(each)]:
             self._end_at_once(waiting, ApprovalState.EXPIRED, NOT_ANSWERED)
 
-    def _is_over(self, waiting: _Waiting) -> bool:
+    def _is_over(self, waiting: WaitingApproval) -> bool:
         return self._left_s(waiting) <= 0
 
-    def _left_s(self, waiting: _Waiting) -> float:
+    def _left_s(self, waiting: WaitingApproval) -> float:
         by_wall = waiting.approval.expires_ms / 1000 - self._clock.time()
         return min(by_wall, waiting.ends_monotonic_s - self._clock.monotonic())
 

@@ -67,6 +67,29 @@ def test_it_denies(ask: Terminal, hub: HubProcess, server: OpenAIServerProcess) 
     assert ask("approvals", "list", "--json").json == []
 
 
+def test_a_question_of_an_agent_is_listed_and_answered(
+    ask: Terminal, hub: HubProcess, server: OpenAIServerProcess
+) -> None:
+    day = {"questions": [{"question": "Which day?", "choices": ["Saturday", "Sunday"]}, {"question": "Who comes?"}]}
+    server.queue({"tool_call": {"name": "use_tool", "arguments": {"name": "ask_user", "arguments": day}}}, "noted")
+    hub.rpc("chat.send", {"sessionKey": "plan", "message": "plan", "idempotencyKey": "plan"})
+    (waiting,) = until(lambda: hub.rpc("question.list")["questions"])
+    listed = ask("approvals", "list")
+
+    answered = ask("approvals", "answer", waiting["code"].lower(), "2")
+    until(lambda: [each for each in hub.rpc("question.list")["questions"] if each["id"] != waiting["id"]])
+    said = hub.rpc("chat.send", {"sessionKey": "plan", "message": "Anna and Ben", "idempotencyKey": "who"})
+    ended = hub.rpc("agent.wait", {"runId": "plan", "timeoutMs": 20_000})
+
+    assert f"{waiting['code']}  question: Which day?\n  1. Saturday\n  2. Sunday" in listed.out
+    assert (answered.code, answered.out) == (0, "Answered: Sunday\n")
+    assert said["reply"] == "Answer: Anna and Ben"
+    assert ended["reply"] == "noted"
+    (result,) = [each for each in server.requests()[-1]["body"]["messages"] if each["role"] == "tool"]
+    assert "Sunday" in result["content"]
+    assert "Anna and Ben" in result["content"]
+
+
 def test_a_wrong_code_is_told(ask: Terminal) -> None:
     ran = ask("approvals", "approve", "WRONG")
 

@@ -16,6 +16,7 @@ from tests.cli.terminal import Terminal, command_at, every_command
 COMMANDS = sorted(every_command())
 # What must be given for the command to get as far as asking a hub.
 ARGUMENTS: dict[tuple[str, ...], list[str]] = {
+    ("approvals", "answer"): ["K7WQX2", "yes"],
     ("approvals", "approve"): ["K7WQX2"],
     ("approvals", "deny"): ["K7WQX2"],
     ("message", "send"): ["--channel", "telegram", "--to", "1", "Hello"],
@@ -67,6 +68,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("config", "set"): ["hub.name", "House"],
 }
 NEEDS_HUB = {
+    ("approvals", "answer"),
     ("approvals", "approve"),
     ("approvals", "deny"),
     ("approvals", "list"),

@@ -34,6 +34,7 @@ from hub.gateway.methods.hub_state import HubState
 from hub.gateway.methods.memory import MemoryMethods
 from hub.gateway.methods.memory_api import MemoryApi
 from hub.gateway.methods.memory_files import MemoryFileMethods
+from hub.gateway.methods.questions import QuestionMethods
 from hub.gateway.methods.tokens import TokenMethods
 from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.automation_events import AutomationEvents
@@ -264,6 +265,7 @@ class FullRig(Rig):
             *DeviceMethods(self.devices, gateway.authenticator).methods(),
             *automation_methods(self.automation, self.agents, self.config, redactor),
             *ApprovalMethods(self.approvals).methods(),
+            *QuestionMethods(self.approvals).methods(),
             *MemoryMethods(memory).methods(),
             *MemoryFileMethods(memory).methods(),
         ]

@@ -243,6 +243,7 @@ NOT_INTO_CONVERSATIONS = {
         *("pairing.approve", "pairing.deny", "pairing.revoke"),
         *("sessions.create", "sessions.patch", "sessions.reset", "sessions.trust", "sessions.delete"),
         "sessions.fork",  # what it copies keeps who said it
+        "question.resolve",  # the answer is the result of ask_user: tests/integrations/tools/test_asking.py
         *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
         *("outbox.list", "outbox.get", "outbox.retry", "outbox.drop"),
         *("hooks.info", "hooks.update", "skills.install", "skills.update", "skills.remove"),

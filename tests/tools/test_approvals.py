@@ -22,7 +22,8 @@ from hub.security.redaction import Redactor
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.tools.approval import Approval, ApprovalDecision, ApprovalState, Ask, seen, shown
-from hub.tools.approvals import DETAILS_LIMIT_BYTES, PENDING_LIMIT, PENDING_PER_SESSION, WRONG_CODES, Approvals
+from hub.tools.approval_checks import DETAILS_LIMIT_BYTES
+from hub.tools.approvals import PENDING_LIMIT, PENDING_PER_SESSION, WRONG_CODES, Approvals
 
 OWNER = Authority("owner", "me", SCOPES, owner=True)
 OWNER_IN_CHAT = Authority("peer:telegram:user:1", "me", CHAT_SCOPES, owner=True)

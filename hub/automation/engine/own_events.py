@@ -18,6 +18,7 @@ OWN_PREFIXES = (
     "hub_",
     "memory_",
     "pairing_",
+    "question_",
     "run_",
     "script_",
     "session_",

@@ -56,6 +56,11 @@ class AgentMessages:
         conversation = await self._addresses.of_session(session_key)
         return RunPlace(conversation.address) if conversation is not None else None
 
+    async def address(self, run_id: str, session_key: str) -> Address | None:
+        """Return the chat that a run is held in, or None."""
+        found = await self.place(run_id, session_key)
+        return found.address if found is not None else None
+
     async def at(self, channel: str, peer: str, account: str, thread: str | None) -> DeliveryTarget:
         """Return a chat by its address."""
         return await self._addresses.at(channel, peer, account, thread)

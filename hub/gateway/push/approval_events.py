@@ -1,4 +1,4 @@
-"""From the bus to the clients: `exec.approval.requested` and `exec.approval.resolved`, to those who may answer."""
+"""From the bus to the clients: `exec.approval.*` and `question.*`, requested and resolved, to those who may answer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from hub.core.clock import Clock
 from hub.core.events import Event, EventBus
 from hub.gateway.calls.contract import Push
 from hub.gateway.methods.approvals import as_request, decision_of
+from hub.gateway.methods.questions import as_question, state_of
 from hub.gateway.push.broadcast import Broadcast
-from hub.tools.approval_rights import SCOPE
-from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED, Approvals
+from hub.tools.approval_rights import QUESTION_SCOPE, SCOPE
+from hub.tools.approvals import (
+    EVENT_APPROVAL_REQUESTED,
+    EVENT_APPROVAL_RESOLVED,
+    EVENT_QUESTION_REQUESTED,
+    EVENT_QUESTION_RESOLVED,
+    Approvals,
+)
 
 
 class ApprovalEvents:
@@ -26,6 +33,8 @@ class ApprovalEvents:
         self._listening = [
             bus.listen(EVENT_APPROVAL_REQUESTED, self._requested),
             bus.listen(EVENT_APPROVAL_RESOLVED, self._resolved),
+            bus.listen(EVENT_QUESTION_REQUESTED, self._asked),
+            bus.listen(EVENT_QUESTION_RESOLVED, self._answered),
         ]
 
     def close(self) -> None:
@@ -51,3 +60,14 @@ class ApprovalEvents:
             "ts": int(self._clock.time() * 1000),
         }
         self._broadcast.push(Push("exec.approval.resolved", payload, scope=SCOPE))
+
+    async def _asked(self, event: Event) -> None:
+        question = await self._approvals.get(event.data["id"])
+        if question is not None:
+            self._broadcast.push(Push("question.requested", as_question(question), scope=QUESTION_SCOPE))
+
+    async def _answered(self, event: Event) -> None:
+        question = await self._approvals.get(event.data["id"])
+        if question is not None:
+            payload = {"id": question.id, "status": state_of(question), "resolvedBy": question.decided_by}
+            self._broadcast.push(Push("question.resolved", payload, scope=QUESTION_SCOPE))

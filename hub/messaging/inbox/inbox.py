@@ -30,11 +30,12 @@ from hub.storage.database import Database
 EVENT_MESSAGE_RECEIVED = "message_received"
 EVENT_MESSAGE_REJECTED = "message_rejected"
 EVENT_COMMAND_RECEIVED = "command_received"
-Answer = Callable[[], Awaitable[str]]
+Answer = Callable[[], Awaitable[str | None]]
+"""Returns the answer to a message; None leaves it to an agent after all."""
 Offer = Callable[[Inbound], Awaitable[bool]]
 """Offers a stranger to be let in; returns whether they are answered."""
-Hear = Callable[[str, Context], Awaitable[Answer | None]]
-"""Returns what answers a text instead of an agent, or None when nothing does."""
+Hear = Callable[[Accept], Awaitable[Answer | None]]
+"""Returns what answers a message instead of an agent, or None when nothing does."""
 
 CLEAR_EVERY = 500
 
@@ -69,13 +70,16 @@ class Inbox:
         self._outbox = outbox
         self._bus = bus
         self._clock = clock
-        self._hear: Hear | None = None
+        self._hear: list[Hear] = []
         self._offer_pairing: Offer | None = None
         self._rejected = 0
 
     def answer_with(self, hear: Hear) -> None:
-        """Let something else answer a message before an agent does, such as an automation that waits for a sentence."""
-        self._hear = hear
+        """Let something else answer a message before an agent does, such as an automation that waits for a sentence.
+
+        Those that were added first are asked first.
+        """
+        self._hear.append(hear)
 
     def offer_pairing_with(self, offer: Offer) -> None:
         """Let strangers whose policy is `pairing` ask to be let in."""
@@ -120,9 +124,12 @@ class Inbox:
 
         What a crash keeps from being queued for the others comes again: each has a row of its own.
         """
-        message, context = accepted.message, accepted.context
-        if self._hear is not None and (answer := await self._hear(message.text, context)) is not None:
-            return await self._at_once(accepted, answer)
+        for hear in self._hear:
+            if (answer := await hear(accepted)) is not None:
+                return await self._at_once(accepted, answer)
+        return await self._queue_for_all(accepted)
+
+    async def _queue_for_all(self, accepted: Accept) -> Receipt:
         receipt = await self._queue_for_one(accepted)
         for agent_id, session_key in accepted.also:
             part = replace(accepted, agent_id=agent_id, session_key=session_key, also=(), part=agent_id)
@@ -163,7 +170,15 @@ class Inbox:
     async def _at_once(self, accepted: Accept, answer: Answer) -> Receipt:
         """Answer without a run, by something that answers instead of an agent."""
         opened = await self._open(accepted)
-        return opened if opened.duplicate else await self._answer(accepted, opened, CommandReply(await answer()))
+        if opened.duplicate:
+            return opened
+        reply = await answer()
+        if reply is not None:
+            return await self._answer(accepted, opened, CommandReply(reply))
+        rest = replace(accepted.message, message_id=f"{accepted.message.message_id}+")
+        receipt = await self._queue_for_all(replace(accepted, message=rest))
+        await self._db.write(lambda connection: inbox_rows.close(connection, opened.inbox_id, "command"))
+        return receipt
 
     async def _open(self, accepted: Accept | CommandCall) -> Receipt:
         """Keep a message that is answered at once, and say that it came."""

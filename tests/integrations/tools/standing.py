@@ -22,10 +22,12 @@ from hub.memory.registry import MemoryRegistry
 from hub.models.registry import ModelRegistry
 from hub.sections import all_sections
 from hub.security.people import People, Person
+from hub.security.redaction import Redactor
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
+from hub.tools.approvals import Approvals
 from hub.tools.contract import ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from hub.tools.registry import ToolRegistry
@@ -55,6 +57,7 @@ class Standing:
         )
         self.db = Database(self.home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
         self.tools = ToolRegistry(self.bus)
+        self.approvals = Approvals(self.db, self.bus, self.clock, Redactor())
         self.memory = MemoryRegistry()
         self.sessions = SessionStore(self.db, self.home, self.clock, self.bus)
         self.agents = Agents(None, self.home)

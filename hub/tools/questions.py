@@ -1,0 +1,52 @@
+"""Questions that an agent asks a person: how one is put, and what an answer means. Pure.
+
+They wait, end and are limited like approvals (`hub.tools.approvals`); an answer is words, not a permission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hub.core.errors import InvalidRequest
+from hub.tools.approval import QUESTION, Approval, Ask
+from hub.tools.contract import ToolCall
+
+ANSWER_LIMIT = 4_000
+"""Characters of an answer."""
+
+
+def question_ask(call: ToolCall, text: str, choices: Sequence[str], timeout_s: float) -> Ask:
+    """Return a question of an agent to the person of its conversation."""
+    return Ask(
+        kind=QUESTION,
+        title=text,
+        text="",
+        details={"question": text, "choices": list(choices), "agent": call.agent_id},
+        context=call.context,
+        session_key=call.session_key,
+        run_id=call.run_id,
+        timeout_s=timeout_s,
+    )
+
+
+def choices_of(question: Approval) -> tuple[str, ...]:
+    """Return the choices of a question."""
+    return tuple(question.details.get("choices", ()))
+
+
+def chosen(question: Approval, text: str) -> str:
+    """Return an answer: the choice that it names, by its words or its number, or else the words themselves.
+
+    Raises:
+        InvalidRequest: The answer is empty or too long.
+    """
+    said, choices = text.strip(), choices_of(question)
+    if not said or len(said) > ANSWER_LIMIT:
+        raise InvalidRequest(f"expected an answer of 1 to {ANSWER_LIMIT} characters")
+    for choice in choices:
+        if choice.casefold() == said.casefold():
+            return choice
+    number = said.rstrip(".)")
+    if number.isascii() and number.isdigit() and 1 <= int(number[:4]) <= len(choices):
+        return choices[int(number[:4]) - 1]
+    return said
