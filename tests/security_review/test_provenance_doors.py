@@ -243,7 +243,6 @@ NOT_INTO_CONVERSATIONS = {
         *("pairing.approve", "pairing.deny", "pairing.revoke"),
         *("sessions.create", "sessions.patch", "sessions.reset", "sessions.trust", "sessions.delete"),
         "sessions.fork",  # what it copies keeps who said it
-        "question.resolve",  # the answer is the result of ask_user: tests/integrations/tools/test_asking.py
         *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
         *("outbox.list", "outbox.get", "outbox.retry", "outbox.drop"),
         *("hooks.info", "hooks.update", "skills.install", "skills.update", "skills.remove"),
@@ -291,6 +290,7 @@ ELSEWHERE = {
         "cron.add": "an automation of the owner's",
         "cron.update": "an automation of the owner's",
         "config.set": "the owner's files",
+        "question.resolve": "the result of ask_user: integrations/tools/test_asking",
         "script.run": "variables, as event.fire",
         "state.set": "as event.fire",
         "tools.invoke": "tainted for all but the owner: gateway/test_tools",
@@ -313,6 +313,7 @@ ELSEWHERE = {
         "POST /developer/services": "service.call",
     },
     "tool": {
+        "ask_user": "integrations/tools/test_asking",
         "call_service": "test_automations_taint",
         "edit": "test_laundering",
         "use_tool": "as the tool it names",
