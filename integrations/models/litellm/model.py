@@ -122,8 +122,15 @@ class LitellmProvider:
                 error, provider=self.name, model=request.model, now=self._clock.time(), secrets=self._secrets
             ) from error
         finally:
-            if stream is not None and hasattr(stream, "aclose"):
-                await stream.aclose()
+            await _close(stream)
+
+
+async def _close(stream: Any) -> None:
+    """End the call at the vendor, too; litellm forgets the lines that some vendors' answers are read from."""
+    lines = getattr(getattr(stream, "completion_stream", None), "streaming_response", None)
+    for each in (stream, lines):
+        if each is not None and hasattr(each, "aclose"):
+            await each.aclose()
 
 
 def _cut_off(stream: Any) -> bool:
