@@ -72,9 +72,9 @@ class PlainBrowser:
         """Tick a box."""
         self.field(label)["checked"] = ""
 
-    def choose_file(self, label: str, name: str, content: str) -> None:
+    def choose_file(self, label: str, name: str, content: str | bytes) -> None:
         """Choose a file for a field."""
-        self._files[str(self.field(label)["name"])] = (name, content.encode())
+        self._files[str(self.field(label)["name"])] = (name, content.encode() if isinstance(content, str) else content)
 
     async def press(self, name: str, within: str = "main") -> None:
         """Press the button of a name, which sends its form."""

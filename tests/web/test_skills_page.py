@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.servers.hub_process import HubProcess
-from tests.skills.malicious import FRONT
+from tests.skills.malicious import FRONT, REFUSED, TAGS, packed
 from tests.web.plain_browser import PlainBrowser, plain_browser
 
 
@@ -68,6 +69,39 @@ async def test_what_is_no_skill_is_said_where_it_was_typed(plain: PlainBrowser) 
     assert plain.status == 400
     assert "neither a ZIP file nor a SKILL.md" in plain.text("[role=alert]")
     assert plain.value("Or the text of a SKILL.md") == "hello"
+
+
+async def test_a_zip_file_is_installed_and_nothing_of_it_is_lost(plain: PlainBrowser, hub: HubProcess) -> None:
+    noise = bytes(range(256)) * 300
+    plain.choose_file("Or a file", "helper.zip", packed({"helper/SKILL.md": f"{FRONT}Help.", "helper/a.bin": noise}))
+    await plain.press("Install")
+
+    assert "not enabled" in plain.text("#skill")
+    [found] = [each for each in hub.rpc("skills.info", {"name": "helper"})["files"] if each["path"] == "a.bin"]
+    assert found["bytes"] == len(noise)
+    assert (hub.home / "skills" / "helper" / "a.bin").read_bytes() == noise
+
+
+@pytest.mark.parametrize("attack", ["zip slip", "absolute name", "symlink", "bomb", "encrypted", "cut off"])
+async def test_a_zip_file_that_could_do_harm_is_refused_and_leaves_nothing(
+    plain: PlainBrowser, hub: HubProcess, attack: str
+) -> None:
+    data, why = REFUSED[attack]
+    plain.choose_file("Or a file", "x.zip", data)
+    await plain.press("Install")
+
+    assert plain.status == 400
+    assert re.search(why, plain.text("[role=alert]"))
+    assert [each for each in hub.rpc("skills.status")["skills"] if each["source"] == "home"] == []
+    assert not (hub.home / "skills").exists() or list((hub.home / "skills").iterdir()) == []
+
+
+async def test_a_zip_file_with_hidden_letters_is_in_quarantine(plain: PlainBrowser) -> None:
+    plain.choose_file("Or a file", "x.zip", packed({"x/SKILL.md": f"{FRONT}Be helpful.{TAGS}"}))
+    await plain.press("Install")
+
+    assert "in quarantine" in plain.text("#skill")
+    assert "cannot be seen" in plain.text("#findings")
 
 
 async def test_the_bundled_skills_are_listed_and_switched_off_and_on(plain: PlainBrowser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from email.message import Message
 from email.parser import BytesParser
 from email.policy import HTTP
@@ -19,20 +20,25 @@ LISTED_LIMIT = 5_000
 """Fields of a form whose names are not known beforehand."""
 
 
-def read_fields(call: HttpCall, schema: Schema) -> dict[str, Any]:
+def read_fields(call: HttpCall, schema: Schema, files: Collection[str] = ()) -> dict[str, Any]:
     """Return the fields of a posted form or JSON object.
 
     Args:
         call: The request; its body is raw bytes within the route's limit.
         schema: What the fields must be.
+        files: The fields of a form that are files, and so bytes; all others are texts.
 
     Raises:
         InvalidRequest: The body is neither, or a field is not what it must be.
     """
-    kind = call.request.headers.get("Content-Type", "").split(";")[0].strip().lower()
+    header = call.request.headers.get("Content-Type", "")
+    kind = header.split(";")[0].strip().lower()
     try:
         if kind == "application/json":
             fields = orjson.loads(call.body or b"{}")
+        elif kind == "multipart/form-data":
+            parts = _of_parts(header, bytes(call.body))
+            fields = {name: data if name in files else data.decode("utf-8") for name, data in parts}
         elif kind == "application/x-www-form-urlencoded" or not call.body:
             text = bytes(call.body).decode("utf-8")
             fields = dict(
@@ -66,7 +72,7 @@ def read_lists(call: HttpCall) -> dict[str, list[str]]:
         if kind == "application/json":
             return _of_json(orjson.loads(body or b"{}"))
         if kind == "multipart/form-data":
-            pairs = _of_parts(header, body)
+            pairs = [(name, data.decode("utf-8")) for name, data in _of_parts(header, body)]
         elif kind == "application/x-www-form-urlencoded" or not body:
             text = body.decode("utf-8")
             pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=LISTED_LIMIT)
@@ -97,8 +103,8 @@ def _text(value: Any) -> str:
     raise InvalidRequest("the fields of a form are texts, or lists of texts")
 
 
-def _of_parts(header: str, body: bytes) -> list[tuple[str, str]]:
-    """Return name and text of each part of a form with files."""
+def _of_parts(header: str, body: bytes) -> list[tuple[str, bytes]]:
+    """Return name and content of each part of a form with files."""
     message = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + header.encode("latin-1") + b"\r\n\r\n" + body)
     if not message.is_multipart():
         raise ValueError("its parts cannot be told apart")
@@ -113,5 +119,5 @@ def _of_parts(header: str, body: bytes) -> list[tuple[str, str]]:
         payload = part.get_payload(decode=True)
         if not isinstance(name, str) or not isinstance(payload, bytes):
             raise ValueError("a part has no name")
-        found.append((name, payload.decode("utf-8")))
+        found.append((name, payload))
     return found

@@ -10,13 +10,15 @@ from hub.gateway.pages import NavigationItem
 from hub.skills.registry import EVENT_SKILLS_CHANGED
 from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
-from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
+from web.core.page_routes import form, page
 
 if TYPE_CHECKING:
     from web.skills.skills_page import SkillsPage
 
 ENTRY = NavigationItem("/skills", "Skills", "tool", position=55)
 TOPIC = "skills"
+UPLOAD_LIMIT_BYTES = 17_825_792
+"""Bytes of a form that holds an archive of the largest size."""
 
 
 def routes(pages: LazyPages[SkillsPage]) -> list[Route]:
@@ -25,7 +27,7 @@ def routes(pages: LazyPages[SkillsPage]) -> list[Route]:
         page("/skills", pages.handler(lambda each: each.show)),
         form("/skills/change", pages.handler(lambda each: each.change), ADMIN),
         form("/skills/remove", pages.handler(lambda each: each.remove), ADMIN),
-        form("/skills/install", pages.handler(lambda each: each.install), ADMIN, TEXT_LIMIT_BYTES),
+        form("/skills/install", pages.handler(lambda each: each.install), ADMIN, UPLOAD_LIMIT_BYTES),
     ]
 
 

@@ -36,6 +36,7 @@ INSTALL = Schema(
         Optional("url", default=""): All(string, Length(max=8_192)),
         Optional("path", default=""): All(string, Length(max=500)),
         Optional("text", default=""): All(string, Length(max=ROOM_FOR_TEXT)),
+        Optional("file", default=b""): bytes,
     }
 )
 
@@ -75,11 +76,15 @@ class SkillsPage:
         return json_response(answer) if wants_json(call.request) else see_other(PATH)
 
     async def install(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /skills/install`: from a URL, or from the text of a SKILL.md."""
-        fields = {name: value.strip() for name, value in read_fields(call, INSTALL).items()}
+        """`POST /skills/install`: from a URL, from a file, or from the text of a SKILL.md."""
+        given = read_fields(call, INSTALL, files=("file",))
+        file = given.pop("file")
+        fields = {name: value.strip() for name, value in given.items()}
         params = {"path": fields["path"]} if fields["path"] else {}
         if fields["url"]:
             params["url"] = fields["url"]
+        elif file:
+            params["archive"] = base64.b64encode(file).decode()
         else:
             params["archive"] = base64.b64encode(fields["text"].replace("\r\n", "\n").encode()).decode()
         try:
