@@ -171,6 +171,7 @@ class AutomationEngine:
             sentences=self.sentences,
             egress=needs.egress,
             files=FileWatch(needs.home.path, clock, self._tasks),
+            hooks=needs.runner.parts.hooks,
         )
         waiting = WaitingRuns(db, clock.time)
         environment = EngineEnvironment(

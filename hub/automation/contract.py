@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hub.automation.sources.file_watch import FileWatch
     from hub.automation.sources.sentence_matcher import Sentences
     from hub.automation.sources.webhooks import Webhooks
+    from hub.hooks.registry import Hooks
     from hub.security.egress import Egress
     from hub.storage.history import HistoryStore
     from hub.template.engine import TemplateEngine
@@ -144,6 +145,7 @@ class AutomationParts(Struct, frozen=True):
         sentences: The sentences that triggers answer; None where there are none.
         egress: Fetches from outside; None where nothing may be fetched.
         files: Watches files; None where there are none.
+        hooks: The hooks; None in a simulation.
         firings: Orders what triggers fire.
     """
 
@@ -167,6 +169,7 @@ class AutomationParts(Struct, frozen=True):
     sentences: Sentences | None = None
     egress: Egress | None = None
     files: FileWatch | None = None
+    hooks: Hooks | None = None
     firings: FiringQueue = field(default_factory=FiringQueue)
 
 

@@ -12,6 +12,7 @@ from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.components.messaging import MessagingComponent
 from hub.core.stages import Stage
+from hub.messaging.commands.subagent_commands import add_subagent_command
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ class SubagentsComponent(Component):
             messaging.agent_messages, messaging.outbox, messaging.router.may_reply, agents.runner.parts.hooks
         )
         self.subagents = Subagents(agents.runner, db, answers)
+        add_subagent_command(messaging.commands, self.subagents, agents.runner.parts.now_ms)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that reports what a stop or a crash left."""

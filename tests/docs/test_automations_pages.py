@@ -31,7 +31,7 @@ from tests.docs.test_pages import blocks
 
 PAGE = DOCS / "automations.md"
 TABLE = DOCS / "home-assistant.md"
-OURS_TRIGGERS = {"at", "every", "cron", "message", "heartbeat", "agent", "node", "file", "feed", "command"}
+OURS_TRIGGERS = {"hook", "at", "every", "cron", "message", "heartbeat", "agent", "node", "file", "feed", "command"}
 OURS_CONDITIONS = {"agent", "budget", "presence", "heartbeat"}
 _ROW = re.compile(r"^\|([^|]*)\|([^|]*)\|$", re.MULTILINE)
 _WORD = re.compile(r"`([^`]+)`")

@@ -18,7 +18,7 @@ OUTSIDE, CAUSE, TIME = "outside", "cause", "time"
 WHOSE = {
     **dict.fromkeys(("webhook", "feed", "mqtt", "command", "file"), OUTSIDE),
     **dict.fromkeys(("message", "node", "event", "conversation"), CAUSE),
-    **dict.fromkeys(("state", "numeric_state", "template", "agent", "heartbeat"), CAUSE),
+    **dict.fromkeys(("state", "numeric_state", "template", "agent", "heartbeat", "hook"), CAUSE),
     **dict.fromkeys(("time", "time_pattern", "sun", "at", "every", "cron", "hub"), TIME),
 }
 """Whose words a trigger brings: anybody's, those of whoever caused it, or nobody's."""

@@ -18,6 +18,7 @@ TRIGGER_TEXTS: Mapping[str, str] = {
     "feed": "Feed",
     "file": "file {path}",
     "heartbeat": "Heartbeat",
+    "hook": "hook {hook}",
     "hub": "Hub",
     "manual": "started by hand",
     "message": "Message",

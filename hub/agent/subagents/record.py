@@ -125,6 +125,15 @@ def announced(connection: SqlConnection, announce_id: str, now_ms: int) -> None:
     connection.execute("UPDATE subagents SET announced_ms = ? WHERE announce_id = ?", (now_ms, announce_id))
 
 
+def named(subagents: Iterable[Subagent], target: str) -> list[Subagent]:
+    """Return those that are meant by an id, the end of one, a label or a session key."""
+    return [
+        each
+        for each in subagents
+        if target in (each.id, each.session_key, each.label) or (len(target) >= 4 and each.id.endswith(target))
+    ]
+
+
 def _row(each: Subagent) -> tuple[object, ...]:
     authority = orjson.dumps(each.authority.as_dict()).decode()
     fixed = (

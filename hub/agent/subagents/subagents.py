@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,15 +14,15 @@ from hub.agent.runner import AgentRunner
 from hub.agent.runs import RunStore
 from hub.agent.subagents.announcing import Announcer, RequesterPlaces
 from hub.agent.subagents.mail import SubagentMail
-from hub.agent.subagents.record import Subagent, SubagentState, SubagentStore
+from hub.agent.subagents.record import Subagent, SubagentState, SubagentStore, named
 from hub.agent.subagents.settings import LANE
 from hub.agent.subagents.spawning import SpawnRequest, ask_before_spawning, child_key, subagent_rights
 from hub.agent.subagents.words import announcement, is_skipped, subagent_context
 from hub.core.context import Authority, Context
-from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
+from hub.core.errors import Conflict, Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.lanes import Priority
-from hub.models.contract import user_message
+from hub.models.contract import Message, user_message
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.storage.database import Database
 
@@ -143,11 +144,7 @@ class Subagents:
         Raises:
             NotFound: There is none, or more than one.
         """
-        found = [
-            each
-            for each in self.below(session_key)
-            if target in (each.id, each.session_key, each.label) or (len(target) >= 4 and each.id.endswith(target))
-        ]
+        found = named(self.below(session_key), target)
         if len(found) != 1:
             many = f"{len(found)} subagents are called so; give the id" if found else "there is no such subagent"
             raise NotFound(f"target: {many} (action list names them)")
@@ -226,7 +223,8 @@ class Subagents:
 
         while True:
             authority = request.context.authority
-            result = await self._run(replace(request, steering=steering(authority)))
+            begin = partial(_unless_stopped, mailbox, request.message)
+            result = await self._run(replace(request, steering=steering(authority), load=begin))
             left = None if until is None else until - self._parts.clock.monotonic()
             more = result.status is RunStatus.OK and (mailbox.any() or self._is_open_below(subagent.session_key))
             if not more or mailbox.is_closed() or (left is not None and left <= 0):
@@ -362,6 +360,13 @@ _STATES = {
     RunStatus.ABORTED: SubagentState.KILLED,
     RunStatus.TIMEOUT: SubagentState.TIMED_OUT,
 }
+
+
+async def _unless_stopped(mailbox: SubagentMail, message: Message) -> Message:
+    """Return what a run is asked; one that was stopped before the runner knew of it ends here."""
+    if mailbox.is_closed():
+        raise Conflict("it was stopped before it began")
+    return message
 
 
 def _facts(subagent: Subagent) -> dict[str, object]:

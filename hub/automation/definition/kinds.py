@@ -26,7 +26,7 @@ Offers = Mapping[str, Callable[[], Any]]
 TRIGGERS: Mapping[str, str] = {
     **{name: name for name in ("event", "state", "numeric_state", "template", "time", "time_pattern", "sun")},
     **{name: name for name in ("at", "every", "cron", "message", "heartbeat", "agent", "node", "mqtt", "webhook")},
-    **{name: name for name in ("conversation", "hub", "file", "feed", "command")},
+    **{name: name for name in ("conversation", "hub", "file", "feed", "command", "hook")},
 }
 CONDITIONS: Mapping[str, str] = {
     **dict.fromkeys(("and", "or", "not"), "logic"),

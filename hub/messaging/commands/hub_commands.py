@@ -29,7 +29,6 @@ HIT_CHARS = 300
 CONFIG_KEYS = ("hub.name", "hub.language", "hub.time_zone", "models.default", "session.dm_scope")
 """What `/config` reads and writes; who may do what is changed elsewhere."""
 NOT_YET = {
-    "subagents": (Category.SESSION, ""),
     "elevated": (Category.OPTIONS, "[off|on|ask|full]"),
 }
 """Commands whose engine is still to come, with category and arguments."""

@@ -31,6 +31,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     "webhook": {"webhook_id": "a"},
     "conversation": {"command": "hello"},
     "hub": {"event": "start"},
+    "hook": {"hook": "session_start"},
     "file": {"path": "notes"},
     "feed": {"url": "https://a.example/feed"},
     "command": {"command": ["true"]},

@@ -1,0 +1,89 @@
+"""`hook`: a hook was called that only observes. An automation answers nothing, so it changes nothing there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.phrases import listed
+from hub.automation.triggers.arming import nothing, told
+from hub.automation.triggers.provenance import is_somebody_elses
+from hub.core.errors import HubError
+from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
+from hub.core.schema import All, In, Length, Required, ensure_list
+from hub.hooks.contract import HOOKS, HookKind, HookPayload
+from hub.hooks.registry import Hook
+
+OBSERVING = tuple(name for name, payload in HOOKS.items() if payload.kind is HookKind.OBSERVE)
+FACTS = frozenset(
+    {
+        *("session_start", "session_end", "before_compaction", "after_compaction", "gateway_start", "gateway_stop"),
+        *("message_sent", "subagent_spawned", "subagent_ended"),
+    }
+)
+"""Hooks that bring nobody's words."""
+VALUE_LIMIT_BYTES = 16_384
+
+
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    hooks = host.parts.hooks
+    if hooks is None:  # in a simulation nothing is called
+        return nothing
+    ends: list[Unsubscribe] = []
+
+    def end() -> None:
+        for each in ends:
+            each()
+
+    def called(payload: HookPayload) -> None:
+        data = _plain(payload)
+        trigger = {"hook": payload.hook, "data": data, "description": f"hook {payload.hook}"}
+        host.fire(trigger, payload.context, tainted=_is_tainted(payload, data))
+
+    try:
+        for name in dict.fromkeys(config["hook"]):
+            ends.append(hooks.add(Hook(name, called, f"automation {host.automation_id}")))
+    except HubError:
+        end()
+        raise
+    return end
+
+
+def _plain(payload: HookPayload) -> dict[str, Any]:
+    """Return what a hook was given as plain data, without what is large or no data."""
+    found: dict[str, Any] = {}
+    for name in payload.__struct_fields__:
+        value = getattr(payload, name)
+        if isinstance(value, str):
+            found[name] = value[:VALUE_LIMIT_BYTES]
+            continue
+        try:
+            data = orjson.dumps(value)
+        except TypeError:
+            continue
+        if len(data) <= VALUE_LIMIT_BYTES:
+            found[name] = orjson.loads(data)
+    return found
+
+
+def _is_tainted(payload: HookPayload, data: Mapping[str, Any]) -> bool:
+    if is_somebody_elses(payload.context):
+        return True
+    return payload.hook not in FACTS and data.get("from_owner") is not True
+
+
+KIND = TriggerKind(
+    name="hook",
+    fields={
+        Required("hook", description="Which hook, or a list of them; those that observe."): All(
+            ensure_list(In(OBSERVING)), Length(min=1, max=len(OBSERVING))
+        )
+    },
+    arm=told(_arm),
+    explain=lambda config: phrase("when the hook {hook} is called", hook=listed(config["hook"], "or")),
+    description="A hook was called.",
+)
