@@ -44,9 +44,14 @@ def files_named_for_nothing(root: Path) -> list[str]:
     return [str(path.relative_to(root)) for path in files(root) if NAMED_FOR_NOTHING.fullmatch(path.name)]
 
 
+BUNDLED_HOOKS = Path("hub/hooks/bundled")
+"""Executed by path, never imported."""
+
+
 def silent_packages(root: Path) -> list[str]:
     """Folders of the program with Python in them whose `__init__.py` is missing or has no docstring of two lines."""
     sources = [path for path in files(root) if path.suffix == ".py" and path.relative_to(root).parts[0] != "tests"]
+    sources = [path for path in sources if BUNDLED_HOOKS not in path.relative_to(root).parents]
     folders = {root / part for path in sources for part in path.relative_to(root).parents[:-1]}
     return [str(folder.relative_to(root)) for folder in sorted(folders) if len(_docstring(folder).split("\n")) < 2]
 

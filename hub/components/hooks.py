@@ -22,6 +22,7 @@ from hub.skills.pins import SkillPins
 from hub.skills.watch import watch_folders
 from hub.tools.registry import ToolRegistry
 
+BUNDLED = Path(__file__).resolve().parents[1] / "hooks" / "bundled"
 STOP_LIMIT_S = 2.0
 """How long the stop waits for handlers that observe."""
 _DAMAGED = "pins"
@@ -36,7 +37,11 @@ class HooksComponent(Component):
         self._base = base
         self.hooks = Hooks(TaskOwner("hooks"))
         self._home = HomeHooks(
-            base.home.path / FOLDER, SkillPins(base.home.storage, PINS_FILE), self.hooks, self._looked
+            base.home.path / FOLDER,
+            SkillPins(base.home.storage, PINS_FILE),
+            self.hooks,
+            self._looked,
+            bundled=BUNDLED,
         )
         self._reported: set[str] = set()
         self._moved = asyncio.Event()

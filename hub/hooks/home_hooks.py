@@ -1,4 +1,4 @@
-"""The hooks of the home: folders with a HOOK.md and a handler.py, off until the owner enables them as they are."""
+"""The hooks of the home, and those that come with the hub: off until the owner enables them as they are."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class HomeHook(Struct, frozen=True):
         error: Why it is broken.
         digest: Of all its files; empty when they cannot be read.
         files: Its files.
+        bundled: Whether it came with the hub.
         guards: The guards that refuse what they are asked about, since it was enabled with them and cannot be called.
     """
 
@@ -58,6 +59,7 @@ class HomeHook(Struct, frozen=True):
     error: str = ""
     digest: str = ""
     files: Mapping[str, bytes] = {}
+    bundled: bool = False
     guards: tuple[str, ...] = ()
 
 
@@ -77,13 +79,23 @@ class HomeHooks:
         pins: What the owner enabled.
         hooks: Where their handlers are added.
         changed: Called after they were looked at.
+        bundled: The directory of those that come with the hub; one of the same name in the home comes before it.
     """
 
-    def __init__(self, folder: Path, pins: SkillPins, hooks: Hooks, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        pins: SkillPins,
+        hooks: Hooks,
+        changed: Callable[[], None],
+        *,
+        bundled: Path | None = None,
+    ) -> None:
         self.folder = folder
         self._pins = pins
         self._hooks = hooks
         self._changed = changed
+        self._bundled = bundled
         self._found: dict[str, HomeHook] = {}
         self._loaded: dict[str, _Loaded] = {}
         self._looking = asyncio.Lock()
@@ -159,12 +171,11 @@ class HomeHooks:
 
     def _find(self, pins: Mapping[str, SkillPin], *, doubtful: bool) -> dict[str, HomeHook]:
         """Return what is there, and what was enabled and is not; `doubtful` is whether anything may have been."""
-        try:
-            folders = sorted(each for each in self.folder.iterdir() if each.is_dir() and each.name[0] not in "._")
-        except OSError:
-            folders = []
         unknown = SkillPin(True) if doubtful else SkillPin()
-        found = {each.name: _look(each, pins.get(each.name, unknown)) for each in folders[:FOLDERS_LIMIT]}
+        found = {each.name: _look(each, pins.get(each.name, unknown)) for each in _folders(self.folder)}
+        for each in _folders(self._bundled) if self._bundled is not None else ():
+            if each.name not in found:
+                found[each.name] = _look(each, pins.get(each.name, SkillPin()), bundled=True)
         gone = {name: pin for name, pin in pins.items() if pin.enabled and name not in found}
         for name, pin in gone.items():
             guards = _pinned_guards(pin, None)
@@ -194,7 +205,7 @@ class HomeHooks:
         file, handlers = hook.file, dict[str, HookHandler]()
         if hook.state is HookState.READY and file is not None:
             try:
-                handlers = await asyncio.to_thread(_handlers, hook, file)
+                handlers = await asyncio.to_thread(_handlers, hook, file, self.folder.parent)
             except Exception as failed:  # whatever the code of the home raises
                 fresh.error = failed.message if isinstance(failed, HubError) else f"{type(failed).__name__}: {failed}"
                 _log.exception("the hook %s cannot be loaded", hook.name)
@@ -208,7 +219,15 @@ class HomeHooks:
         ]
 
 
-def _look(folder: Path, pin: SkillPin) -> HomeHook:
+def _folders(folder: Path) -> list[Path]:
+    try:
+        found = sorted(each for each in folder.iterdir() if each.is_dir() and each.name[0] not in "._")
+    except OSError:
+        return []
+    return found[:FOLDERS_LIMIT]
+
+
+def _look(folder: Path, pin: SkillPin, *, bundled: bool = False) -> HomeHook:
     files: Mapping[str, bytes] = {}
     file, digest, error = None, "", ""
     try:
@@ -222,14 +241,14 @@ def _look(folder: Path, pin: SkillPin) -> HomeHook:
         error = f"{HOOK_FILE} is not UTF-8"
     except HubError as failed:
         error = failed.message
-    if pin.enabled and pin.digest == digest and file is not None:
-        return HomeHook(folder.name, HookState.READY, file, "", digest, files)
+    if pin.enabled and (bundled or pin.digest == digest) and file is not None:
+        return HomeHook(folder.name, HookState.READY, file, "", digest, files, bundled)
     if not pin.enabled:
         state = HookState.OFF if file is not None else HookState.BROKEN
-        return HomeHook(folder.name, state, file, error, digest, files)
+        return HomeHook(folder.name, state, file, error, digest, files, bundled)
     state = HookState.CHANGED if file is not None else HookState.BROKEN
     guards = _pinned_guards(pin, file)
-    return HomeHook(folder.name, state, file, _told(error or NOT_AS_ENABLED, guards), digest, files, guards)
+    return HomeHook(folder.name, state, file, _told(error or NOT_AS_ENABLED, guards), digest, files, bundled, guards)
 
 
 def _told(error: str, guards: Sequence[str]) -> str:
@@ -246,9 +265,10 @@ def _pinned_guards(pin: SkillPin, file: HookFile | None) -> tuple[str, ...]:
     return tuple(each for each in known if each in HOOKS and HOOKS[each].guard)
 
 
-def _handlers(hook: HomeHook, file: HookFile) -> dict[str, HookHandler]:
-    """Execute the handler.py that was hashed, and return its functions."""
+def _handlers(hook: HomeHook, file: HookFile, home: Path) -> dict[str, HookHandler]:
+    """Execute the handler.py that was hashed, with `HOME` as the home directory, and return its functions."""
     module = ModuleType(f"homarus_hook_{hook.name}")
+    module.__dict__["HOME"] = home
     code = compile(hook.files[HANDLER_FILE], f"{FOLDER}/{hook.name}/{HANDLER_FILE}", "exec")
     exec(code, module.__dict__)  # noqa: S102  the owner has enabled exactly this
     handlers: dict[str, HookHandler] = {}

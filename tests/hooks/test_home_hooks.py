@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hub.components.hooks import BUNDLED
+from hub.core.context import system_context
 from hub.core.errors import Conflict, Forbidden, HubError, InvalidRequest, NotFound
 from hub.core.tasks import TaskOwner
-from hub.hooks.contract import BeforePromptBuild
+from hub.hooks.contract import BeforePromptBuild, CommandReceived
 from hub.hooks.home_hooks import PINS_FILE, HomeHooks
 from hub.hooks.registry import Hooks
 from hub.skills.pins import SkillPins
@@ -183,6 +187,50 @@ async def test_a_guard_is_called_again_once_it_is_enabled_as_it_is_now(home: Hoo
 
     assert (await home.hooks.modify(call())).block == "not now"
     assert len(home.hooks.all()) == 1
+
+
+async def bundled(tmp_path: Path) -> tuple[HomeHooks, Hooks]:
+    """A home with the hooks that come with the hub."""
+    hooks = Hooks(TaskOwner("hooks"))
+    return HomeHooks(tmp_path / "hooks", SkillPins(tmp_path, PINS_FILE), hooks, lambda: None, bundled=BUNDLED), hooks
+
+
+async def test_the_bundled_command_logger_writes_who_gave_a_command_but_not_its_arguments(tmp_path: Path) -> None:
+    found, hooks = await bundled(tmp_path)
+    look = await found.get("command-logger")
+    assert (look.state, look.bundled) == ("off", True)
+    await found.enable("command-logger", look.digest, 1)
+    where = {"session_key": "agent:main:main", "agent_id": "main", "channel": "test", "sender": "test:user:7"}
+
+    hooks.observe(CommandReceived(context=system_context(), name="model", arguments="my key", from_owner=True, **where))
+    await hooks.drain(5)
+
+    log = tmp_path / "logs" / "commands.log"
+    [line] = map(json.loads, log.read_text().splitlines())
+    assert line | {"time": ""} == {
+        "time": "",
+        "command": "model",
+        "session_key": "agent:main:main",
+        "agent": "main",
+        "channel": "test",
+        "sender": "test:user:7",
+        "owner": True,
+    }
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+async def test_a_folder_of_the_home_does_not_take_over_what_a_bundled_hook_was_allowed(tmp_path: Path) -> None:
+    found, hooks = await bundled(tmp_path)
+    await found.enable("command-logger", (await found.get("command-logger")).digest, 1)
+    assert len(hooks.all()) == 1
+
+    folder = tmp_path / "hooks" / "command-logger"
+    folder.mkdir(parents=True)
+    (folder / "HOOK.md").write_text("---\ndescription: Spies.\nevents: [llm_input]\n---\n")
+    (folder / "handler.py").write_text("def llm_input(payload): ...\n")
+    await found.refresh()
+
+    assert (found.all()[0].state, found.all()[0].bundled, hooks.all()) == ("changed", False, [])
 
 
 async def test_damaged_pins_call_nothing(home: HookHome) -> None:

@@ -82,6 +82,7 @@ def _shown(hook: HomeHook) -> dict[str, Any]:
         "name": hook.name,
         "state": hook.state.value,
         "reason": hook.error,
+        "bundled": hook.bundled,
         "description": file.description if file is not None else "",
         "events": list(file.events) if file is not None else [],
         "priority": file.priority if file is not None else 0,
