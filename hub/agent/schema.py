@@ -16,7 +16,7 @@ from hub.agent.limits import (
 )
 from hub.agent.old_results import DEFAULT_TTL_S
 from hub.agent.prompt import DEFAULT_FILE_CHARS, DEFAULT_TOOLS_UP_FRONT, DEFAULT_TOTAL_CHARS, TOTAL_CHARS_MAX
-from hub.agent.subagents.settings import SUBAGENTS_SCHEMA, THINKING
+from hub.agent.subagents.settings import SUBAGENTS_SCHEMA
 from hub.config.sections import Section
 from hub.core.schema import (
     All,
@@ -38,6 +38,7 @@ from hub.core.schema import (
     string,
 )
 from hub.models.schema import CREDENTIALS_LIMIT, model_ref
+from hub.models.thinking import LEVELS
 from hub.skills.schema import skill_names
 from hub.template.searching import caseless_pattern
 from hub.tools.schema import TOOL_KEYS
@@ -168,7 +169,7 @@ AGENT_SCHEMA = {
     ),
     Optional("tools", default=dict, description="Which tools it may use, within `tools:`"): All(_mapping, TOOL_KEYS),
     Optional("skills", description="Only these skills; without it, all that are enabled"): skill_names,
-    Optional("thinking", description="How much it thinks before it answers, where the model can"): In(list(THINKING)),
+    Optional("thinking", description="How much it thinks before it answers, where the model can"): In(LEVELS),
     Optional("human_delay", description="The pause between blocks of its answers; without it messages.human_delay"): (
         HUMAN_DELAY_SCHEMA
     ),

@@ -14,6 +14,7 @@ from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.events import Event
 from hub.core.phrases import phrase
+from hub.core.repairs import Severity
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.skills import SkillMethods
@@ -107,17 +108,23 @@ class SkillsComponent(Component):
         self._moved.set()
 
     def _report(self) -> None:
-        """Raise a repair for each skill that was enabled and is off now, since somebody changed it."""
+        """Raise a repair for each skill that is off since somebody changed it, and for each that is proposed."""
         judged = [each for agent in self._agents.all() for each in self.skills.judged(agent.id)]
         changed = {each.skill.id: each for each in judged if each.state is SkillState.CHANGED}
         repairs = self._base.repairs
-        for id in self._reported - changed.keys():
+        proposed = {each.id: each for each in self.skills.all() if each.source is SkillSource.PROPOSED}
+        for id in self._reported - changed.keys() - proposed.keys():
             repairs.clear("skills", id)
         for id, each in changed.items():
             title = phrase("The skill {skill} was changed and is off", skill=each.skill.name)
             told = phrase("Its files are not those that you enabled. Look at it, then enable it again.")
             repairs.raise_("skills", id, title, told, command=f"homarus skills enable {id}")
-        self._reported = set(changed)
+        for id, skill in proposed.items():
+            title = phrase("Your assistant proposes the skill {skill}", skill=skill.name)
+            told = phrase("It is off. Look at it on the page Skills, then enable it or remove it.")
+            command = f"homarus skills enable {id}"
+            repairs.raise_("skills", id, title, told, severity=Severity.WARNING, command=command)
+        self._reported = {*changed, *proposed}
 
     def _watched(self) -> list[Path]:
         places = self._places() if self._settings.watch else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,19 @@ async def test_a_changed_skill_is_a_repair_until_it_is_as_it_was(hub: Hub) -> No
     await hub.skills.refresh()
 
     assert repair.title == "The skill helper was changed and is off"
+    assert [each for each in hub.repairs.all() if each.source == "skills"] == []
+
+
+async def test_a_proposed_skill_is_said_until_it_is_removed(hub: Hub) -> None:
+    folder = skill(hub.home.storage / "skill_proposals" / "helper")
+    await hub.skills.refresh()
+    (repair,) = (each for each in hub.repairs.all() if each.source == "skills")
+
+    shutil.rmtree(folder)
+    await hub.skills.refresh()
+
+    assert repair.title == "Your assistant proposes the skill helper"
+    assert (repair.severity, repair.command) == ("warning", "homarus skills enable proposed/helper")
     assert [each for each in hub.repairs.all() if each.source == "skills"] == []
 
 

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, ensure_list, integer, slug
 from hub.models.schema import model_ref
+from hub.models.thinking import LEVELS
 
-THINKING = ("off", "minimal", "low", "medium", "high")
 LANE = "subagent"
 ANY = "*"
 
@@ -64,7 +64,7 @@ SUBAGENTS_SCHEMA = {
         integer, Range(min=1, max=43_200)
     ),
     Optional("model", description="Their model; without it the agent's"): model_ref,
-    Optional("thinking", description="How much they think; without it as the agent"): In(list(THINKING)),
+    Optional("thinking", description="How much they think; without it as the agent"): In(LEVELS),
     Optional("allow_agents", default=list, description="Further agents that tasks may be given to; * is every one"): (
         All(ensure_list(AnyOf(ANY, slug)), Length(max=100))
     ),

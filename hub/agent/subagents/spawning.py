@@ -6,10 +6,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.parts import RunDependencies
-from hub.agent.subagents.settings import THINKING
 from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import Forbidden, InvalidRequest
 from hub.hooks.contract import SubagentSpawning
+from hub.models.thinking import LEVELS
 from hub.sessions.keys import SessionKey, SessionKind, subagent_key
 from hub.sessions.privacy import MEMORY_TOOLS, is_personal
 
@@ -87,8 +87,8 @@ async def ask_before_spawning(parts: RunDependencies, request: SpawnRequest, age
     chosen = await hooks.modify(asked)
     if chosen.block:
         raise Forbidden(f"a hook refused the subagent: {chosen.block}")
-    if chosen.thinking not in (None, *THINKING):
-        raise InvalidRequest(f"a hook chose the thinking level {chosen.thinking!r}; there are {', '.join(THINKING)}")
+    if chosen.thinking not in (None, *LEVELS):
+        raise InvalidRequest(f"a hook chose the thinking level {chosen.thinking!r}; there are {', '.join(LEVELS)}")
     return replace(request, label=chosen.label[:LABEL_LIMIT], model=chosen.model, thinking=chosen.thinking)
 
 

@@ -22,6 +22,7 @@ from hub.automation.editing.schedule_request import (
 )
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
+from hub.models.thinking import LEVELS
 
 _TEXT = All(str, Length(min=1, max=8_000))
 _NAME = All(str, Length(min=1, max=512))
@@ -43,7 +44,7 @@ PAYLOAD = AnyOf(
             Required("kind"): "agentTurn",
             Optional("message"): _TEXT,
             Optional("model"): AnyOf(None, _NAME),
-            Optional("thinking"): AnyOf(None, In(("off", "minimal", "low", "medium", "high"))),
+            Optional("thinking"): AnyOf(None, In(LEVELS)),
             Optional("timeoutSeconds"): AnyOf(None, _MS),
             Optional("deliver"): boolean,
             Optional("channel"): _NAME,

@@ -30,13 +30,13 @@ from hub.core.schema import (
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.sql import SqlConnection
 from hub.messaging.outbox.ack import is_silent
+from hub.models.thinking import LEVELS
 from hub.sessions.keys import SessionKey, SessionKind, main_key
 from hub.tools.policy import policies_from_config
 from hub.tools.profiles import PROFILES
 from hub.tools.schema import POLICY_KEYS
 
 TEXT_LIMIT = 200_000
-THINKING = ("off", "minimal", "low", "medium", "high")
 MAIN = "main"
 ISOLATED = "isolated"
 
@@ -55,7 +55,7 @@ AGENT_RUN_SCHEMA = Schema(
             string, Length(min=1, max=128)
         ),
         Optional("model", description="Instead of the agent's own."): All(string, Length(min=1, max=200)),
-        Optional("thinking", description="Thinking level."): In(THINKING),
+        Optional("thinking", description="Thinking level."): In(LEVELS),
         Optional("tools", description="Only these tools: a profile, a list of names, or profile, allow and deny."): (
             AnyOf(In(sorted(PROFILES)), [_TOOL], Schema(dict(POLICY_KEYS)))
         ),

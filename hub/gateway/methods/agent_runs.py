@@ -19,11 +19,11 @@ from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
-from hub.gateway.methods.sessions import THINKING
 from hub.messaging.contract import Address
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import message_of
 from hub.models.contract import Message, Role, TextBlock
+from hub.models.thinking import LEVELS
 from hub.sessions.keys import SessionKey, main_key
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
@@ -81,7 +81,7 @@ class AgentMethods:
                 Optional("sessionKey"): AnyOf(None, All(str, Length(min=1, max=2048))),
                 Optional("sessionId"): AnyOf(None, _NAME),
                 Optional("model"): AnyOf(None, _NAME),
-                Optional("thinking"): AnyOf(None, In(list(THINKING))),
+                Optional("thinking"): AnyOf(None, In(LEVELS)),
                 Optional("deliver", default=False): boolean,
                 Optional("channel"): AnyOf(None, _NAME),
                 Optional("accountId"): AnyOf(None, _NAME),

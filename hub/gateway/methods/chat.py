@@ -15,12 +15,13 @@ from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Me
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.gateway.methods.session_shapes import shown_messages
-from hub.gateway.methods.sessions import MESSAGES_LIMIT, THINKING, SessionMethods
+from hub.gateway.methods.sessions import MESSAGES_LIMIT, SessionMethods
 from hub.gateway.push.events import RunEvents
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.inbox.inbox import Inbox
 from hub.models.contract import Message, Role, TextBlock
+from hub.models.thinking import LEVELS
 from hub.sessions.entry import EntryType, TranscriptEntry
 from hub.sessions.store import SessionStore
 from hub.sessions.tail import last_messages
@@ -75,7 +76,7 @@ class ChatMethods:
                 Required(IDEMPOTENCY_KEY): IDEMPOTENCY_KEY_SCHEMA,
                 Optional("attachments", default=list): ATTACHMENTS_SCHEMA,
                 Optional("model"): AnyOf(None, All(str, Length(min=1, max=200))),
-                Optional("thinking"): AnyOf(None, In(list(THINKING))),
+                Optional("thinking"): AnyOf(None, In(LEVELS)),
                 Optional("timeoutMs"): AnyOf(None, All(integer, Range(min=0, max=86_400_000))),
                 # Clients of the protocol say that they show the answer themselves; there is no other way here.
                 Optional("deliver"): All(boolean, In([False])),

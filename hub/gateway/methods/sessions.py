@@ -19,6 +19,7 @@ from hub.gateway.methods.session_shapes import SEND_POLICIES, SHOWN_SETTINGS, pr
 from hub.gateway.push.events import SESSIONS_TOPIC, session_topic
 from hub.messaging.channels import ChannelRegistry
 from hub.models.registry import ModelRegistry
+from hub.models.thinking import LEVELS
 from hub.sessions.export import FORMATS
 from hub.sessions.fork import fork_session
 from hub.sessions.keys import SessionKey, direct_key
@@ -31,7 +32,6 @@ MESSAGES_LIMIT = 1_000
 SESSIONS_LIMIT = 2_000
 PREVIEW_KEYS_LIMIT = 64
 TOPICS_LIMIT = 64
-THINKING = ("off", "minimal", "low", "medium", "high")
 
 _KEY = All(str, Length(min=1, max=2048))
 _KEY_ONLY = Schema({Required("key"): _KEY})
@@ -91,7 +91,7 @@ class SessionMethods:
                 Required("key"): _KEY,
                 Optional("label"): AnyOf(None, All(str, Length(min=1, max=200))),
                 Optional("model"): AnyOf(None, All(str, Length(min=1, max=200))),
-                Optional("thinkingLevel"): AnyOf(None, In(list(THINKING))),
+                Optional("thinkingLevel"): AnyOf(None, In(LEVELS)),
                 Optional("verboseLevel"): AnyOf(None, In(["off", "on", "full"])),
                 Optional("reasoningLevel"): AnyOf(None, In(["off", "on", "stream"])),
                 Optional("responseUsage"): AnyOf(None, In(["off", "tokens", "full"])),

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from hub.models.thinking import LEVELS
+
 THINKING: Mapping[str, str | None] = {
-    **{level: level for level in ("off", "minimal", "low", "medium", "high")},
+    **{level: level for level in LEVELS},
     # Levels that other assistants have: as much as there is, and as much as the model likes.
     **dict.fromkeys(("xhigh", "max", "ultra"), "high"),
     **dict.fromkeys(("adaptive", "default"), None),

@@ -13,6 +13,7 @@ from hub.agent.subagents.subagents import Subagents
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, slug, string
+from hub.models.thinking import LEVELS
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 
@@ -29,7 +30,7 @@ _SPAWN = Schema(
         Optional("label", description="A short name."): All(string, Length(min=1, max=64)),
         Optional("agent_id", description="Another agent, as agents_list names it."): slug,
         Optional("model"): All(string, Length(min=1, max=200)),
-        Optional("thinking"): In(("off", "minimal", "low", "medium", "high")),
+        Optional("thinking"): In(LEVELS),
         Optional("timeout", description="Seconds; 0 for no limit of its own."): All(integer, Range(min=0, max=604_800)),
         Optional("cleanup", default="keep", description="delete: drop its conversation once you had the result."): In(
             ("keep", "delete")
