@@ -167,6 +167,7 @@ class Hub:
                 tasks=self.tasks,
                 agents=self.agents,
                 sessions=self.sessions,
+                search=sessions.search,
                 models=self.models,
                 tools=self.tools,
                 runner=self.runner,

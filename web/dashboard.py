@@ -22,10 +22,11 @@ from web.channels import routes as channel_routes
 from web.channels.pairing_card import PairingCard
 from web.chat import routes as chat_routes
 from web.chat.approvals_page import ApprovalsPage
-from web.chat.chat_page import ChatPage
+from web.chat.chat_page import ChatPage, ListSources
 from web.chat.command_list import CommandList
 from web.chat.live_chat import LiveChat
 from web.chat.markdown import Markdown
+from web.chat.said_search import SaidSearch
 from web.chat.session_titles import session_title
 from web.core.assets import Assets
 from web.core.i18n import LANGUAGES
@@ -182,6 +183,7 @@ class Dashboard:
             self._client,
             self._hub.sessions.list,
             lambda each: session_title(each, each.key, self._hub.channels.is_home),
+            SaidSearch(self._client, self._renderer.when),
         )
 
     def _make_live_chat(self) -> LiveChat:
@@ -198,7 +200,7 @@ class Dashboard:
             runner=hub.runner,
             inbox=hub.inbox,
             channels=hub.channels,
-            last_states=hub.outbox.last_states,
+            sources=ListSources(hub.outbox.last_states, SaidSearch(self._client, self._renderer.when)),
         )
         self._live.add_topic("session", chat.session_state)
         self._live.add_topic("sessions", chat.sessions_state)

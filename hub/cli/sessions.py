@@ -17,7 +17,7 @@ from hub.cli.options import home_option, json_option, print_json, print_table
 
 @click.group("sessions", cls=Group)
 def command() -> None:
-    """List, show, export, copy, archive, reset and delete conversations.
+    """List, search, show, export, copy, archive, reset and delete conversations.
 
     Example:
       homarus sessions list
@@ -55,16 +55,17 @@ def list_(agent: str | None, archived: bool, home: Path, as_json: bool) -> None:
 
 @command.command("show")
 @click.argument("key")
+@click.option("--past", metavar="ID", help="A transcript from before a reset, as `sessions search` names it.")
 @home_option
 @json_option
-def show(key: str, home: Path, as_json: bool) -> None:
+def show(key: str, past: str | None, home: Path, as_json: bool) -> None:
     """Show the transcript of the session KEY; with --json its entries as stored. Its file is named on stderr.
 
     Example:
       homarus sessions show main
       homarus sessions show agent:main:main --json
     """
-    answer = HubClient(home).call("sessions.transcript", {"key": key})
+    answer = HubClient(home).call("sessions.transcript", {"key": key, **({"sessionId": past} if past else {})})
     click.echo(f"# {answer['key']}\n# {answer['file']}", err=True)
     if as_json:
         print_json(answer["entries"])
@@ -73,6 +74,31 @@ def show(key: str, home: Path, as_json: bool) -> None:
         message = entry.get("message")
         if message:
             click.echo(f"{_when(entry.get('ts_ms'))} {message['role']}: {_text(message)}")
+
+
+@command.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--agent", metavar="ID", help="Only conversations of this agent.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of messages.")
+@home_option
+@json_option
+def search(words: tuple[str, ...], agent: str | None, limit: int, home: Path, as_json: bool) -> None:
+    """Search for messages with all of the WORDS in all conversations, also from before they were reset.
+
+    Example:
+      homarus sessions search boiler service
+    """
+    asked = {"query": " ".join(words), "limit": limit, **({"agentId": agent} if agent else {})}
+    messages = HubClient(home).call("sessions.search", asked)["messages"]
+    if as_json:
+        print_json(messages)
+        return
+    if not messages:
+        click.echo("No message has all of these words.")
+        return
+    for each in messages:
+        past = f" --past {each['sessionId']}" if each["past"] else ""
+        click.echo(f"{_when(each['timestamp'])} {each['key']}{past}\n  {each['role']}: {each['text']}")
 
 
 @command.command("export")

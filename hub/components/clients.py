@@ -26,6 +26,7 @@ from hub.gateway.methods.chat import ChatMethods
 from hub.gateway.methods.context import ContextMethods
 from hub.gateway.methods.hub_state import HubFacts
 from hub.gateway.methods.runs import RunMethods
+from hub.gateway.methods.session_search import SessionSearchMethods
 from hub.gateway.methods.sessions import SessionMethods
 from hub.gateway.methods.tools import ToolMethodDependencies, ToolMethods
 from hub.gateway.push.events import RunEvents
@@ -36,6 +37,7 @@ from hub.models.registry import ModelRegistry
 from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.keys import main_key
+from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.history import HistoryStore
@@ -50,6 +52,7 @@ class ClientDependencies(Struct, frozen=True):
     tasks: TaskOwner
     agents: Agents
     sessions: SessionStore
+    search: TranscriptSearch
     models: ModelRegistry
     tools: ToolRegistry
     runner: AgentRunner
@@ -128,7 +131,8 @@ class ClientsComponent(Component):
             people=needs.people,
             redactor=needs.redactor,
         )
-        groups = (self._catalog, sessions, chat, agent, self._tools, context, runs)
+        search = SessionSearchMethods(needs.search, needs.sessions)
+        groups = (self._catalog, sessions, search, chat, agent, self._tools, context, runs)
         return [method for group in groups for method in group.methods()]
 
     def routes(self) -> Iterable[Route]:

@@ -9,12 +9,13 @@ from hub.components.foundation import Foundation
 from hub.core.stages import Stage
 from hub.sessions.archive import archive_daily
 from hub.sessions.reset import ResetRules
-from hub.sessions.store import SessionStore
+from hub.sessions.search import TranscriptSearch
+from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
 from hub.storage.database import Database
 
 
 class SessionsComponent(Component):
-    """The session store."""
+    """The session store, and search in what was said."""
 
     name = "sessions"
     sections = frozenset({"session"})
@@ -23,11 +24,12 @@ class SessionsComponent(Component):
     def __init__(self, base: Foundation, *, db: Database) -> None:
         self._base = base
         self.sessions = SessionStore(db, base.home, base.clock, base.bus, redact=base.redactor.redact)
+        self.search = TranscriptSearch(base.home, self.sessions, base.clock)
         self._configure()
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage of the store."""
-        return [Stage("sessions", self._open, self.sessions.close)]
+        """Return the stages of the store and of the search."""
+        return [Stage("sessions", self._open, self.sessions.close), Stage("search", self._follow, self.search.close)]
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over how many transcripts are held open, and when conversations are stale."""
@@ -39,6 +41,10 @@ class SessionsComponent(Component):
             archive_daily(self.sessions, self._base.clock, lambda: int(self._base.section("session")["archive_after"])),
             name="archive idle conversations",
         )
+
+    async def _follow(self) -> None:
+        self._base.bus.listen(EVENT_SESSION_CHANGED, lambda event: self.search.note(str(event.data["key"])))
+        self._base.tasks.spawn(self.search.follow(), name="index conversations")
 
     def _configure(self) -> None:
         section = self._base.section("session")

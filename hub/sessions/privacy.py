@@ -10,6 +10,7 @@ from hub.core.errors import InvalidRequest
 from hub.memory.scope import NOBODY, MemoryScope
 from hub.security.people import People, is_identity
 from hub.sessions.keys import ROOMS, SessionKey, SessionKind
+from hub.sessions.session import Session
 
 _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 _ROOM_LIMIT = 40
@@ -58,6 +59,11 @@ def is_personal(session_key: str) -> bool:
 def is_private(session_key: str, authority: Authority, people: People | None = None) -> bool:
     """Whether a session is an owner's private one, which alone sees `MEMORY.md` and the days."""
     return scope_of(session_key, authority, people).private
+
+
+def may_search(session: Session, authority: Authority) -> bool:
+    """Whether a caller may search what was said in a session: an owner in all, another person in their own."""
+    return authority.owner or (authority.person is not None and authority.person == session.person)
 
 
 def _room(key: SessionKey) -> str:

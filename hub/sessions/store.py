@@ -7,7 +7,7 @@ import logging
 import os
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,15 @@ from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
-from hub.core.sql import SqlConnection
 from hub.models.contract import Usage
+from hub.sessions import rows
+from hub.sessions.entry import TranscriptEntry
 from hub.sessions.keys import SessionKey
 from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
 from hub.sessions.session import PATCHABLE, PLACES, TEXT_LIMIT, Session
 from hub.sessions.transcript import Redact, Transcript
-from hub.sessions.transcript_file import TranscriptReading
+from hub.sessions.transcript_file import TranscriptReading, transcripts_of
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 
@@ -85,8 +86,7 @@ class SessionStore:
         Raises:
             HubError: The database cannot be read.
         """
-        rows = await self._db.read(_select_all)
-        for *row, data in rows:
+        for *row, data in await self._db.read(rows.select_all):
             try:
                 session = Session.from_row(tuple(row), orjson.loads(data))
                 SessionKey.parse(session.key)
@@ -101,7 +101,7 @@ class SessionStore:
         waiting = [self._sessions[key] for key in self._dirty if key in self._sessions]
         self._dirty.clear()
         # Writes keep their order: when this one is on disk, so is everything that was posted before.
-        await self._db.write(_upsert(waiting))
+        await self._db.write(rows.upsert(waiting))
         for transcript in list(self._alive.values()):
             transcript.close()
         self._recent.clear()
@@ -141,7 +141,7 @@ class SessionStore:
         now = self._now_ms()
         session = Session(key, new_id(), parsed.agent, now, now, person=person)
         self._sessions[key] = session
-        if not self._db.post(_upsert([session])):
+        if not self._db.post(rows.upsert([session])):
             self._dirty.add(key)
         self._tell(key, "created")
         return session
@@ -160,7 +160,7 @@ class SessionStore:
             return session
         fresh = fresh if PLACES.issuperset(changes) else replace(fresh, updated_ms=self._now_ms())
         self._sessions[key] = fresh
-        await self._db.write(_upsert([fresh]))
+        await self._db.write(rows.upsert([fresh]))
         self._tell(key, "patched")
         return fresh
 
@@ -231,32 +231,36 @@ class SessionStore:
         if self._before_reset is not None:
             self._before_reset(session)
         self._sessions[key] = fresh
-        await self._db.write(_upsert([fresh]))
+        await self._db.write(rows.upsert([fresh]))
         self._release(session.session_id)
         self._tell(key, "reset")
         return fresh
 
     async def delete(self, key: str) -> bool:
-        """Forget a session; its transcript is moved to `deleted/` beside the others. Return whether there was one.
+        """Forget a session; its transcripts, those from before resets too, are moved to `deleted/` beside the others.
+
+        Returns:
+            Whether there was one.
 
         Raises:
-            Unavailable: The transcript cannot be moved; the session is then still there.
+            Unavailable: A transcript cannot be moved; the session is then still there.
         """
-        session = self._sessions.get(key)
-        if session is None:
+        if (session := self._sessions.get(key)) is None:
             return False
-        path = self.transcript_path(session)
         try:
-            if path.exists():
-                folder = path.parent / "deleted"
-                folder.mkdir(mode=0o700, exist_ok=True)
-                os.replace(path, folder / path.name)
+            found = set(await asyncio.to_thread(transcripts_of, self._home.sessions(session.agent_id), key))
+            if (session := self._sessions.get(key)) is None:
+                return False
+            path = self.transcript_path(session)
+            for each in found | {path} if path.exists() else found:
+                (path.parent / "deleted").mkdir(mode=0o700, exist_ok=True)
+                os.replace(each, path.parent / "deleted" / each.name)
         except OSError as error:
-            raise Unavailable(f"the transcript {path} cannot be moved: {error.strerror}") from error
+            raise Unavailable(f"the transcript {error.filename} cannot be moved: {error.strerror}") from error
         self._release(session.session_id)
         del self._sessions[key]
         self._dirty.discard(key)
-        await self._db.write(_delete(key))
+        await self._db.write(rows.delete(key))
         self._tell(key, "deleted")
         return True
 
@@ -291,6 +295,24 @@ class SessionStore:
         except OSError as error:
             raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
         return self._in_memory(session) or self._adopt(session, loaded)
+
+    async def past_entries(self, session: Session, session_id: str) -> tuple[TranscriptEntry, ...]:
+        """Return the entries of a transcript that a session had before it was reset.
+
+        Raises:
+            NotFound: It has had no such transcript.
+            Unavailable: The disk cannot be read.
+        """
+        path = self.transcript_path(replace(session, session_id=session_id))
+        try:
+            found = await asyncio.to_thread(Transcript.read, path)
+        except FileNotFoundError:
+            found = TranscriptReading()
+        except OSError as error:
+            raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
+        if found.header is None or found.header.key != session.key:
+            raise NotFound(f"{session.key} has had no transcript {session_id}", details={"session_key": session.key})
+        return tuple(found.entries)
 
     def _in_memory(self, session: Session) -> Transcript | None:
         transcript = self._alive.get(session.session_id)
@@ -343,7 +365,7 @@ class SessionStore:
         self._flush_due = False
         waiting = [self._sessions[key] for key in self._dirty if key in self._sessions]
         # What the database is too busy to take stays dirty and goes with the next change, or at the close.
-        if not waiting or self._db.post(_upsert(waiting)):
+        if not waiting or self._db.post(rows.upsert(waiting)):
             self._dirty.clear()
 
     def _tell(self, key: str, what: str) -> None:
@@ -351,34 +373,6 @@ class SessionStore:
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1_000)
-
-
-def _select_all(connection: SqlConnection) -> list[tuple[Any, ...]]:
-    return connection.execute("SELECT key, session_id, agent_id, created_ms, updated_ms, data FROM sessions").fetchall()
-
-
-def _upsert(sessions: Iterable[Session]) -> Callable[[SqlConnection], None]:
-    rows = [
-        (each.key, each.session_id, each.agent_id, each.created_ms, each.updated_ms, orjson.dumps(each.data()).decode())
-        for each in sessions
-    ]
-
-    def write(connection: SqlConnection) -> None:
-        connection.executemany(
-            "INSERT INTO sessions(key, session_id, agent_id, created_ms, updated_ms, data) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT(key) DO UPDATE SET session_id = excluded.session_id, agent_id = excluded.agent_id,"
-            " created_ms = excluded.created_ms, updated_ms = excluded.updated_ms, data = excluded.data",
-            rows,
-        )
-
-    return write
-
-
-def _delete(key: str) -> Callable[[SqlConnection], None]:
-    def write(connection: SqlConnection) -> None:
-        connection.execute("DELETE FROM sessions WHERE key = ?", (key,))
-
-    return write
 
 
 def _check_session_id(session_id: str) -> None:

@@ -20,6 +20,8 @@ from hub.sessions.entry import FORMAT_VERSION, Header, TranscriptEntry, encode_l
 
 _log = logging.getLogger(__name__)
 
+HEADER_LIMIT_BYTES = 8_192
+
 
 class NewerTranscript(HubError):
     """A newer program wrote this transcript, in a form this one does not understand."""
@@ -73,6 +75,26 @@ def read_lines(data: bytes) -> TranscriptReading:
             continue
         found.good.append(line)
         found.unended = is_tail
+    return found
+
+
+def key_in(line: bytes) -> str:
+    """Return the session key in the first line of a transcript; "" when there is none."""
+    header = _parse(line)
+    return header.key if isinstance(header, Header) else ""
+
+
+def transcripts_of(folder: Path, key: str) -> list[Path]:
+    """Return the transcripts in a folder that belong to a session, those from before its resets too; blocks.
+
+    Raises:
+        OSError: The folder or a file cannot be read.
+    """
+    found = []
+    for path in folder.glob("*.jsonl"):
+        with path.open("rb") as file:
+            if key_in(file.readline(HEADER_LIMIT_BYTES)) == key:
+                found.append(path)
     return found
 
 

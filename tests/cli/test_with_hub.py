@@ -163,6 +163,26 @@ def test_sessions_are_listed_begun_anew_and_deleted(ask: Terminal) -> None:
     assert key not in [each["key"] for each in after]
 
 
+def test_messages_are_searched_also_from_before_a_reset(ask: Terminal) -> None:
+    key = "agent:main:direct:searched"
+    ask("chat", "the quokka sleeps at noon", "--session", key)
+    ask("sessions", "reset", key)
+    deadline = time.monotonic() + LIMIT_S
+    # An error is a mapping: the index may still be opened.
+    while not isinstance(found := ask("sessions", "search", "quokka", "sleep", "--json").json, list) or not found:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    ran = ask("sessions", "search", "quokka", "sle")
+    past = ask("sessions", "show", key, "--past", found[0]["sessionId"])
+    nothing = ask("sessions", "search", "quokka", "nonesuch")
+    wrong = ask("sessions", "search", "the")
+
+    assert f"{key} --past {found[0]['sessionId']}" in ran.out
+    assert "user: the quokka sleeps at noon" in past.out
+    assert "No message" in nothing.out
+    assert (wrong.code, "name a word" in wrong.err) == (1, True)
+
+
 def test_a_session_that_does_not_exist_is_a_finding(ask: Terminal) -> None:
     ran = ask("sessions", "show", "agent:main:direct:nobody", "--json")
 

@@ -58,6 +58,7 @@ from hub.sections import all_sections
 from hub.security.egress import Egress
 from hub.security.people import People
 from hub.security.redaction import Redactor
+from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.history import HistoryStore
 from hub.tools.approvals import Approvals
@@ -240,6 +241,7 @@ class FullRig(Rig):
                 tasks=self.tasks,
                 agents=self.agents,
                 sessions=self.sessions,
+                search=TranscriptSearch(self.home, self.sessions, self.clock),
                 models=self.models,
                 tools=self.tools,
                 runner=self.runner,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -334,6 +335,34 @@ async def test_the_palette_finds_blueprints_memory_and_conversations_by_name(own
     assert ("conversation", "Plans for the garden") in await found("plan gard")
     assert any(kind == "memory" and "stopcock" in name for kind, name in await found("stopcock"))
     assert await found("  ") == []
+
+
+async def test_messages_are_found_by_their_words_also_from_before_a_reset(
+    owner: ClientSession, hub: HubProcess
+) -> None:
+    key = "agent:main:webchat:direct:said"
+    hub.rpc("chat.send", {"sessionKey": key, "message": "The axolotl eats at noon", "idempotencyKey": "said-1"})
+    await until_found(hub, "axolotl")
+    hub.rpc("sessions.reset", {"key": key})
+
+    found = (await (await owner.get("/find", params={"q": "axolot"})).json())["found"]
+    listed = await owner.get("/chat/sessions", params={"search": "axolotl"}, headers={"Accept": "application/json"})
+    (message, *_) = [each for each in (await listed.json())["messages"] if "eats at noon" in each["text"]]
+    past = await (await owner.get(message["path"], headers={"Accept": "text/html"})).text()
+    wrong = await owner.get("/chat", params={"session": key, "past": "00000000"})
+
+    assert ("message", "The axolotl eats at noon") in [(each["kind"], each["name"]) for each in found]
+    assert message["past"]
+    assert "The axolotl eats at noon" in past
+    assert wrong.status == 404
+
+
+async def until_found(hub: HubProcess, query: str) -> None:
+    for _ in range(200):
+        if hub.rpc("sessions.search", {"query": query})["messages"]:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{query} was never found")
 
 
 async def test_the_fields_of_a_new_automation_are_named_in_chinese(owner: ClientSession) -> None:

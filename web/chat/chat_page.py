@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from aiohttp import web
+from msgspec import Struct
 
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
@@ -19,6 +20,7 @@ from hub.sessions.keys import SessionKey, SessionKind, direct_key, main_key
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from web.chat.live_chat import LiveChat
+from web.chat.said_search import SaidSearch
 from web.chat.session_titles import session_title
 from web.chat.shown import ShownTurn
 from web.core.form import read_fields
@@ -53,6 +55,19 @@ PLACES = {"pin": ("pinned", True), "unpin": ("pinned", False)} | {
 }
 PLACE = Schema({Required("session"): SESSION, Required("place"): In(list(PLACES))})
 SEARCH_LIMIT = 200
+MESSAGES_LIMIT = 50
+
+
+class ListSources(Struct, frozen=True):
+    """What the list of conversations shows beside them.
+
+    Attributes:
+        last_states: What happened to the last message of each conversation in a chat app.
+        said: Finds messages by their words.
+    """
+
+    last_states: LastStates
+    said: SaidSearch
 
 
 class ChatPage:
@@ -61,7 +76,7 @@ class ChatPage:
     Args:
         inbox: Takes messages.
         channels: Knows the channel of the conversations shown here.
-        last_states: What happened to the last message of each conversation in a chat app.
+        sources: What the list of conversations shows beside them.
     """
 
     def __init__(
@@ -74,7 +89,7 @@ class ChatPage:
         runner: AgentRunner,
         inbox: Inbox,
         channels: ChannelRegistry,
-        last_states: LastStates,
+        sources: ListSources,
     ) -> None:
         self._renderer = renderer
         self._live_chat = live_chat
@@ -83,27 +98,32 @@ class ChatPage:
         self._runner = runner
         self._inbox = inbox
         self._channels = channels
-        self._last_states = last_states
+        self._sources = sources
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /chat?session=KEY[&before=N]`: one conversation, the default agent's main one when none is named."""
+        """`GET /chat?session=KEY[&before=N]`: one conversation, the default agent's main one when none is named.
+
+        With `past=ID`, what was said in it before it was reset.
+        """
         key = self._key(call.request.query.get("session"))
-        before = call.request.query.get("before")
-        if before is None:
+        before, past = call.request.query.get("before"), call.request.query.get("past")
+        if before is None and past is None:
             return await self._renderer.respond(
                 call, RenderedPage("chat", "Chat", await self._conversation(key), "/chat")
             )
-        if not before.isdigit() or len(before) > 9:
+        if before is not None and (not before.isdigit() or len(before) > 9):
             raise InvalidRequest("`before` is the number of a turn")
-        return await self._renderer.respond(
-            call, RenderedPage("earlier", "Chat", await self._earlier(key, int(before)), "/chat")
-        )
+        earlier = await self._earlier(key, None if before is None else int(before), past)
+        return await self._renderer.respond(call, RenderedPage("earlier", "Chat", earlier, "/chat"))
 
     async def list(self, call: HttpCall) -> web.StreamResponse:
         """`GET /chat/sessions[?channel=…][&search=…][&archived=1]`: the conversations alone, all or some of them."""
         query = call.request.query
         search, archived = query.get("search", "").strip()[:SEARCH_LIMIT], query.get("archived") == "1"
-        data = await self._sessions_data(query.get("channel", ""), search, archived=archived) | {"session": None}
+        data = await self._sessions_data(query.get("channel", ""), search, archived=archived) | {
+            "session": None,
+            "messages": await self._sources.said.messages(call, search, MESSAGES_LIMIT),
+        }
         return await self._renderer.respond(call, RenderedPage("sessions", "Conversations", data, "/chat"))
 
     async def send(self, call: HttpCall) -> web.StreamResponse:
@@ -213,14 +233,15 @@ class ChatPage:
             "suggestions": list(SUGGESTIONS),
         }
 
-    async def _earlier(self, key: str, before: int) -> dict[str, Any]:
-        turns = (await self._live_chat.turns(key))[:before]
+    async def _earlier(self, key: str, before: int | None, past: str | None) -> dict[str, Any]:
+        turns = (await self._live_chat.turns(key, past))[:before]
         first = max(len(turns) - TURN_LIMIT, 0)
         await self._live_chat.prepare(turns[first:])
+        path = _path(key) + (f"&past={quote(past, safe='')}" if past else "")
         return {
             "session": self._session(key),
             "turns": [self._shown(turn, key) for turn in turns[first:]],
-            "earlier_path": f"{_path(key)}&before={first}" if first else None,
+            "earlier_path": f"{path}&before={first}" if first else None,
         }
 
     def _shown(self, turn: ShownTurn, key: str) -> dict[str, Any]:
@@ -242,7 +263,7 @@ class ChatPage:
             # Who searches finds what is archived too.
             and (self._is_found(each[0], search) if search else each[0].archived is archived)
         ][:SESSION_LIMIT]
-        states = await self._last_states([session.key for session, *_ in shown])
+        states = await self._sources.last_states([session.key for session, *_ in shown])
         channels = sorted({each[1] for each in found if each[1]})
         return {
             "default_agent": self._agents.default().id,

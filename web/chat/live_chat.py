@@ -84,13 +84,19 @@ class LiveChat:
         """Return the keys of the conversations in which a run works now."""
         return {run.session_key for run in self._runs.values()}
 
-    async def turns(self, session_key: str) -> list[ShownTurn]:
+    async def turns(self, session_key: str, past: str | None = None) -> list[ShownTurn]:
         """Return the turns of a conversation, the live one included; texts of stored ones are not rendered.
+
+        Args:
+            session_key: The conversation.
+            past: The id of a transcript from before it was reset, whose turns are returned instead.
 
         Raises:
             HubError: The transcript cannot be read.
         """
         session = self._sessions.get(session_key)
+        if session is not None and past is not None:
+            return turns_of([entry.as_dict() for entry in await self._sessions.past_entries(session, past)])
         transcript = None if session is None else await self._sessions.open_transcript(session)
         turns = turns_of([] if transcript is None else [entry.as_dict() for entry in transcript.branch()])
         for turn in turns:

@@ -1,4 +1,4 @@
-"""Find by name: what the command palette shows while one types, beside the pages that it knows by itself."""
+"""Find by name or words: what the command palette shows while one types, beside the pages that it knows by itself."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from aiohttp import web
 from hub.core.errors import HubError
 from hub.gateway.calls.contract import HttpCall
 from hub.sessions.session import Session
+from web.chat.said_search import SaidSearch
 from web.core.method_client import MethodClient
 from web.core.render import json_response
 from web.core.urls import blueprint_place, memory_place, script_place
@@ -19,18 +20,21 @@ QUERY_LIMIT = 100
 PER_KIND = 6
 MEMORY_FROM = 3
 """Characters from which on memory is searched."""
+SAID_FROM = 2
+"""Characters from which on messages are searched: two are a word in Chinese."""
 EXCERPT_LIMIT = 80
 
 Found = dict[str, str]
 
 
 class FindPage:
-    """Finds conversations, automations, scripts, blueprints, and files and entries of memory.
+    """Finds conversations, messages, automations, scripts, blueprints, and files and entries of memory.
 
     Args:
         client: Asks for what the one who types may see.
         sessions: Returns the conversations.
         title: Returns the name of a conversation, or None.
+        said: Finds messages by their words.
     """
 
     def __init__(
@@ -38,10 +42,12 @@ class FindPage:
         client: MethodClient,
         sessions: Callable[[], Iterable[Session]],
         title: Callable[[Session], str | None],
+        said: SaidSearch,
     ) -> None:
         self._client = client
         self._sessions = sessions
         self._title = title
+        self._said = said
 
     async def find(self, call: HttpCall) -> web.StreamResponse:
         """`GET /find?q=…`: JSON for the palette: `{found: [{kind, name, path}]}`."""
@@ -59,6 +65,8 @@ class FindPage:
         if len(query) >= MEMORY_FROM:
             params = {"query": query, "limit": PER_KIND}
             found += [_hit(each) for each in await self._ask(call, "memory.search", "hits", params)]
+        if len(query) >= SAID_FROM:
+            found += [_message(each) for each in await self._said.messages(call, query, PER_KIND)]
         return json_response({"found": found})
 
     def _conversations(self) -> Iterable[Found]:
@@ -101,7 +109,15 @@ def _file(each: Mapping[str, Any]) -> Found:
 
 
 def _hit(each: Mapping[str, Any]) -> Found:
-    text = " ".join(str(each["text"]).split())
-    name = text if len(text) <= EXCERPT_LIMIT else f"{text[: EXCERPT_LIMIT - 1]}…"
+    name = _brief(str(each["text"]))
     path = memory_place("file", path=each["path"], line=each["start_line"])
     return {"kind": "memory", "name": name, "path": f"{path}#hit"}
+
+
+def _message(each: Mapping[str, Any]) -> Found:
+    return {"kind": "message", "name": _brief(str(each["text"])), "path": str(each["path"])}
+
+
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= EXCERPT_LIMIT else f"{text[: EXCERPT_LIMIT - 1]}…"

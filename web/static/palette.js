@@ -5,7 +5,7 @@ import { t } from "./texts.js";
 const WAIT_MS = 150;
 const KINDS = {
   conversation: t("Conversation"), automation: t("Automation"), script: t("Script"), blueprint: t("Blueprint"),
-  file: t("Memory file"), memory: t("Memory"),
+  file: t("Memory file"), memory: t("Memory"), message: t("Message"),
 };
 
 const command = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
@@ -37,7 +37,7 @@ class Palette extends LitElement {
     });
   }
 
-  /** Ask the hub for what is called so: conversations, automations, scripts, blueprints and memory. */
+  /** Ask the hub for what is called so, and for what was said: conversations, automations, scripts, blueprints, memory. */
   async ask(query) {
     clearTimeout(this.timer);
     if (!query.trim()) { this.found = []; return; }

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from hub.agent.agents import Agents
 from hub.agent.lift_taint import lift_taint
 from hub.agent.runner import AgentRunner
@@ -80,6 +82,7 @@ class SessionMethods:
         get = Schema(
             {Required("key"): _KEY, Optional("limit", default=200): All(integer, Range(min=0, max=MESSAGES_LIMIT))}
         )
+        transcript = Schema({Required("key"): _KEY, Optional("sessionId"): All(str, Length(min=1, max=64))})
         resolve = Schema({Optional("key"): _KEY, Optional("sessionId"): str, Optional("label"): str})
         create = Schema(
             {Optional("key"): _KEY, Optional("agentId"): str, Optional("label"): All(str, Length(min=1, max=200))}
@@ -118,7 +121,7 @@ class SessionMethods:
             Method("sessions.list", self._list, OWNER, list_, READ),
             Method("sessions.get", self._get, OWNER, get, READ),
             Method("sessions.resolve", self._resolve, OWNER, resolve, READ),
-            Method("sessions.transcript", self._transcript, OWNER, _KEY_ONLY, READ),
+            Method("sessions.transcript", self._transcript, OWNER, transcript, READ),
             Method("sessions.preview", self._preview, OWNER, preview_, READ),
             Method("sessions.export", self._export, OWNER, export, READ),
             Method("sessions.fork", self._fork, OWNER, fork, WRITE, acts=True),
@@ -192,9 +195,13 @@ class SessionMethods:
 
     async def _transcript(self, call: MethodCall) -> Mapping[str, Any]:
         session = self.known(call.params["key"])
-        transcript = await self._sessions.open_transcript(session)
-        entries = [entry.as_dict() for entry in transcript.entries()]
-        return {"key": session.key, "file": str(transcript.path), "entries": entries}
+        shown = replace(session, session_id=call.params.get("sessionId", session.session_id))
+        if shown == session:
+            entries = tuple((await self._sessions.open_transcript(session)).entries())
+        else:
+            entries = await self._sessions.past_entries(session, shown.session_id)
+        path = self._sessions.transcript_path(shown)
+        return {"key": session.key, "file": str(path), "entries": [entry.as_dict() for entry in entries]}
 
     async def _export(self, call: MethodCall) -> Mapping[str, Any]:
         session, form = self.known(call.params["key"]), call.params["format"]

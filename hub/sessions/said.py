@@ -1,0 +1,88 @@
+"""What was said in a transcript's file, line by line, for the index of what was said. Everything here blocks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import orjson
+from msgspec import Struct
+
+from hub.memory.words import words_of
+from hub.models.contract import Role
+from hub.sessions.entry import TranscriptEntry
+from hub.sessions.transcript_file import key_in
+from hub.storage.said_index import IndexedTranscript, SaidLine
+
+READ_BYTES = 1_048_576
+"""What is read of a transcript at once; a longer line is read whole."""
+INDEXED_CHARS = 20_000
+"""Characters of one message that are indexed."""
+_SPEAKERS = frozenset({Role.USER, Role.ASSISTANT})
+_BY_THE_HUB = frozenset({"memory", "reminder", "system", "automation"})
+"""Channels of words in the place of a person's that no person said (`hub.agent.side_note`)."""
+
+
+class SaidSoFar(Struct, frozen=True):
+    """What was read of a transcript.
+
+    Attributes:
+        transcript: It, and how far it was read.
+        said: Lines in which something was said, with their words.
+        anew: Whether it was read from its beginning.
+    """
+
+    transcript: IndexedTranscript
+    said: tuple[tuple[SaidLine, str], ...]
+    anew: bool
+
+
+def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> SaidSoFar | None:
+    """Read on in a transcript; None when there is nothing new in it.
+
+    Args:
+        path: Its file.
+        agent_id: Whose it is.
+        known: How far it was read before; a file that was written again is read from its beginning.
+
+    Raises:
+        OSError: It cannot be read, or is gone.
+    """
+    with path.open("rb") as file:
+        facts = os.fstat(file.fileno())
+        if known is not None and (known.inode != facts.st_ino or known.end_bytes > facts.st_size):
+            known = None
+        begin, key = (0, "") if known is None else (known.end_bytes, known.key)
+        if begin == facts.st_size:
+            return None
+        file.seek(begin)
+        said: list[tuple[SaidLine, str]] = []
+        at = begin
+        while at - begin < READ_BYTES:
+            line = file.readline()
+            if not line.endswith(b"\n"):
+                break  # its end is still to be written
+            if at == 0:
+                key = key_in(line)
+            elif (entry := said_in(line)) is not None and (words := _words(entry)):
+                said.append((SaidLine(path.stem, entry.ts_ms, at, len(line)), words))
+            at += len(line)
+        if at == begin:
+            return None
+        transcript = IndexedTranscript(path.stem, agent_id, key, facts.st_ino, at)
+        return SaidSoFar(transcript, tuple(said), anew=known is None)
+
+
+def said_in(line: bytes) -> TranscriptEntry | None:
+    """Return the entry in a line, when it is something that a person or a model said."""
+    try:
+        entry = TranscriptEntry.from_dict(orjson.loads(line))
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        return None
+    if entry.message is None or entry.message.role not in _SPEAKERS or entry.data.get("channel") in _BY_THE_HUB:
+        return None
+    return entry
+
+
+def _words(entry: TranscriptEntry) -> str:
+    return " ".join(words_of(entry.message.text[:INDEXED_CHARS])) if entry.message is not None else ""

@@ -1,0 +1,289 @@
+"""Search in what was said: an index of all transcripts, brought up to date behind the conversations."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.memory.words import positions, words_asked, words_of
+from hub.sessions.said import read_said, said_in
+from hub.sessions.session import Session
+from hub.sessions.store import SessionStore
+from hub.storage import said_index
+from hub.storage.database import Database
+from hub.storage.errors import DatabaseDamaged
+from hub.storage.homedir import Home
+from hub.storage.said_index import SAID_MIGRATIONS, IndexedTranscript, SaidLine
+
+_log = logging.getLogger(__name__)
+
+FILE = "conversations.db"
+DELAY_S = 2.0
+"""After a change, before the index follows: what comes in this time is read together."""
+QUERY_LIMIT = 200
+QUERY_WORDS_LIMIT = 32
+FOUND_LIMIT = 100
+EXCERPT_CHARS = 160
+BEFORE_CHARS = 50
+"""Characters of an excerpt before the first word that was found."""
+
+
+class FoundMessage(Struct, frozen=True):
+    """A message in which all words were found.
+
+    Attributes:
+        session_key: The session.
+        session_id: Its transcript.
+        is_past: Whether the session was reset since.
+        entry_id, run_id: Of the entry.
+        role: user or assistant.
+        ts_ms: Milliseconds since the epoch.
+        text: What was said around the first of the words.
+    """
+
+    session_key: str
+    session_id: str
+    is_past: bool
+    entry_id: str
+    run_id: str | None
+    role: str
+    ts_ms: int
+    text: str
+
+
+class TranscriptSearch:
+    """The index of what was said. It can always be deleted: it is built again from the transcripts.
+
+    Args:
+        home: Paths of the home directory.
+        sessions: The sessions; transcripts of others are not found.
+        clock: Time.
+    """
+
+    def __init__(self, home: Home, sessions: SessionStore, clock: Clock) -> None:
+        self._home = home
+        self._sessions = sessions
+        self._clock = clock
+        self._path = home.storage / FILE
+        self._db: Database | None = None
+        self._off = "it is still being opened"
+        self._known: dict[str, IndexedTranscript] = {}
+        self._changed: set[str] = set()
+        self._all_changed = True
+        self._is_damaged = False
+        self._closed = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._wake.set()
+        self._indexing = asyncio.Lock()
+
+    def note(self, key: str) -> None:
+        """Note that something happened in a session; the index follows."""
+        self._changed.add(key)
+        self._wake.set()
+
+    async def follow(self) -> None:
+        """Open the index, and keep it up to date until cancelled."""
+        while True:
+            await self._wake.wait()
+            await self._clock.sleep(DELAY_S)
+            self._wake.clear()
+            try:
+                await self.catch_up()
+            except (HubError, OSError) as error:
+                _log.warning("conversations are not searched: %s", error)
+
+    async def close(self) -> None:
+        """Close the index, which is not opened again."""
+        self._off = "the hub is stopping"
+        self._closed.set()
+        async with self._indexing:
+            db, self._db = self._db, None
+        if db is not None:
+            await db.close()
+
+    async def catch_up(self) -> None:
+        """Index what was said since, of everything after the start; a damaged index is deleted and built again.
+
+        Raises:
+            HubError, OSError: The disk does not take it.
+        """
+        async with self._indexing:
+            if self._is_damaged:
+                await self._delete()
+            try:
+                await self._catch_up()
+            except DatabaseDamaged as error:
+                _log.warning("the index of conversations is damaged and is built again: %s", error.message)
+                await self._delete()
+                await self._catch_up()
+
+    async def search(self, query: str, may_see: Callable[[Session], bool], limit: int) -> list[FoundMessage]:
+        """Return the latest messages with all words of a query, the last of which may be the beginning of a word.
+
+        Args:
+            query: What is looked for.
+            may_see: Whether whoever asks may see a session.
+            limit: Maximum number of messages.
+
+        Raises:
+            InvalidRequest: The query has no word that is looked for.
+            Unavailable: The index is not open, or is being built again.
+        """
+        words = words_searched(query)
+        if self._db is None:
+            raise Unavailable(f"conversations cannot be searched: {self._off}", retry_after_s=DELAY_S)
+        visible = frozenset(
+            each.session_id
+            for each in self._known.values()
+            if (session := self._sessions.get(each.key)) is not None and may_see(session)
+        )
+        try:
+            lines = await self._db.read(
+                partial(said_index.find, words=words, session_ids=visible, limit=min(limit, FOUND_LIMIT))
+            )
+        except DatabaseDamaged as error:
+            self._is_damaged = True
+            self._wake.set()
+            raise Unavailable("the index of conversations is being built again", retry_after_s=DELAY_S) from error
+        return await asyncio.to_thread(self._found, lines, frozenset(words))
+
+    # -- the index, behind ---------------------------------------------------------------------------------------------
+
+    async def _catch_up(self) -> None:
+        if self._closed.is_set():
+            return
+        db = self._db or await self._open()
+        changed, self._changed = self._changed, set()
+        if self._all_changed:
+            transcripts = await asyncio.to_thread(self._on_disk)
+            transcripts |= {each.session_id: each.agent_id for each in self._known.values()}
+        else:
+            transcripts = {each.session_id: each.agent_id for each in self._known.values() if each.key in changed}
+            now = (self._sessions.get(key) for key in changed)
+            transcripts |= {each.session_id: each.agent_id for each in now if each is not None}
+        self._all_changed = True  # until all of them are done
+        dropped = False
+        for session_id, agent_id in transcripts.items():
+            if self._closed.is_set():
+                return
+            dropped |= await self._index(db, session_id, agent_id)
+        if dropped:
+            await db.write(said_index.scrub)
+        self._all_changed = False
+
+    async def _index(self, db: Database, session_id: str, agent_id: str) -> bool:
+        """Index the rest of a transcript; return whether it is gone."""
+        path = self._home.sessions(agent_id) / f"{session_id}.jsonl"
+        while not self._closed.is_set():
+            known = self._known.get(session_id)
+            try:
+                read = await asyncio.to_thread(read_said, path, agent_id, known)
+            except FileNotFoundError:
+                if known is not None:
+                    await db.write(partial(said_index.drop, session_id=session_id))
+                    del self._known[session_id]
+                return known is not None
+            except OSError as error:
+                _log.warning("%s is not searched: %s", path, error.strerror)
+                return False
+            if read is None:
+                return False
+            write = partial(said_index.put, transcript=read.transcript, said=read.said, anew=read.anew)
+            await db.write(write)
+            self._known[session_id] = read.transcript
+        return False
+
+    async def _open(self) -> Database:
+        db = Database(self._path, SAID_MIGRATIONS, synchronous="NORMAL", disposable=True)
+        try:
+            await db.open()
+            self._known = {each.session_id: each for each in await db.read(said_index.indexed)}
+        except BaseException as error:
+            self._off = str(error)
+            await db.close()
+            raise
+        for copy in db.damaged_copies():
+            copy.unlink(missing_ok=True)
+        self._db = db
+        return db
+
+    async def _delete(self) -> None:
+        db, self._db, self._off = self._db, None, "it is being built again"
+        self._known, self._all_changed, self._is_damaged = {}, True, False
+        if db is not None:
+            await db.close()
+        for path in self._path.parent.glob(f"{FILE}*"):
+            path.unlink(missing_ok=True)
+
+    def _on_disk(self) -> dict[str, str]:
+        return {
+            path.stem: path.parent.parent.name
+            for path in self._home.agents.glob("*/sessions/*.jsonl")
+            if path.stem.isalnum()
+        }
+
+    # -- what was found ------------------------------------------------------------------------------------------------
+
+    def _found(self, lines: list[SaidLine], words: frozenset[str]) -> list[FoundMessage]:
+        """Return what the lines say now: of a file that was changed since, nothing."""
+        found = (self._message(line, words) for line in lines)
+        return [each for each in found if each is not None]
+
+    def _message(self, line: SaidLine, words: frozenset[str]) -> FoundMessage | None:
+        known = self._known.get(line.session_id)
+        session = self._sessions.get(known.key) if known is not None else None
+        if known is None or session is None:
+            return None
+        path = self._home.sessions(known.agent_id) / f"{line.session_id}.jsonl"
+        entry = None
+        with suppress(OSError):
+            entry = said_in(_piece(path, line))
+        if entry is None or entry.message is None:
+            return None
+        return FoundMessage(
+            session.key,
+            line.session_id,
+            session.session_id != line.session_id,
+            entry.id,
+            entry.run_id,
+            entry.message.role.value,
+            entry.ts_ms,
+            _excerpt(entry.message.text, words),
+        )
+
+
+def words_searched(query: str) -> tuple[str, ...]:
+    """Return the words that a query looks for, each once.
+
+    Raises:
+        InvalidRequest: There is none.
+    """
+    words = words_asked(query[:QUERY_LIMIT]) or words_of(query[:QUERY_LIMIT])
+    if not words:
+        raise InvalidRequest("query: name a word that is not as common as `the` or `what`, and no sign alone")
+    return tuple(words[:QUERY_WORDS_LIMIT])
+
+
+def _piece(path: Path, line: SaidLine) -> bytes:
+    with path.open("rb") as file:
+        file.seek(line.begin_bytes)
+        return file.read(line.size_bytes)
+
+
+def _excerpt(text: str, words: frozenset[str]) -> str:
+    """Return what is said around the first word, on one line."""
+    at = next(positions(text, words), None)
+    if at is None:  # the beginning of a word
+        folded = text.casefold()
+        at = max(0, min((place for word in words if (place := folded.find(word)) >= 0), default=0))
+    begin = max(0, at - BEFORE_CHARS)
+    cut = " ".join(text[begin : begin + EXCERPT_CHARS].split())
+    return f"{'…' if begin else ''}{cut}{'…' if begin + EXCERPT_CHARS < len(text) else ''}"
