@@ -21,7 +21,18 @@ from hub.sections import core_sections
 from hub.storage.homedir import Home
 
 GROUND = ["gateway", "hub database", "history", "credentials"]
-PARTS = ["approvals", "hooks", "sessions", "workspaces", "budgets", "pairing", "integrations", "models", "sign-ins"]
+PARTS = [
+    "approvals",
+    "hooks",
+    "sessions",
+    "search",
+    "workspaces",
+    "budgets",
+    "pairing",
+    "integrations",
+    "models",
+    "sign-ins",
+]
 MESSAGES = ["remembering", "events of runs", "runs", "subagents", "automations", "makers of automations", "skills"]
 LAST = ["watch of the configuration"]
 

@@ -223,6 +223,7 @@ SCRIPT_TEXTS = (
     "Conversation",
     "Memory",
     "Memory file",
+    "Message",
     "New automation",
     "New script",
     "Reload the configuration",
