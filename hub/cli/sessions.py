@@ -17,7 +17,7 @@ from hub.cli.options import home_option, json_option, print_json, print_table
 
 @click.group("sessions", cls=Group)
 def command() -> None:
-    """List, search, show, export, copy, archive, reset and delete conversations.
+    """List, search, show, export, copy, archive, prune, reset and delete conversations.
 
     Example:
       homarus sessions list
@@ -154,6 +154,35 @@ def archive(key: str, undo: bool, home: Path, as_json: bool) -> None:
     print_json(answer) if as_json else click.echo(f"{key} is {'in the lists again' if undo else 'archived'}.")
 
 
+@command.command("prune")
+@click.option("--dry-run", is_flag=True, help="Delete nothing; show what would go.")
+@click.option("--older-than", metavar="DAYS", type=click.IntRange(1, 3650), help="In place of session.prune_after.")
+@home_option
+@json_option
+def prune(dry_run: bool, older_than: int | None, home: Path, as_json: bool) -> None:
+    """Delete old transcripts of deleted and archived sessions and from before resets, and what is over the disk budget.
+
+    Example:
+      homarus sessions prune --dry-run
+      homarus sessions prune --older-than 30
+    """
+    asked = {"dryRun": dry_run, **({"olderThanDays": older_than} if older_than else {})}
+    answer = HubClient(home).call("sessions.prune", asked)
+    if as_json:
+        print_json(answer)
+        return
+    if not answer["afterDays"] and not answer["budgetBytes"]:
+        click.echo("Neither session.prune_after nor session.disk_budget is set; name the days: --older-than 30")
+        return
+    rows = [
+        (each["kind"], _when(each["changedAt"]), _size(each["bytes"]), each["key"] or "") for each in answer["files"]
+    ]
+    if rows:
+        print_table(rows, ("kind", "changed", "size", "session"))
+    done = "would be deleted" if dry_run else "deleted"
+    click.echo(f"{len(rows)} files {done} ({_size(answer['bytes'])}); {_size(answer['keptBytes'])} kept.")
+
+
 @command.command("reset")
 @click.argument("key")
 @home_option
@@ -188,6 +217,10 @@ def delete(key: str, yes: bool, home: Path, as_json: bool) -> None:
 
 def _when(ms: int | None) -> str:
     return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M") if ms else ""
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1_000_000:.1f} MB"
 
 
 def _text(message: dict[str, Any]) -> str:

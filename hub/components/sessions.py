@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.stages import Stage
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.session_pruning import SessionPruneMethods
 from hub.sessions.archive import archive_daily
+from hub.sessions.pruning import PruneLimits, Pruning
 from hub.sessions.reset import ResetRules
 from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
@@ -25,6 +28,13 @@ class SessionsComponent(Component):
         self._base = base
         self.sessions = SessionStore(db, base.home, base.clock, base.bus, redact=base.redactor.redact)
         self.search = TranscriptSearch(base.home, self.sessions, base.clock)
+        self._pruning = Pruning(
+            base.home,
+            self.sessions,
+            base.clock,
+            base.repairs,
+            lambda: PruneLimits.from_config(base.section("session")),
+        )
         self._configure()
 
     def stages(self) -> Sequence[Stage]:
@@ -45,6 +55,11 @@ class SessionsComponent(Component):
     async def _follow(self) -> None:
         self._base.bus.listen(EVENT_SESSION_CHANGED, lambda event: self.search.note(str(event.data["key"])))
         self._base.tasks.spawn(self.search.follow(), name="index conversations")
+        self._base.tasks.spawn(self._pruning.follow(), name="prune conversations")
+
+    def methods(self) -> Iterable[Method]:
+        """Return the method that prunes."""
+        return SessionPruneMethods(self._pruning).methods()
 
     def _configure(self) -> None:
         section = self._base.section("session")

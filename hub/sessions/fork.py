@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from msgspec.structs import replace
 
 from hub.core.ids import new_id
 from hub.sessions.keys import direct_key
 from hub.sessions.session import SETTINGS, Session
 from hub.sessions.store import SessionStore
+from hub.tools.kept_results import KeptResults
 
 
-async def fork_session(sessions: SessionStore, source: Session, channel: str, title: str) -> Session:
+async def fork_session(
+    sessions: SessionStore, source: Session, channel: str, title: str, kept: KeptResults | None = None
+) -> Session:
     """Return a new session that begins with what was said in another one, with its settings and its taint.
 
     Every entry keeps who said it. When the disk does not take them, there is no new session.
@@ -20,6 +25,7 @@ async def fork_session(sessions: SessionStore, source: Session, channel: str, ti
         source: The session that is copied; it is not changed.
         channel: The home channel, where the new one can be opened.
         title: Of the new one.
+        kept: Long results of tools, which the new one can read on too.
 
     Raises:
         Unavailable: The disk failed.
@@ -34,6 +40,8 @@ async def fork_session(sessions: SessionStore, source: Session, channel: str, ti
         parents = [None, *(entry.id for entry in branch)]
         copies = [replace(entry, parent_id=parent) for entry, parent in zip(branch, parents, strict=False)]
         await (await sessions.open_transcript(fork)).append(copies, sync=True)
+        if kept is not None:
+            await asyncio.to_thread(kept.share, source.key, key)
     except BaseException:
         await sessions.delete(key)
         raise

@@ -12,7 +12,7 @@ from hub.memory.words import words_of
 from hub.models.contract import Role
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.transcript_file import key_in
-from hub.storage.said_index import IndexedTranscript, SaidLine
+from hub.storage.said_index import IndexedLine, IndexedTranscript
 
 READ_BYTES = 1_048_576
 """What is read of a transcript at once; a longer line is read whole."""
@@ -33,7 +33,7 @@ class SaidSoFar(Struct, frozen=True):
     """
 
     transcript: IndexedTranscript
-    said: tuple[tuple[SaidLine, str], ...]
+    said: tuple[tuple[IndexedLine, str], ...]
     anew: bool
 
 
@@ -56,7 +56,7 @@ def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> Sai
         if begin == facts.st_size:
             return None
         file.seek(begin)
-        said: list[tuple[SaidLine, str]] = []
+        said: list[tuple[IndexedLine, str]] = []
         at = begin
         while at - begin < READ_BYTES:
             line = file.readline()
@@ -65,7 +65,7 @@ def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> Sai
             if at == 0:
                 key = key_in(line)
             elif (entry := said_in(line)) is not None and (words := _words(entry)):
-                said.append((SaidLine(path.stem, entry.ts_ms, at, len(line)), words))
+                said.append((IndexedLine(path.stem, entry.ts_ms, at, len(line)), words))
             at += len(line)
         if at == begin:
             return None

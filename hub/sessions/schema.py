@@ -28,6 +28,8 @@ SEND_RULES_LIMIT = 200
 IDLE_MINUTES_LIMIT = 525_600
 TRIGGERS_LIMIT = 20
 ARCHIVE_DAYS_LIMIT = 3_650
+PRUNE_DAYS_LIMIT = 3_650
+BUDGET_MB_LIMIT = 10_000_000
 CHANNELS_LIMIT = 100
 
 _ACTION = In(["allow", "deny"])
@@ -122,6 +124,18 @@ SESSION_SCHEMA = Schema(
             description="Days without anything new after which a conversation is left out of lists; 0: never. Nothing "
             "is deleted.",
         ): All(integer, Range(min=0, max=ARCHIVE_DAYS_LIMIT)),
+        Optional(
+            "prune_after",
+            default=0,
+            description="Days after which transcripts of deleted and archived conversations, and those from before a "
+            "reset, are deleted for good; 0: never.",
+        ): All(integer, Range(min=0, max=PRUNE_DAYS_LIMIT)),
+        Optional(
+            "disk_budget",
+            default=0,
+            description="Megabytes that conversations and long results of tools may take; beyond it, what is deleted, "
+            "past or archived goes, the oldest first; 0: no limit.",
+        ): All(integer, Range(min=0, max=BUDGET_MB_LIMIT)),
         Optional(
             "open_transcripts",
             default=OPEN_TRANSCRIPTS,

@@ -21,7 +21,7 @@ from hub.storage import said_index
 from hub.storage.database import Database
 from hub.storage.errors import DatabaseDamaged
 from hub.storage.homedir import Home
-from hub.storage.said_index import SAID_MIGRATIONS, IndexedTranscript, SaidLine
+from hub.storage.said_index import SAID_MIGRATIONS, IndexedLine, IndexedTranscript
 
 _log = logging.getLogger(__name__)
 
@@ -232,12 +232,12 @@ class TranscriptSearch:
 
     # -- what was found ------------------------------------------------------------------------------------------------
 
-    def _found(self, lines: list[SaidLine], words: frozenset[str]) -> list[FoundMessage]:
+    def _found(self, lines: list[IndexedLine], words: frozenset[str]) -> list[FoundMessage]:
         """Return what the lines say now: of a file that was changed since, nothing."""
         found = (self._message(line, words) for line in lines)
         return [each for each in found if each is not None]
 
-    def _message(self, line: SaidLine, words: frozenset[str]) -> FoundMessage | None:
+    def _message(self, line: IndexedLine, words: frozenset[str]) -> FoundMessage | None:
         known = self._known.get(line.session_id)
         session = self._sessions.get(known.key) if known is not None else None
         if known is None or session is None:
@@ -272,7 +272,7 @@ def words_searched(query: str) -> tuple[str, ...]:
     return tuple(words[:QUERY_WORDS_LIMIT])
 
 
-def _piece(path: Path, line: SaidLine) -> bytes:
+def _piece(path: Path, line: IndexedLine) -> bytes:
     with path.open("rb") as file:
         file.seek(line.begin_bytes)
         return file.read(line.size_bytes)

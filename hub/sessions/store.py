@@ -40,7 +40,7 @@ IN_THREAD_BYTES = 512 * 1024
 class SessionStore:
     """Knows every session; reading is a dictionary look-up.
 
-    Fires `session_changed` with `key` and `what`: created, patched, reset, deleted, touched or usage.
+    Fires `session_changed` with `key` and `what`: created, patched, reset, deleted, pruned, touched or usage.
 
     Args:
         db: The hub database.
@@ -263,6 +263,10 @@ class SessionStore:
         await self._db.write(rows.delete(key))
         self._tell(key, "deleted")
         return True
+
+    def tell_pruned(self, key: str) -> None:
+        """Tell that a transcript from before a reset was deleted."""
+        self._tell(key, "pruned")
 
     def transcript_path(self, session: Session) -> Path:
         """Return where a session's transcript is; made of the agent's id and our own id alone."""

@@ -28,7 +28,7 @@ def _first(connection: sqlite3.Connection) -> None:
 SAID_MIGRATIONS = (_first,)
 
 
-class SaidLine(Struct, frozen=True):
+class IndexedLine(Struct, frozen=True):
     """A line of a transcript in which something was said.
 
     Attributes:
@@ -69,7 +69,7 @@ def indexed(connection: SqlConnection) -> list[IndexedTranscript]:
 
 
 def put(
-    connection: SqlConnection, transcript: IndexedTranscript, said: Sequence[tuple[SaidLine, str]], *, anew: bool
+    connection: SqlConnection, transcript: IndexedTranscript, said: Sequence[tuple[IndexedLine, str]], *, anew: bool
 ) -> None:
     """Add lines of a transcript with their words, parted by blanks.
 
@@ -108,7 +108,9 @@ def scrub(connection: SqlConnection) -> None:
     connection.execute("INSERT INTO words(words) VALUES ('optimize')")
 
 
-def find(connection: SqlConnection, words: Sequence[str], session_ids: Collection[str], limit: int) -> list[SaidLine]:
+def find(
+    connection: SqlConnection, words: Sequence[str], session_ids: Collection[str], limit: int
+) -> list[IndexedLine]:
     """Return the lines with all of the words, the latest first.
 
     Args:
@@ -125,10 +127,10 @@ def find(connection: SqlConnection, words: Sequence[str], session_ids: Collectio
         " WHERE words MATCH ? ORDER BY ts_ms DESC, said.id DESC",
         (expression,),
     )
-    found: list[SaidLine] = []
+    found: list[IndexedLine] = []
     for row in rows:
         if row[0] in session_ids:
-            found.append(SaidLine(*row))
+            found.append(IndexedLine(*row))
             if len(found) == limit:
                 break
     return found

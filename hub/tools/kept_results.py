@@ -94,6 +94,22 @@ class KeptResults:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Unavailable(f"the kept result {id} cannot be read; call the tool again") from error
 
+    def share(self, session_key: str, other_key: str) -> None:
+        """Let another conversation read what is kept of this one; it takes no more room.
+
+        Raises:
+            StorageError: The disk did not take it.
+        """
+        for path in self._path(session_key, "").glob("*"):
+            other = self._path(other_key, path.name)
+            try:
+                other.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                other.hardlink_to(path)
+            except (FileExistsError, FileNotFoundError):  # it was shared before, or is gone by now
+                continue
+            except OSError as error:
+                raise from_os(error, other, "making") from error
+
     def _path(self, session_key: str, id: str) -> Path:
         return self._folder / sha256(session_key.encode()).hexdigest()[:16] / id
 

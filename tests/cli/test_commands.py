@@ -104,6 +104,7 @@ NEEDS_HUB = {
     ("sessions", "export"),
     ("sessions", "fork"),
     ("sessions", "list"),
+    ("sessions", "prune"),
     ("sessions", "reset"),
     ("sessions", "search"),
     ("sessions", "show"),

@@ -242,6 +242,7 @@ NOT_INTO_CONVERSATIONS = {
         *("device.pair.approve", "device.pair.reject", "device.pair.remove", "device.token.revoke"),
         *("pairing.approve", "pairing.deny", "pairing.revoke"),
         *("sessions.create", "sessions.patch", "sessions.reset", "sessions.trust", "sessions.delete"),
+        "sessions.prune",
         "sessions.fork",  # what it copies keeps who said it
         *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
         *("outbox.list", "outbox.get", "outbox.retry", "outbox.drop"),

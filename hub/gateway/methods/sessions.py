@@ -212,7 +212,9 @@ class SessionMethods:
     async def _fork(self, call: MethodCall) -> Mapping[str, Any]:
         session = self.known(call.params["key"])
         title = call.params.get("label") or session.title or session.key
-        fork = await fork_session(self._sessions, session, self._channels.home, title[:TEXT_LIMIT])
+        fork = await fork_session(
+            self._sessions, session, self._channels.home, title[:TEXT_LIMIT], self._runner.parts.kept_results
+        )
         return {"ok": True, "key": fork.key, "sessionId": fork.session_id, "entry": shown_session(fork)}
 
     async def _preview(self, call: MethodCall) -> Mapping[str, Any]:

@@ -206,7 +206,8 @@ class SessionCommands:
         if session is None:
             return say("export.empty", language)
         title = call.arguments or say("fork.title", language, title=session.title or session.key)
-        fork = await fork_session(needs.sessions, session, needs.home_channel(), title[:TEXT_LIMIT])
+        kept = needs.runner.parts.kept_results
+        fork = await fork_session(needs.sessions, session, needs.home_channel(), title[:TEXT_LIMIT], kept)
         return say("fork.done", language, title=fork.title, session=fork.key)
 
 

@@ -1,0 +1,256 @@
+"""Pruning: what goes from the disk once it is old, or once conversations take more room than configured."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from msgspec import Struct
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError
+from hub.core.phrases import phrase
+from hub.core.repairs import Repairs, Severity
+from hub.sessions.session import Session
+from hub.sessions.store import SessionStore
+from hub.sessions.transcript_file import HEADER_LIMIT_BYTES, key_in
+from hub.storage.homedir import Home
+
+_log = logging.getLogger(__name__)
+
+EVERY_S = 3_600.0
+DAY_MS = 86_400_000
+MEGABYTE = 1_000_000
+REPAIR = "disk_budget"
+
+
+class StoredKind(StrEnum):
+    """What a file of conversations is; in this order they go."""
+
+    DELETED = "deleted"
+    """Of a deleted session, or set aside because it was damaged."""
+    RESULT = "result"
+    """A long result of a tool."""
+    PAST = "past"
+    """A transcript from before a reset."""
+    ARCHIVED = "archived"
+    """The transcript of a session that is archived, and not pinned."""
+    KEPT = "kept"
+    """Anything else; it never goes."""
+
+
+class StoredFile(Struct, frozen=True):
+    """A file of conversations.
+
+    Attributes:
+        path: The file.
+        kind: What it is.
+        size_bytes: Its size.
+        changed_ms: When anything last happened in it, milliseconds since the epoch.
+        key: The session of a past or archived transcript.
+    """
+
+    path: Path
+    kind: StoredKind
+    size_bytes: int
+    changed_ms: int
+    key: str = ""
+
+
+class PruneLimits(Struct, frozen=True):
+    """What may be kept; 0 is no limit.
+
+    Attributes:
+        after_days: Days after which what is deleted, past or archived goes.
+        budget_bytes: The size of all files together.
+    """
+
+    after_days: int = 0
+    budget_bytes: int = 0
+
+    @classmethod
+    def from_config(cls, section: Mapping[str, int]) -> PruneLimits:
+        """Read a validated `session:`."""
+        return cls(section["prune_after"], section["disk_budget"] * MEGABYTE)
+
+
+class Pruned(Struct, frozen=True):
+    """What went, or would go.
+
+    Attributes:
+        files: In order.
+        kept_bytes: The size of what is left.
+    """
+
+    files: tuple[StoredFile, ...]
+    kept_bytes: int
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of what went."""
+        return sum(each.size_bytes for each in self.files)
+
+
+def files_to_prune(files: Iterable[StoredFile], limits: PruneLimits, now_ms: int) -> Pruned:
+    """Choose what goes: what is older than allowed, then as much as is over the budget, the oldest of each kind first.
+
+    For the budget nothing goes that is younger than a day, but for results of tools, which can be had again.
+    """
+    order = list(StoredKind)
+    left = sorted(files, key=lambda each: (order.index(each.kind), each.changed_ms, each.path))
+    kept_bytes = sum(each.size_bytes for each in left)
+    chosen: list[StoredFile] = []
+    for each in left:
+        age_ms = now_ms - each.changed_ms
+        if each.kind is StoredKind.KEPT:
+            continue
+        is_old = limits.after_days > 0 and each.kind is not StoredKind.RESULT and age_ms > limits.after_days * DAY_MS
+        if is_old:
+            chosen.append(each)
+            kept_bytes -= each.size_bytes
+    for each in left:
+        if not limits.budget_bytes or kept_bytes <= limits.budget_bytes:
+            break
+        may_go = each.kind is StoredKind.RESULT or now_ms - each.changed_ms > DAY_MS
+        if each.kind is not StoredKind.KEPT and may_go and each not in chosen:
+            chosen.append(each)
+            kept_bytes -= each.size_bytes
+    return Pruned(tuple(chosen), kept_bytes)
+
+
+class Pruning:
+    """Deletes what `files_to_prune` chooses; a repair says when that is not enough.
+
+    Args:
+        home: Paths of the home directory.
+        sessions: The sessions.
+        clock: Time.
+        repairs: The open problems.
+        limits: Returns what may be kept, as configured now.
+    """
+
+    def __init__(
+        self, home: Home, sessions: SessionStore, clock: Clock, repairs: Repairs, limits: Callable[[], PruneLimits]
+    ) -> None:
+        self._home = home
+        self._sessions = sessions
+        self._clock = clock
+        self._repairs = repairs
+        self.limits = limits
+        self._pruning = asyncio.Lock()
+
+    async def follow(self) -> None:
+        """Prune now and once an hour, until cancelled."""
+        while True:
+            if self.limits() != PruneLimits():
+                try:
+                    await self.prune()
+                except (HubError, OSError) as error:
+                    _log.warning("conversations are pruned in an hour: %s", error)
+            else:
+                self._repairs.clear("sessions", REPAIR)
+            await self._clock.sleep(EVERY_S)
+
+    async def prune(self, *, after_days: int | None = None, dry_run: bool = False) -> Pruned:
+        """Delete what goes.
+
+        Args:
+            after_days: In place of the configured days.
+            dry_run: Whether to delete nothing, and only return what would go.
+
+        Raises:
+            HubError: The database does not take it.
+            OSError: The files cannot be looked through.
+        """
+        limits = self.limits()
+        if after_days is not None:
+            limits = PruneLimits(after_days, limits.budget_bytes)
+        async with self._pruning:
+            files = await asyncio.to_thread(self._files, {each.session_id: each for each in self._sessions.list()})
+            chosen = files_to_prune(files, limits, int(self._clock.time() * 1_000))
+            if dry_run:
+                return chosen
+            gone = [each for each in chosen.files if await self._delete(each)]
+            kept_bytes = sum(each.size_bytes for each in files) - sum(each.size_bytes for each in gone)
+            self._report(kept_bytes, self.limits().budget_bytes)
+            return Pruned(tuple(gone), kept_bytes)
+
+    async def _delete(self, file: StoredFile) -> bool:
+        """Delete a file, unless its session came back to life; return whether it is gone."""
+        path = file.path
+        if file.kind is StoredKind.ARCHIVED:
+            session = self._sessions.get(file.key)
+            if session is None or not _is_archived(session) or session.session_id != path.stem:
+                return False
+            await self._sessions.delete(file.key)
+            path = path.parent / "deleted" / path.name
+        try:
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+        except OSError as error:
+            _log.warning("%s cannot be deleted: %s", path, error.strerror)
+            return False
+        if file.kind is StoredKind.PAST:
+            self._sessions.tell_pruned(file.key)
+        return True
+
+    def _report(self, kept_bytes: int, budget_bytes: int) -> None:
+        if not budget_bytes or kept_bytes <= budget_bytes:
+            self._repairs.clear("sessions", REPAIR)
+            return
+        self._repairs.raise_(
+            "sessions",
+            REPAIR,
+            phrase("Conversations take more room than configured"),
+            phrase(
+                "Conversations and stored results take {size} MB, and session.disk_budget allows {budget} MB. What is "
+                "deleted, archived or from before a reset is gone already. Archive or delete conversations that you do "
+                "not need, or allow more.",
+                size=round(kept_bytes / MEGABYTE),
+                budget=budget_bytes // MEGABYTE,
+            ),
+            severity=Severity.WARNING,
+            command="homarus sessions list",
+        )
+
+    def _files(self, sessions: Mapping[str, Session]) -> list[StoredFile]:
+        """Look at all files of conversations; blocks."""
+        keys = frozenset(each.key for each in sessions.values())
+        found = [_stored(path, StoredKind.RESULT) for path in (self._home.storage / "results").glob("*/*")]
+        for path in self._home.agents.glob("*/sessions/**/*"):
+            found.append(_stored_session_file(path, sessions, keys))
+        return [each for each in found if each is not None]
+
+
+def _stored_session_file(path: Path, sessions: Mapping[str, Session], keys: Collection[str]) -> StoredFile | None:
+    if path.parent.name == "deleted" or ".jsonl.damaged-" in path.name:
+        return _stored(path, StoredKind.DELETED)
+    if path.suffix != ".jsonl":
+        return _stored(path, StoredKind.KEPT)
+    if (session := sessions.get(path.stem)) is not None:
+        kind = StoredKind.ARCHIVED if _is_archived(session) else StoredKind.KEPT
+        return _stored(path, kind, session.key, session.updated_ms)
+    try:
+        with path.open("rb") as file:
+            key = key_in(file.readline(HEADER_LIMIT_BYTES))
+    except OSError:
+        return None
+    # Of a session whose row could not be read, nothing goes.
+    return _stored(path, StoredKind.PAST if key in keys else StoredKind.KEPT, key)
+
+
+def _stored(path: Path, kind: StoredKind, key: str = "", changed_ms: int | None = None) -> StoredFile | None:
+    try:
+        facts = path.stat()
+    except OSError:  # it went meanwhile
+        return None
+    if not path.is_file():
+        return None
+    changed_ms = facts.st_mtime_ns // 1_000_000 if changed_ms is None else changed_ms
+    return StoredFile(path, kind, facts.st_size, changed_ms, key)
+
+
+def _is_archived(session: Session) -> bool:
+    return session.archived and not session.pinned

@@ -1,0 +1,183 @@
+"""What goes from the disk: never a session that is in use, the least missed first, and no more than is needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hub.core.clock import ManualClock
+from hub.core.events import EventBus
+from hub.core.repairs import Repairs
+from hub.core.schema import SchemaError
+from hub.core.tasks import TaskOwner
+from hub.models.contract import user_message
+from hub.sessions.entry import message_entry
+from hub.sessions.keys import direct_key, main_key
+from hub.sessions.pruning import DAY_MS, Pruned, PruneLimits, Pruning, StoredFile, StoredKind, files_to_prune
+from hub.sessions.schema import SESSION_SCHEMA
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+from hub.storage.homedir import Home
+from hub.storage.migrations import HUB_MIGRATIONS
+from hub.tools.kept_results import KeptResults
+
+MAIN = main_key("main")
+OLD = direct_key("main", "1", channel="test")
+PINNED = direct_key("main", "2", channel="test")
+NOW_MS = 1_000 * DAY_MS
+DELETED, RESULT, PAST, ARCHIVED, KEPT = StoredKind
+
+
+def stored(kind: StoredKind, days_ago: float, size_bytes: int = 10) -> StoredFile:
+    return StoredFile(Path(f"{kind}-{days_ago}"), kind, size_bytes, int(NOW_MS - days_ago * DAY_MS))
+
+
+def chosen(files: list[StoredFile], **limits: int) -> list[str]:
+    return [str(each.path) for each in files_to_prune(files, PruneLimits(**limits), NOW_MS).files]
+
+
+def test_without_limits_nothing_goes() -> None:
+    assert chosen([stored(kind, 900) for kind in StoredKind]) == []
+
+
+def test_what_is_old_goes_but_results_and_what_is_in_use() -> None:
+    files = [stored(kind, days) for kind in StoredKind for days in (29, 31)]
+
+    assert chosen(files, after_days=30) == ["deleted-31", "past-31", "archived-31"]
+
+
+def test_over_the_budget_the_least_missed_goes_first_and_no_more_than_needed() -> None:
+    files = [stored(kind, days) for kind in StoredKind for days in (2, 3)]
+
+    assert chosen(files, budget_bytes=100) == []
+    assert chosen(files, budget_bytes=99) == ["deleted-3"]
+    assert chosen(files, budget_bytes=45) == ["deleted-3", "deleted-2", "result-3", "result-2", "past-3", "past-2"]
+
+
+def test_what_is_in_use_or_of_today_never_goes() -> None:
+    files = [stored(KEPT, 900), *(stored(kind, 0.5) for kind in StoredKind)]
+
+    assert chosen(files, budget_bytes=1) == ["result-0.5"]
+
+
+@pytest.mark.parametrize("value", [{"prune_after": -1}, {"disk_budget": "2 GB"}, {"prune_after": 9_999}])
+def test_limits_are_whole_numbers(value: dict[str, object]) -> None:
+    with pytest.raises(SchemaError):
+        SESSION_SCHEMA(value)
+
+
+class Rig:
+    """A store with an old transcript of each kind."""
+
+    def __init__(self, home: Home, store: SessionStore, clock: ManualClock) -> None:
+        self.home, self.store, self.clock = home, store, clock
+        self.limits = PruneLimits()
+        self.repairs = Repairs(EventBus(TaskOwner("test")), clock.time)
+        self.kept = KeptResults(home.storage / "results")
+        self.pruning = Pruning(home, store, clock, self.repairs, lambda: self.limits)
+
+    async def say(self, key: str) -> Path:
+        session = await self.store.ensure(key)
+        await (await self.store.open_transcript(session)).append(message_entry(user_message("x" * 1_000), 1))
+        return self.store.transcript_path(session)
+
+    async def fill(self) -> dict[StoredKind, Path]:
+        """Write a file of each kind and let ten days pass."""
+        past = await self.say(MAIN)
+        await self.store.reset(MAIN)
+        deleted = await self.say(direct_key("main", "3"))
+        await self.store.delete(direct_key("main", "3"))
+        result = self.kept.keep(MAIN, "read", "y" * 1_000, trusted=True)
+        await self.say(PINNED)
+        await self.store.patch(PINNED, archived=True, pinned=True)
+        files = {
+            PAST: past,
+            DELETED: deleted.parent / "deleted" / deleted.name,
+            RESULT: next(self.home.storage.glob(f"results/*/{result}")),
+            ARCHIVED: await self.say(OLD),
+            KEPT: await self.say(MAIN),
+        }
+        await self.store.patch(OLD, archived=True)
+        for path in files.values():
+            os.utime(path, (self.clock.time(), self.clock.time()))
+        self.clock.jump(10 * DAY_MS / 1_000)
+        return files
+
+    async def prune(self, **limits: int) -> Pruned:
+        self.limits = PruneLimits(**limits)
+        return await self.pruning.prune()
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    home, clock = Home(tmp_path / "home"), ManualClock()
+    home.create()
+    db = Database(home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
+    await db.open()
+    store = SessionStore(db, home, clock, EventBus(TaskOwner("test")))
+    yield Rig(home, store, clock)
+    await store.close()
+    await db.close()
+
+
+async def test_a_dry_run_says_what_would_go_and_leaves_it(rig: Rig) -> None:
+    files = await rig.fill()
+    rig.limits = PruneLimits(after_days=5)
+
+    told = await rig.pruning.prune(dry_run=True)
+
+    assert [each.kind for each in told.files] == [DELETED, PAST, ARCHIVED]
+    assert all(path.exists() for path in files.values())
+    assert rig.store.get(OLD) is not None
+
+
+async def test_what_is_old_is_deleted_and_sessions_in_use_stay(rig: Rig) -> None:
+    files = await rig.fill()
+
+    await rig.prune(after_days=5)
+
+    assert {kind for kind, path in files.items() if path.exists()} == {RESULT, KEPT}
+    assert {each.key for each in rig.store.list()} == {MAIN, PINNED}
+    assert list((rig.home.sessions("main") / "deleted").iterdir()) == []
+
+
+async def test_younger_days_can_be_named(rig: Rig) -> None:
+    await rig.fill()
+
+    assert (await rig.pruning.prune(after_days=11)).files == ()
+    assert len((await rig.pruning.prune(after_days=9)).files) == 3
+
+
+async def test_a_repair_says_when_that_is_not_enough_and_goes_by_itself(rig: Rig) -> None:
+    await rig.fill()
+
+    await rig.prune(budget_bytes=1_000)
+    opened = [(each.id, each.title) for each in rig.repairs.all()]
+    await rig.prune(budget_bytes=1_000_000)
+
+    assert opened == [("disk_budget", "Conversations take more room than configured")]
+    assert rig.repairs.all() == []
+    assert {each.key for each in rig.store.list()} == {MAIN, PINNED}
+
+
+async def test_of_a_session_whose_row_cannot_be_read_nothing_goes(rig: Rig) -> None:
+    orphan = await rig.say(OLD)
+    other = orphan.with_name("0123456789abcdef.jsonl")
+    other.write_bytes(orphan.read_bytes().replace(OLD.encode(), b"agent:main:direct:lost"))
+    os.utime(other, (rig.clock.time(), rig.clock.time()))
+    rig.clock.jump(10 * DAY_MS / 1_000)
+
+    assert (await rig.prune(after_days=1, budget_bytes=1)).files == ()
+
+
+async def test_a_copy_reads_the_long_results_of_its_original(rig: Rig) -> None:
+    id = rig.kept.keep(MAIN, "read", "y" * 1_000, trusted=False)
+
+    rig.kept.share(MAIN, OLD)
+    rig.kept.share(MAIN, OLD)
+    rig.kept.share("agent:main:direct:nobody", OLD)
+
+    assert rig.kept.read(OLD, id) == rig.kept.read(MAIN, id)
