@@ -130,7 +130,7 @@ class Hub:
         self.agent_messages = messaging.agent_messages
         self.pairings = messaging.pairings
         subagents = SubagentsComponent(base, db=self.db, agents=agents, messaging=messaging)
-        self.subagents = subagents.subagents
+        self.subagents, self.exchanges = subagents.subagents, subagents.exchanges
         skills = SkillsComponent(
             base, agents=agents, tools=self.tools, commands=self.commands, router=messaging.router, egress=self.egress
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hub.agent.compaction.settings import DEFAULT_KEEP_TOKENS, DEFAULT_RESERVE_TOKENS, DEFAULT_SOFT_TOKENS
+from hub.agent.exchanges.settings import CROSS_CHECKS as EXCHANGE_CHECKS
 from hub.agent.human_delay import HUMAN_DELAY_SCHEMA
 from hub.agent.limits import (
     DEFAULT_CALLS,
@@ -202,3 +203,5 @@ AGENTS_SCHEMA = Schema(All(ensure_list(AGENT_SCHEMA), Length(max=AGENTS_LIMIT), 
 SECTIONS = (
     Section("agents", AGENTS_SCHEMA, critical=True, default=[], description="Agents: who answers, and with what"),
 )
+
+CROSS_CHECKS = EXCHANGE_CHECKS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from hub.agent.exchanges.exchanges import Exchanges
 from hub.agent.subagents.subagents import Subagents
 from hub.automation.services.subagent_answers import SubagentAnswers
 from hub.components.agents import AgentsComponent
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class SubagentsComponent(Component):
-    """Tasks that agents give to background conversations."""
+    """Tasks that agents give to background conversations, and what conversations write to each other."""
 
     name = "subagents"
 
@@ -32,6 +33,7 @@ class SubagentsComponent(Component):
         )
         self.subagents = Subagents(agents.runner, db, answers)
         add_subagent_command(messaging.commands, self.subagents, agents.runner.parts.now_ms)
+        self.exchanges = Exchanges(agents.runner, answers)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that reports what a stop or a crash left."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from hub.agent.agents import Agents
+from hub.agent.exchanges.exchanges import Exchanges
 from hub.agent.subagents.subagents import Subagents
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationEngine
@@ -82,6 +83,7 @@ class HubParts(Protocol):
     agent_messages: AgentMessages
     subagents: Subagents
     approvals: Approvals
+    exchanges: Exchanges
     gateway: Gateway
     pages: PageTable
     nodes: NodeRegistry
@@ -132,6 +134,7 @@ class IntegrationHost:
         self.scheduled = hub.automation.scheduled
         self.messages = hub.agent_messages
         self.subagents = hub.subagents
+        self.exchanges = hub.exchanges
         self.ask = hub.approvals.ask
         self._hub = hub
         self._registrations = registrations

@@ -8,16 +8,20 @@ from typing import Any
 from hub.config.sections import Section
 from hub.core.schema import (
     All,
+    AnyOf,
     Described,
     In,
     Invalid,
+    Length,
     Match,
     Optional,
     Range,
     Schema,
+    boolean,
     ensure_list,
     integer,
     positive_seconds,
+    slug,
 )
 from hub.tools.profiles import GROUP_ALIASES, PROFILES
 
@@ -71,6 +75,17 @@ TOOLS_SCHEMA = Schema(
             default="minimal",
             description="Profile for those who are neither people of this home nor hold a token of it.",
         ): In(sorted(PROFILES)),
+        Optional(
+            "agent_to_agent", default=dict, description="Messages of agents to other agents, by the tool sessions_send."
+        ): {
+            Optional("enabled", default=False, description="Whether agents write to each other."): boolean,
+            Optional(
+                "allow", default=lambda: ["*"], description="Agents that may write and be written to; * is every one."
+            ): All(ensure_list(AnyOf("*", slug)), Length(max=100)),
+            Optional("max_turns", default=5, description="Turns to and fro behind the first answer."): All(
+                integer, Range(min=0, max=5)
+            ),
+        },
         Optional("timeout", description="Upper bound on one call of any tool, over the tool's own."): positive_seconds,
         Optional("output_limit", description="Upper bound on the characters of one result, over the tool's own."): All(
             integer, Range(min=500, max=1_000_000)

@@ -334,6 +334,7 @@ ELSEWHERE = {
         "sessions_list": "integrations/tools/test_sessions",
         "sessions_history": "integrations/tools/test_sessions",
         "agents_list": "no words of others",
+        "sessions_send": "tests/agent/test_exchanges",
         "sessions_spawn": "tests/agent/test_subagents",
         "subagents": "tests/agent/test_subagents",
         "standing_intent": "test_memory_outside",

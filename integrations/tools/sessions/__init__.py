@@ -1,6 +1,7 @@
-"""Sessions: tools that show sessions and agents, give tasks to subagents, and ask people.
+"""Sessions: tools that show sessions and agents, give tasks to subagents, write to other conversations, and ask
+people.
 
-Sessions themselves are in `hub/sessions`, subagents in `hub/agent/subagents`.
+Sessions themselves are in `hub/sessions`, subagents in `hub/agent/subagents`, exchanges in `hub/agent/exchanges`.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hub.agent.exchanges.settings import ExchangeSettings
 from integrations.tools.sessions.asking import QuestionTool
 from integrations.tools.sessions.delegation import DelegationTools
 from integrations.tools.sessions.reading import SessionReaders
+from integrations.tools.sessions.sending import SendTool
 from integrations.tools.sessions.tool import SessionTools
 
 if TYPE_CHECKING:
@@ -23,4 +26,11 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     readers = SessionReaders(host.sessions, host.agents, host.clock, lambda: host.people)
     delegation = DelegationTools(host.subagents)
     asking = QuestionTool(host.ask, host.sessions, host.clock)
-    host.tools.add(*tools.all(), *readers.all(), *delegation.all(), *asking.all())
+    sending = SendTool(
+        host.exchanges,
+        host.sessions,
+        host.agents,
+        people=lambda: host.people,
+        settings=lambda: ExchangeSettings.from_config(host.config.or_default("tools")),
+    )
+    host.tools.add(*tools.all(), *readers.all(), *delegation.all(), *asking.all(), *sending.all())

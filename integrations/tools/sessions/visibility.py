@@ -18,8 +18,13 @@ def visible_sessions(call: ToolCall, sessions: SessionStore, people: People) -> 
     return [each for each in sessions.list(call.agent_id) if _is_visible(call, each.key, people)]
 
 
-def visible_session(call: ToolCall, sessions: SessionStore, people: People, key: str) -> Session:
+def visible_session(
+    call: ToolCall, sessions: SessionStore, people: People, key: str, *, of_others: bool = False
+) -> Session:
     """Return a session by any form of its key.
+
+    Args:
+        of_others: Whether it may be that of another agent.
 
     Raises:
         NotFound: There is none, or the call may not see it.
@@ -29,7 +34,7 @@ def visible_session(call: ToolCall, sessions: SessionStore, people: People, key:
     except InvalidRequest as error:
         raise NotFound(f"session_key: {error.message}") from error
     session = sessions.get(full)
-    if session is None or session.agent_id != call.agent_id or not _is_visible(call, full, people):
+    if session is None or not (of_others or session.agent_id == call.agent_id) or not _is_visible(call, full, people):
         raise NotFound(f"session_key: there is no session {full!r:.200} that you can see; sessions_list names them")
     return session
 

@@ -79,7 +79,7 @@ class Standing:
     async def set_up(self, integration: ModuleType) -> None:
         (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
         self.config.load()
-        names = ("channels", "commands", "gateway", "egress", "nodes", "pages", "subagents")
+        names = ("channels", "commands", "gateway", "egress", "nodes", "pages", "subagents", "exchanges")
         beyond = dict.fromkeys(names)
         parts: Any = SimpleNamespace(
             **vars(self), **beyond, hooks=None, automation=SimpleNamespace(scheduled=None), agent_messages=None
