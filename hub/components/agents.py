@@ -8,6 +8,7 @@ from hub.agent.agents import Agents
 from hub.agent.boot import BootRuns
 from hub.agent.find_tools import tools_to_find
 from hub.agent.hub_docs import hub_docs_tools
+from hub.agent.image_tool import image_tool
 from hub.agent.ledger import BudgetLedger
 from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
@@ -95,7 +96,11 @@ class AgentsComponent(Component):
         return {MAIN: self._base.section("messages")["parallel_runs"], **subagents}
 
     async def _open(self) -> None:
-        for tool in (read_result_tool(self._kept), *tools_to_find(self._tools, self.agents), *hub_docs_tools()):
+        image = image_tool(self.runner.parts, lambda: self._base.config.current.or_default("tools").get("image_model"))
+        for tool in (
+            *(read_result_tool(self._kept), image),
+            *(*tools_to_find(self._tools, self.agents), *hub_docs_tools()),
+        ):
             self._tools.register(tool)
         self._base.bus.listen("hub_started", lambda _: self._run_boot_files())
         await self._ensure_workspaces()

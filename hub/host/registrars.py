@@ -36,6 +36,11 @@ class HostChannels:
     def __init__(self, registry: ChannelRegistry, registrations: Registrations) -> None:
         self._registry, self._registrations = registry, registrations
 
+    @property
+    def registry(self) -> ChannelRegistry:
+        """All channels, to look at."""
+        return self._registry
+
     async def add(
         self,
         channel: Channel,

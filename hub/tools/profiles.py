@@ -21,3 +21,6 @@ GROUP_ALIASES: Mapping[str, str] = {
     "group:automation": "group:schedule",
 }
 """OpenClaw's names of groups that are called otherwise here."""
+
+TOOL_ALIASES: Mapping[str, str] = {"cron": "schedule"}
+"""Further names of tools, in calls and in rules."""

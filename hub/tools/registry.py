@@ -12,6 +12,7 @@ from hub.core.events import EventBus
 from hub.tools.approval import AskOwner
 from hub.tools.contract import AroundCalls, Tool
 from hub.tools.policy import ToolRules, belongs_here, listed
+from hub.tools.profiles import TOOL_ALIASES
 
 EVENT_TOOLS_CHANGED = "tools_changed"
 TOOL_LIMIT = 2_000
@@ -56,6 +57,8 @@ class ToolRegistry:
         """
         if not _NAME.fullmatch(tool.name):
             raise InvalidRequest(f"{tool.name!r:.80} is not the name of a tool; expected a-z, 0-9 and _, at most 64")
+        if tool.name in TOOL_ALIASES:
+            raise Conflict(f"{tool.name} is another name of the tool {TOOL_ALIASES[tool.name]}")
         if tool.name in self._tools:
             raise Conflict(f"there is already a tool {tool.name}")
         if len(self._tools) >= TOOL_LIMIT:
@@ -73,8 +76,8 @@ class ToolRegistry:
         return remove
 
     def get(self, name: str) -> Tool | None:
-        """Return a tool, or None when there is none of that name."""
-        return self._tools.get(name)
+        """Return a tool by its name or an alias, or None when there is none."""
+        return self._tools.get(name) or self._tools.get(TOOL_ALIASES.get(name, ""))
 
     def all(self) -> list[Tool]:
         """Return every tool, by name."""

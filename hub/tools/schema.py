@@ -23,7 +23,8 @@ from hub.core.schema import (
     positive_seconds,
     slug,
 )
-from hub.tools.profiles import GROUP_ALIASES, PROFILES
+from hub.models.schema import model_ref
+from hub.tools.profiles import GROUP_ALIASES, PROFILES, TOOL_ALIASES
 
 MEDIA_LIMIT_BYTES = 8 * 1024 * 1024
 
@@ -35,7 +36,7 @@ def _tool_name(value: Any) -> str:
     name = value.lower() if isinstance(value, str) else ""
     if not _NAME.fullmatch(name):
         raise Invalid("expected the name of a tool, or group:<group>; * and ? stand for any characters")
-    return GROUP_ALIASES.get(name, name)
+    return GROUP_ALIASES.get(name) or TOOL_ALIASES.get(name, name)
 
 
 _name = Described(_tool_name, {"type": "string"}, "text")
@@ -86,6 +87,9 @@ TOOLS_SCHEMA = Schema(
                 integer, Range(min=0, max=5)
             ),
         },
+        Optional(
+            "image_model", description="Model that looks at pictures for the tool image; without it the agent's own."
+        ): model_ref,
         Optional("timeout", description="Upper bound on one call of any tool, over the tool's own."): positive_seconds,
         Optional("output_limit", description="Upper bound on the characters of one result, over the tool's own."): All(
             integer, Range(min=500, max=1_000_000)

@@ -19,6 +19,7 @@ from hub.core.tasks import TaskOwner
 from hub.host import IntegrationHost
 from hub.integration.registrations import Registrations
 from hub.memory.registry import MemoryRegistry
+from hub.messaging.channels import ChannelRegistry
 from hub.models.registry import ModelRegistry
 from hub.sections import all_sections
 from hub.security.people import People, Person
@@ -64,6 +65,7 @@ class Standing:
         self.workspaces = Workspaces(self.agents, lambda: self.people, self.home, self.clock)
         self.repairs = Repairs(self.bus)
         self.models = ModelRegistry(None, self.bus, self.clock, self.repairs)
+        self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         self.config = ConfigStore(self.home.path, all_sections(), self.bus, self.repairs)
         self.registrations = Registrations("test")
         self.time_zone = "Europe/Berlin"
@@ -79,7 +81,7 @@ class Standing:
     async def set_up(self, integration: ModuleType) -> None:
         (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
         self.config.load()
-        names = ("channels", "commands", "gateway", "egress", "nodes", "pages", "subagents", "exchanges")
+        names = ("commands", "gateway", "egress", "nodes", "pages", "subagents", "exchanges")
         beyond = dict.fromkeys(names)
         parts: Any = SimpleNamespace(
             **vars(self), **beyond, hooks=None, automation=SimpleNamespace(scheduled=None), agent_messages=None
