@@ -16,7 +16,12 @@ from hub.messaging.outbox.approval_messages import question
 from hub.messaging.outbox.outbox_sending import MESSAGE_ENDS
 from hub.messaging.outbox.question_messages import question_text
 from hub.tools.approval_rights import SCOPE
-from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED, EVENT_QUESTION_REQUESTED
+from hub.tools.approvals import (
+    EVENT_APPROVAL_REQUESTED,
+    EVENT_APPROVAL_RESOLVED,
+    EVENT_QUESTION_REQUESTED,
+    EVENT_QUESTION_RESOLVED,
+)
 from web.automations import live_topics as automation_topics, routes as automation_routes
 from web.channels import routes as channel_routes
 from web.channels.pairing_card import PairingCard
@@ -95,8 +100,7 @@ class Dashboard:
         self._client = MethodClient(hub.gateway.dispatcher)
         self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
         self._pulse = MemoryPulse(self._live.changed)
-        waits = hub.approvals
-        self._approvals = ApprovalsPage(self._renderer, waits.pending, waits.latest, waits.resolve, hub.clock.time)
+        self._approvals = ApprovalsPage(self._renderer, hub.approvals, hub.clock.time)
         self._live.add_topic("approvals", self._approvals.state, SCOPE)
         self._pairing = PairingCard(self._renderer, self._client)
         self._live_chat = None if self._overview.recovery else self._make_live_chat()
@@ -109,6 +113,7 @@ class Dashboard:
             hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
             hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
             hub.bus.listen(EVENT_QUESTION_REQUESTED, self._questioned),
+            hub.bus.listen(EVENT_QUESTION_RESOLVED, self._answered),
             *(hub.bus.listen(name, self._sent) for name in (*MESSAGE_ENDS, EVENT_REPAIRS_CHANGED)),
             *(hub.bus.listen(name, self._paired) for name in (EVENT_PAIRING_REQUESTED, EVENT_PAIRING_DECIDED)),
         ]
@@ -138,7 +143,7 @@ class Dashboard:
         self._unsubscribe += [hub.pages.add_entry(entry) for entry in entries]
         if self._live_chat is None:
             return routes
-        waiting = WaitingCount(renderer, self._client, lambda: len(hub.approvals.pending()))
+        waiting = WaitingCount(renderer, self._client, lambda: len(self._approvals.pending()))
         renderer.waiting = waiting.of
         self._live.add_topic("waiting", waiting.state, ADMIN)
         self._live.add_topic("pairing", self._pairing.state, ADMIN)
@@ -267,7 +272,9 @@ class Dashboard:
             self._live_chat.add_note(key, question(approval, str(self._setting("language", "en"))))
 
     async def _questioned(self, event: Event) -> None:
-        """Show a question of an agent in its conversation, where the next message answers it."""
+        """Show a question of an agent in the inbox, and in its conversation, where the next message answers it."""
+        self._live.changed("approvals")
+        self._live.changed("waiting")
         asked, key = await self._hub.approvals.get(event.data["id"]), event.data["session_key"]
         if asked is not None and key is not None and self._live_chat is not None:
             self._live_chat.add_note(key, question_text(asked, str(self._setting("language", "en"))))

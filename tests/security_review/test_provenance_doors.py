@@ -306,6 +306,7 @@ ELSEWHERE = {
         "PUT /api/webhook/{webhook_id}": "as POST",
         "POST /api/rpc": "the methods",
         "POST /memory/save": "memory.write",
+        "POST /questions/answer": "question.resolve",
         "POST /tools/invoke": "tools.invoke",
         "POST /memory/remember": "memory.add",
         "POST /memory/intents/add": "memory.intents.add",

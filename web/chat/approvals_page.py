@@ -1,20 +1,21 @@
-"""The inbox of what waits for the owner's word: exactly what will run, and the answer as a form.
+"""The inbox of what waits for the owner's word or answer: exactly what will run, or what is asked, and forms to answer.
 
 A question that was just answered keeps its place, without buttons, so that nothing moves under a finger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aiohttp import web
 
-from hub.core.context import Context
 from hub.core.schema import All, In, Length, Required, Schema, string
 from hub.gateway.calls.contract import HttpCall
-from hub.tools.approval import Approval, shown
+from hub.tools.approval import QUESTION, Approval, shown
 from hub.tools.approval_rights import SCOPE
+from hub.tools.approvals import Approvals
+from hub.tools.questions import ANSWER_LIMIT, choices_of
 from web.core.form import read_fields
 from web.core.live import Frame
 from web.core.render import Renderer, json_response, see_other, wants_json
@@ -23,37 +24,43 @@ from web.core.texts import APPROVAL_KINDS, APPROVAL_STATES
 ANSWER = Schema(
     {Required("id"): All(string, Length(min=1, max=128)), Required("answer"): In(["approve", "deny"])},
 )
+QUESTION_ANSWER = Schema(
+    {
+        Required("id"): All(string, Length(min=1, max=128)),
+        Required("answer"): All(string, Length(min=1, max=ANSWER_LIMIT)),
+    }
+)
 STAYS_MS = 600_000
 DECIDED_SHOWN = 5
 LOOKED_AT = 20
 
-Pending = Callable[[], Sequence[Approval]]
-Latest = Callable[[int], Awaitable[Sequence[Approval]]]
-Resolve = Callable[[str, bool, Context], Awaitable[Approval]]
-
 
 class ApprovalsPage:
-    """The card of approvals and its form.
+    """The card of approvals and questions, and its forms.
 
     Args:
-        pending: Returns what waits, oldest first.
-        latest: Returns the latest ones, answered or not.
-        resolve: Answers one.
+        approvals: Has them.
     """
 
-    def __init__(
-        self, renderer: Renderer, pending: Pending, latest: Latest, resolve: Resolve, wall_time: Callable[[], float]
-    ) -> None:
+    def __init__(self, renderer: Renderer, approvals: Approvals, wall_time: Callable[[], float]) -> None:
         self._renderer = renderer
-        self._pending = pending
-        self._latest = latest
-        self._resolve = resolve
+        self._approvals = approvals
         self._wall_time = wall_time
+
+    def pending(self) -> list[Approval]:
+        """Return what waits for a word or an answer."""
+        return [*self._approvals.pending(), *self._approvals.questions()]
 
     async def answer(self, call: HttpCall) -> web.StreamResponse:
         """`POST /approvals/answer`: approve or deny one."""
         fields = read_fields(call, ANSWER)
-        ended = await self._resolve(fields["id"], fields["answer"] == "approve", call.context())
+        ended = await self._approvals.resolve(fields["id"], fields["answer"] == "approve", call.context())
+        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/overview")
+
+    async def answer_question(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /questions/answer`: answer a question of an agent."""
+        fields = read_fields(call, QUESTION_ANSWER)
+        ended = await self._approvals.answer(fields["id"], fields["answer"], call.context())
         return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/overview")
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
@@ -68,14 +75,16 @@ class ApprovalsPage:
         return await self._shown()
 
     async def _shown(self) -> list[dict[str, Any]]:
-        pending = list(self._pending())
+        pending = self.pending()
         since = int(self._wall_time() * 1000) - STAYS_MS
-        decided = [each for each in await self._latest(LOOKED_AT) if (each.decided_ms or 0) > since]
+        decided = [each for each in await self._approvals.latest(LOOKED_AT) if (each.decided_ms or 0) > since]
         waiting = {each.id for each in pending}
         kept = [each for each in decided if each.id not in waiting][:DECIDED_SHOWN]
         return [self._one(each) for each in sorted([*pending, *kept], key=lambda each: (each.created_ms, each.id))]
 
     def _one(self, approval: Approval) -> dict[str, Any]:
+        if approval.kind == QUESTION:
+            return self._question(approval)
         return {
             "id": approval.id,
             "code": approval.code,
@@ -87,4 +96,15 @@ class ApprovalsPage:
             "state_text": APPROVAL_STATES[approval.state.value],
             "until": self._renderer.when(approval.expires_ms),
             "iso": self._renderer.iso(approval.expires_ms),
+        }
+
+    def _question(self, question: Approval) -> dict[str, Any]:
+        return {
+            "id": question.id,
+            "code": question.code,
+            "question": question.details["question"],
+            "choices": choices_of(question),
+            "state": question.state.value,
+            "until": self._renderer.when(question.expires_ms),
+            "iso": self._renderer.iso(question.expires_ms),
         }

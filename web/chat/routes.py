@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hub.gateway.calls.contract import Route
 from hub.gateway.pages import NavigationItem
-from hub.tools.approval_rights import SCOPE
+from hub.tools.approval_rights import QUESTION_SCOPE, SCOPE
 from web.chat.approvals_page import ApprovalsPage
 from web.chat.chat_page import ChatPage
 from web.chat.command_list import CommandList
@@ -26,4 +26,5 @@ def routes(chat: ChatPage, approvals: ApprovalsPage, commands: CommandList) -> l
         form("/chat/place", chat.place),
         form("/chat/delete", chat.delete),
         form("/approvals/answer", approvals.answer, SCOPE),
+        form("/questions/answer", approvals.answer_question, QUESTION_SCOPE),
     ]

@@ -83,6 +83,31 @@ async def test_it_goes_by_itself_when_it_was_answered_elsewhere(
     await ended(hub, "elsewhere")
 
 
+async def test_a_question_of_an_agent_is_answered_with_a_button_or_in_words(
+    signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    day = {"question": "Which day?", "choices": ["Saturday", "<b>Sunday</b>"]}
+    model_server.queue({"tool_call": {"name": "ask_user", "arguments": {"questions": [day, day]}, "id": "q"}}, "done")
+    page = await signed_in.new_page()
+    await page.goto("/overview")
+    await is_ready(page)
+
+    params = {"sessionKey": "ask", "message": "plan", "idempotencyKey": "ask"}
+    await asyncio.to_thread(hub.rpc, "chat.send", params)
+    card = page.locator(".approval[data-state=pending]")
+    await expect(card.get_by_role("heading")).to_have_text("Question Which day?")
+    (first,) = (await asyncio.to_thread(hub.rpc, "question.list"))["questions"]
+    await card.get_by_role("button", name="<b>Sunday</b>").click()
+    await expect(page.locator(f"#a-{first['id']}")).to_have_count(0)
+    await card.get_by_role("textbox").fill("on Monday")
+    await card.get_by_role("button", name="Answer", exact=True).click()
+
+    (told,) = await ended(hub, "ask")
+    assert "<b>Sunday</b>" in told
+    assert "on Monday" in told
+    await expect(card).to_have_count(0)
+
+
 async def test_the_conversation_says_what_it_waits_for_and_the_code_answers_there(
     page: Page, hub: HubProcess, model_server: OpenAIServer
 ) -> None:
