@@ -27,6 +27,7 @@ from web.channels import routes as channel_routes
 from web.channels.pairing_card import PairingCard
 from web.chat import routes as chat_routes
 from web.chat.approvals_page import ApprovalsPage
+from web.chat.avatar_page import AvatarPage
 from web.chat.chat_page import ChatPage, ListSources
 from web.chat.command_list import CommandList
 from web.chat.live_chat import LiveChat
@@ -160,7 +161,10 @@ class Dashboard:
         return [
             *routes,
             *chat_routes.routes(
-                self._make_chat(self._live_chat), self._approvals, CommandList(self._renderer, self._client)
+                self._make_chat(self._live_chat),
+                self._approvals,
+                CommandList(self._renderer, self._client),
+                AvatarPage(self._hub.agents),
             ),
             *automation_routes.routes(automations),
             *memory_routes.routes(memory),
@@ -193,7 +197,8 @@ class Dashboard:
 
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub
-        return LiveChat(hub.bus, self._live, self._renderer, Markdown(), hub.sessions, self._tasks, hub.clock.time)
+        parts = (hub.bus, self._live, self._renderer, Markdown(), hub.sessions, hub.agents, self._tasks)
+        return LiveChat(*parts, hub.clock.time)
 
     def _make_chat(self, live_chat: LiveChat) -> ChatPage:
         hub = self._hub

@@ -40,6 +40,8 @@ class Agent(Struct, frozen=True):
         id: Stable; identifies the agent in session keys and storage.
         name: For people, and how it calls itself.
         workspace: Its directory.
+        emoji: A symbol that is shown with its name.
+        avatar: A picture of it, relative to its workspace.
         default: Whether it answers where nothing names another.
         model: What its runs use; None is `models.default`.
         thinking: How much it thinks; None leaves it to the model.
@@ -61,6 +63,8 @@ class Agent(Struct, frozen=True):
     name: str
     workspace: Path
     default: bool = False
+    emoji: str = ""
+    avatar: str | None = None
     model: str | None = None
     thinking: str | None = None
     limits: RunLimits = field(default_factory=RunLimits)
@@ -75,6 +79,11 @@ class Agent(Struct, frozen=True):
     skills: tuple[str, ...] | None = None
     human_delay: HumanDelay | None = None
     subagents: SubagentSettings = field(default_factory=SubagentSettings)
+
+    @property
+    def title(self) -> str:
+        """Its name with its symbol, if it has one."""
+        return f"{self.emoji} {self.name}" if self.emoji else self.name
 
     def policies(self, rules: ToolRules, model: str | None) -> tuple[ToolPolicy, ...]:
         """Return what must permit a tool, beside the rules that hold for all, while a model answers.
@@ -91,6 +100,8 @@ class Agent(Struct, frozen=True):
         return {
             "id": self.id,
             "name": self.name,
+            "emoji": self.emoji,
+            "avatar": self.avatar,
             "default": self.default,
             "model": self.model,
             "thinking": self.thinking,
@@ -150,6 +161,8 @@ class Agents:
             # An absolute path, or one that begins with ~, is used unchanged.
             workspace=self._home.path / Path(item.get("workspace") or fallback).expanduser(),
             default=default,
+            emoji=item.get("emoji", ""),
+            avatar=item.get("avatar"),
             model=None if item.get("model") in _DEFAULT_MODEL else item["model"],
             thinking=item.get("thinking"),
             limits=RunLimits(**item["limits"]),

@@ -44,7 +44,7 @@ def prompt_facts(parts: RunDependencies, scene: PromptScene) -> PromptFacts:
     agent, session = scene.agent, scene.session
     private = parts.workspaces.is_private(scene.session_key, scene.authority)
     return PromptFacts(
-        agent.name,
+        agent.title,
         parts.workspaces.prompt_files(agent.id, private),
         skills=scene.skills,
         mode=mode_of(agent.prompt.mode, scene.session_key),

@@ -163,6 +163,10 @@ PROMPT_SCHEMA = {
 AGENT_SCHEMA = {
     Required("id", description="Short name used in session keys and storage"): slug,
     Optional("name", description="How the agent calls itself"): All(string, Length(min=1, max=100)),
+    Optional("emoji", description="A symbol that is shown with its name"): All(string, Length(min=1, max=16)),
+    Optional("avatar", description="A picture of it in its workspace: PNG, JPEG, GIF or WebP, at most 1 MiB"): All(
+        string, Length(min=1, max=512)
+    ),
     Optional("default", default=False, description="Whether it answers where no binding names another"): boolean,
     Optional("model", description="auto, provider/model or an alias; without it models.default"): model_ref,
     Optional("workspace", description="Its directory; without it workspace, or workspace-ID for further agents"): (

@@ -70,7 +70,7 @@ class Workspaces:
         clock: Clock,
         zone: Callable[[], tzinfo] = lambda: UTC,
     ) -> None:
-        self._agents = agents
+        self.agents = agents
         self._people = people
         self._home = home
         self._clock = clock
@@ -86,7 +86,7 @@ class Workspaces:
 
     def is_ready(self, agent_id: str) -> bool:
         """Whether `ensure` was done for an agent since the start."""
-        return (agent_id, self._agents.get(agent_id).workspace) in self._ready
+        return (agent_id, self.agents.get(agent_id).workspace) in self._ready
 
     def ensure(self, agent_id: str) -> list[str]:
         """Make and furnish an agent's workspace, once; what is there is never overwritten, what was deleted stays so.
@@ -100,7 +100,7 @@ class Workspaces:
             NotFound: There is no such agent.
             StorageError: The directory cannot be made or written.
         """
-        agent = self._agents.get(agent_id)
+        agent = self.agents.get(agent_id)
         self._refuse_exposing(agent)
         try:
             written = self._furnish(agent)
@@ -123,7 +123,7 @@ class Workspaces:
         if not self.is_ready(agent_id):
             self.ensure(agent_id)
         hidden = OTHERS if self.is_private(session_key, authority) else PRIVATE
-        workspace = self._agents.get(agent_id).workspace
+        workspace = self.agents.get(agent_id).workspace
         return Root(workspace, (*hidden, *_media_of_others(workspace, session_key)))
 
     def root(self, agent_id: str) -> Root:
@@ -132,7 +132,7 @@ class Workspaces:
         Raises:
             NotFound: There is no such agent.
         """
-        return Root(self._agents.get(agent_id).workspace)
+        return Root(self.agents.get(agent_id).workspace)
 
     def prompt_files(self, agent_id: str, private: bool) -> tuple[PromptFile, ...]:
         """Return the files that stand in an agent's prompts, those that change most often last.
@@ -143,7 +143,7 @@ class Workspaces:
             agent_id: The agent.
             private: Whether it is for an owner's private session, which sees the memory.
         """
-        agent = self._agents.get(agent_id)
+        agent = self.agents.get(agent_id)
         # The first conversation is the owner's; no one else could save its outcome.
         names = [*ALWAYS, BOOTSTRAP, CURATED, *self._days()] if private else ALWAYS
         sign = tuple(_facts(agent.workspace, name) for name in names)

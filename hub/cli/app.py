@@ -43,6 +43,7 @@ COMMANDS = {
     "service": "hub.cli.service",
     "state": "hub.cli.state",
     "template": "hub.cli.template",
+    "agents": "hub.cli.agents",
     "config": "hub.cli.config",
     "integration": "hub.cli.integration",
     "channels": "hub.cli.channels",

@@ -37,6 +37,8 @@ def test_all_that_is_configured_is_taken(home: Home) -> None:
             {
                 "id": "b",
                 "name": "Bee",
+                "emoji": "🐝",
+                "avatar": "bee.png",
                 "default": True,
                 "model": "test/x",
                 "workspace": "bees",
@@ -51,6 +53,7 @@ def test_all_that_is_configured_is_taken(home: Home) -> None:
 
     bee = agents.default()
     assert (bee.id, bee.name, bee.model, bee.thinking, bee.params) == ("b", "Bee", "test/x", "low", {"temperature": 0})
+    assert (bee.title, bee.avatar, agents.get("a").title) == ("🐝 Bee", "bee.png", "a")
     assert bee.workspace == home.path / "bees"
     assert bee.limits == RunLimits(turns=3, seconds=120)
     assert bee.tool_policies == (ToolPolicy(deny=frozenset({"write"}), source="agents.b.tools"),)

@@ -16,6 +16,9 @@ from tests.cli.terminal import Terminal, command_at, every_command
 COMMANDS = sorted(every_command())
 # What must be given for the command to get as far as asking a hub.
 ARGUMENTS: dict[tuple[str, ...], list[str]] = {
+    ("agents", "add"): ["kitchen"],
+    ("agents", "identity"): ["main"],
+    ("agents", "remove"): ["spare"],
     ("approvals", "answer"): ["K7WQX2", "yes"],
     ("approvals", "approve"): ["K7WQX2"],
     ("approvals", "deny"): ["K7WQX2"],
@@ -166,7 +169,8 @@ def test_without_a_hub_json_says_it_too(type_: Terminal, path: tuple[str, ...]) 
 def test_what_needs_no_hub_answers_in_json(type_: Terminal, path: tuple[str, ...]) -> None:
     # A hub of one's own may listen on the port of the starter configuration, and the doctor would say so.
     configuration = Home(type_.home).configuration
-    configuration.write_text(configuration.read_text(encoding="utf-8").replace("port: 18789", "port: 0"), "utf-8")
+    text = configuration.read_text(encoding="utf-8").replace("port: 18789", "port: 0")
+    configuration.write_text(text.replace("agents:\n", "agents:\n  - id: spare\n"), "utf-8")
 
     ran = type_(*path, *ARGUMENTS.get(path, []), "--json")
 

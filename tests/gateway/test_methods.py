@@ -332,7 +332,7 @@ async def test_what_there_is_is_told(house: FullRig) -> None:
     assert [agent["id"] for agent in agents["payload"]["agents"]] == ["main", "kitchen"]
     assert agents["payload"]["defaultId"] == "main"
     assert tools["payload"]["tools"] == []
-    assert identity["payload"]["agentId"] == "kitchen"
+    assert identity["payload"] | {"agentId": "kitchen", "name": "kitchen", "avatar": "k"} == identity["payload"]
     assert {"version", "uptime_s", "state", "integrations", "agents", "models"} <= status["payload"].keys()
     assert status["payload"]["state"] == "running"
     assert health["payload"]["ok"] is True

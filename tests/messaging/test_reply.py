@@ -93,9 +93,12 @@ def test_the_last_tool_decides_whether_one_failed() -> None:
 
 
 def test_a_prefix_is_filled_in_and_put_once() -> None:
-    assert prefixed("Hi", "[{agent} {model}]", model="openai/gpt", agent="main") == "[main gpt] Hi"
-    assert prefixed("[main] Hi", "[{agent}]", model=None, agent="main") == "[main] Hi"
-    assert prefixed("Hi", None, model=None, agent="main") == "Hi"
+    facts = {"agent": "main", "model": "gpt", "name": "{model}", "emoji": ""}
+
+    assert prefixed("Hi", "[{agent} {model}]", facts) == "[main gpt] Hi"
+    assert prefixed("[main] Hi", "[{agent}]", facts) == "[main] Hi"
+    assert prefixed("Hi", "{emoji} {name} {else}:", facts) == "{model} {else}: Hi"
+    assert prefixed("Hi", None, facts) == "Hi"
 
 
 @given(answer=st.text(alphabet="ab\n `", max_size=200), cuts=st.lists(st.integers(0, 200), max_size=3))

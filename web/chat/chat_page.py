@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from aiohttp import web
 from msgspec import Struct
 
-from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
+from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.core.ids import new_id
 from hub.core.schema import All, In, Length, Match, Required, Schema, string
 from hub.gateway.calls.contract import HttpCall
@@ -22,7 +22,6 @@ from hub.sessions.store import SessionStore
 from web.chat.live_chat import LiveChat
 from web.chat.said_search import SaidSearch
 from web.chat.session_titles import session_title
-from web.chat.shown import ShownTurn
 from web.core.form import read_fields
 from web.core.live import Frame
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
@@ -225,7 +224,7 @@ class ChatPage:
         run = self._live_chat.run_of(key)
         return await self._sessions_data() | {
             "session": self._session(key),
-            "turns": [self._shown(turn, key) for turn in turns[-TURN_LIMIT:]],
+            "turns": [self._live_chat.shown(turn, key) for turn in turns[-TURN_LIMIT:]],
             "earlier_path": f"{_path(key)}&before={len(turns) - TURN_LIMIT}" if len(turns) > TURN_LIMIT else None,
             "run_id": run.turn.run_id if run else None,
             "next_key": f"web-{new_id()}",
@@ -240,18 +239,9 @@ class ChatPage:
         path = _path(key) + (f"&past={quote(past, safe='')}" if past else "")
         return {
             "session": self._session(key),
-            "turns": [self._shown(turn, key) for turn in turns[first:]],
+            "turns": [self._live_chat.shown(turn, key) for turn in turns[first:]],
             "earlier_path": f"{path}&before={first}" if first else None,
         }
-
-    def _shown(self, turn: ShownTurn, key: str) -> dict[str, Any]:
-        return self._live_chat.shown(turn, key) | {"author": self._author(key)}
-
-    def _author(self, key: str) -> str | None:
-        try:
-            return self._agents.get(SessionKey.parse(key).agent).name
-        except NotFound:
-            return None
 
     async def _sessions_data(self, channel: str = "", search: str = "", *, archived: bool = False) -> dict[str, Any]:
         working = self._live_chat.working()
@@ -306,12 +296,15 @@ class ChatPage:
 
     def _session(self, key: str) -> dict[str, Any]:
         session = self._sessions.get(key)
+        agent = self._agents.get(SessionKey.parse(key).agent)
         return {
+            "agent": f"{agent.name} ({agent.id})",
+            "emoji": agent.emoji,
+            "avatar": f"/avatar?agent={agent.id}" if agent.avatar is not None else None,
             "key": key,
             "path": _path(key),
             "title": self._title(session, key),
             "main": _is_main(key),
-            "agent_id": SessionKey.parse(key).agent,
             "pinned": session is not None and session.pinned,
             "archived": session is not None and session.archived,
         }

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from hub.agent.agents import Agents
 from hub.agent.compaction.compact import EVENT_FINISHED, EVENT_STARTED
 from hub.core.errors import NotFound
 from hub.core.events import Event, EventBus, Unsubscribe
@@ -52,6 +53,7 @@ class LiveChat:
         renderer: Renderer,
         markdown: Markdown,
         sessions: SessionStore,
+        agents: Agents,
         tasks: TaskOwner,
         wall_time: Callable[[], float],
     ) -> None:
@@ -60,6 +62,7 @@ class LiveChat:
         self._renderer = renderer
         self._markdown = markdown
         self._sessions = sessions
+        self._agents = agents
         self._tasks = tasks
         self._wall_time = wall_time
         self._runs: dict[str, LiveRun] = {}
@@ -157,10 +160,16 @@ class LiveChat:
         return turn.as_dict() | {
             "when": self._renderer.when(turn.ts_ms),
             "iso": self._renderer.iso(turn.ts_ms),
-            "author": None,
+            "author": self._author(session_key),
             "session": session_key,
             "retry_key": f"web-{new_id()}",
         }
+
+    def _author(self, session_key: str) -> str | None:
+        try:
+            return self._agents.get(SessionKey.parse(session_key).agent).title
+        except NotFound:
+            return None
 
     def run_state(self, session_key: str, language: str) -> str:
         """Return the line with the Stop button as HTML."""

@@ -6,6 +6,7 @@ from hub.gateway.calls.contract import Route
 from hub.gateway.pages import NavigationItem
 from hub.tools.approval_rights import QUESTION_SCOPE, SCOPE
 from web.chat.approvals_page import ApprovalsPage
+from web.chat.avatar_page import AvatarPage
 from web.chat.chat_page import ChatPage
 from web.chat.command_list import CommandList
 from web.core.page_routes import form, page
@@ -13,12 +14,13 @@ from web.core.page_routes import form, page
 ENTRY = NavigationItem("/chat", "Chat", "chat", position=10)
 
 
-def routes(chat: ChatPage, approvals: ApprovalsPage, commands: CommandList) -> list[Route]:
+def routes(chat: ChatPage, approvals: ApprovalsPage, commands: CommandList, avatars: AvatarPage) -> list[Route]:
     """Return the routes."""
     return [
         page("/chat", chat.show),
         page("/chat/sessions", chat.list),
         page("/chat/commands", commands.show),
+        page("/avatar", avatars.show),
         form("/chat/send", chat.send),
         form("/chat/abort", chat.abort),
         form("/chat/new", chat.new),

@@ -90,4 +90,6 @@ def _model(info: ModelInfo) -> dict[str, Any]:
 
 
 def _identity(agent: Agent) -> dict[str, Any]:
-    return {"name": agent.name}
+    """Return who an agent is; its picture by the address in the dashboard, else its symbol or its first letter."""
+    picture = f"/avatar?agent={agent.id}" if agent.avatar is not None else agent.emoji or agent.name[:1]
+    return {"name": agent.name, "emoji": agent.emoji, "avatar": picture}

@@ -105,7 +105,7 @@ class HubCommands:
         lines = [say("agents.title", self._language())]
         for agent in self._needs.agents.all():
             here = say("agents.here", self._language()) if agent.id == call.agent_id else ""
-            lines.append(f"- {agent.id}: {agent.name}, {self._needs.models.describe(agent.model)['ref'] or '-'}{here}")
+            lines.append(f"- {agent.id}: {agent.title}, {self._needs.models.describe(agent.model)['ref'] or '-'}{here}")
         return "\n".join(lines)
 
     async def _sessions(self, call: CommandCall) -> str:

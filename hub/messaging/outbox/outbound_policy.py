@@ -111,7 +111,9 @@ MESSAGE_SENDING_KEYS: Mapping[Any, Any] = {
     Optional("retry", default=dict, description="Attempts to send a message that the platform did not take."): (
         RETRY_SCHEMA
     ),
-    Optional("response_prefix", description="Text before every answer; {model} and {agent} are filled in."): string,
+    Optional(
+        "response_prefix", description="Text before every answer; {name}, {emoji}, {agent} and {model} in it."
+    ): string,
     Optional("block_streaming", default=dict, description="Answers are sent in blocks while they are written."): (
         BLOCK_STREAMING_SCHEMA
     ),

@@ -238,7 +238,11 @@ class Replies:
         attached = self._outbox.channels.get(target.address.channel, target.address.account)
         own = attached.outbound.response_prefix if attached is not None else None
         prefix = self._outbox.settings.response_prefix if own is None else own
-        return prefixed(text, prefix, model=model, agent=target.agent_id)
+        agent = next((each for each in self._workspaces.agents.all() if each.id == target.agent_id), None)
+        facts = {"model": (model or "").rpartition("/")[2], "agent": target.agent_id}
+        if agent is not None:
+            facts |= {"name": agent.name, "emoji": agent.emoji}
+        return prefixed(text, prefix, facts)
 
     def _can_delete(self, address: Address) -> bool:
         attached = self._outbox.channels.get(address.channel, address.account)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from msgspec import Struct
@@ -25,6 +25,7 @@ _MARKS = re.compile(
 
 _UNSETTLED = re.compile(r"(?:\[|\[\[[^\[\]\n]{0,1000}\]?)\Z")
 """The end of a text that may become a directive."""
+_FACT = re.compile(r"\{(\w+)\}")
 
 
 class ParsedReply(Struct, frozen=True):
@@ -101,11 +102,11 @@ def failed_tool(messages: Sequence[Message]) -> str | None:
     return last.tool_name if last is not None and last.is_error else None
 
 
-def prefixed(text: str, prefix: str | None, *, model: str | None, agent: str) -> str:
-    """Return an answer with the configured prefix, once."""
+def prefixed(text: str, prefix: str | None, facts: Mapping[str, str]) -> str:
+    """Return an answer with the configured prefix, once; `{…}` in it are facts."""
     if not prefix:
         return text
-    filled = prefix.replace("{model}", (model or "").rpartition("/")[2]).replace("{agent}", agent)
+    filled = _FACT.sub(lambda fact: facts.get(fact[1], fact[0]), prefix).lstrip()
     if text.startswith(filled):
         return text
     return f"{filled}{'' if filled[-1:].isspace() else ' '}{text}"
