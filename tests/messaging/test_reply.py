@@ -121,7 +121,7 @@ def test_a_fence_that_was_open_at_the_cut_is_opened_again() -> None:
 
 @given(answer=st.text(alphabet=st.sampled_from("ab.\n `[]<>"), max_size=60), cut=st.integers(0, 60))
 def test_what_is_shown_of_an_answer_that_is_written_is_its_beginning(answer: str, cut: int) -> None:
-    whole = f"Well. {answer} [[silent]] {answer} [[reply_to:{cut}]] the end"
+    whole = f"Well. {answer} [[silent]] and [[reply_to:{cut}]] the end"
 
     shown = shown_so_far(whole[: cut + len(whole) // 2]).text or ""
 
