@@ -111,6 +111,7 @@ class Hub:
             models=self.models,
             tools=self.tools,
             hooks=self.hooks,
+            in_chat_app=self.channels.serves,
         )
         self.agents, self.runner, self.lanes = agents.agents, agents.runner, agents.lanes
         self.workspaces = agents.workspaces

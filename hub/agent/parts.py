@@ -39,6 +39,11 @@ BeforeCompaction = Callable[[str], Awaitable[object]]
 CONVERSATIONS_KEPT = 256
 
 
+def _nowhere(session_key: str) -> bool:
+    """Default callable: there are no chat apps."""
+    return False
+
+
 class UsageLog(Protocol):
     """Where the usage of model calls and the traces of runs are kept; `hub.storage.history.HistoryStore` is one."""
 
@@ -65,6 +70,7 @@ class RunDependencies(Struct, frozen=True):
         kept_results: Where tool results are kept that are too long to be shown.
         budgets: Counts what runs spend, and says what they may still spend.
         hooks: What may change a run.
+        in_chat_app: Whether messages of a conversation, given by its key, may come through a chat app.
     """
 
     sessions: SessionStore
@@ -86,6 +92,7 @@ class RunDependencies(Struct, frozen=True):
     kept_results: KeptResults | None = None
     budgets: BudgetLedger | None = None
     hooks: Hooks | None = None
+    in_chat_app: Callable[[str], bool] = _nowhere
 
     def zone(self) -> tzinfo:
         """Return the home's time zone."""

@@ -59,6 +59,10 @@ _GROUP = """## Group chat
 Several people read and write here. Answer whoever addressed you, and keep what is private to this home out of it.
 When nobody needs an answer, reply with NO_REPLY and nothing else."""
 
+_REPLY_TAGS = """## Reply tags
+In answers to messages of chat apps these are followed, and taken out: `[[reply_to_current]]` quotes the message,
+`[[media:PATH]]` attaches a file of your workspace (`[[voice]]`: as a voice message), `[[silent]]` makes no sound."""
+
 _RUNTIME = """## Runtime
 {runtime}
 People {see} what you think before an answer; `/reasoning` changes that."""
@@ -123,6 +127,7 @@ class PromptFacts(Struct, frozen=True):
         runtime: One line on version, system, model and thinking; empty leaves it out.
         reasoning_shown: Whether people see what the model thinks.
         in_room: Whether several people take part.
+        in_chat_app: Whether messages may come through a chat app.
         more_tools: Tools that are not described.
     """
 
@@ -136,6 +141,7 @@ class PromptFacts(Struct, frozen=True):
     runtime: str = ""
     reasoning_shown: bool = False
     in_room: bool = False
+    in_chat_app: bool = False
     more_tools: tuple[str, ...] = ()
 
 
@@ -169,6 +175,7 @@ def prompt_parts(facts: PromptFacts) -> tuple[PromptPart, ...]:
         ("read" in tools, "workspace", _WORKSPACE),
         (bool(facts.zone), "time", _TIME.format(zone=facts.zone)),
         (full and facts.in_room, "group", _GROUP),
+        (full and facts.in_chat_app, "reply tags", _REPLY_TAGS),
         (full and "skill" in tools and bool(facts.skills), "skills", facts.skills),
         (full and bool(facts.runtime), "runtime", runtime),
         (not full and bool(facts.runtime), "runtime", f"## Runtime\n{facts.runtime}"),

@@ -53,6 +53,7 @@ def prompt_facts(parts: RunDependencies, scene: PromptScene) -> PromptFacts:
         runtime=f"Homarus {__version__} on {_SYSTEM}, model {scene.model}, thinking {scene.thinking or 'as it likes'}.",
         reasoning_shown=session is not None and session.reasoning in ("on", "stream"),
         in_room=is_room(scene.session_key),
+        in_chat_app=parts.in_chat_app(scene.session_key),
     )
 
 

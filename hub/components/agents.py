@@ -48,6 +48,7 @@ class AgentsComponent(Component):
         models: ModelRegistry,
         tools: ToolRegistry,
         hooks: Hooks,
+        in_chat_app: Callable[[str], bool],
     ) -> None:
         self._base = base
         self.agents = Agents(base.section("agents"), base.home)
@@ -73,6 +74,7 @@ class AgentsComponent(Component):
             kept_results=self._kept,
             budgets=self.budgets,
             hooks=hooks,
+            in_chat_app=in_chat_app,
         )
         self.runner = AgentRunner(parts, storage.db, self.lanes)
         self._boot = BootRuns(self.runner, people)

@@ -18,6 +18,7 @@ from hub.messaging.contract import Channel, ChannelState, ChannelStatus
 from hub.messaging.cursors import Cursors
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT
 from hub.messaging.outbox.outbound_policy import OutboundPolicy
+from hub.sessions.keys import SessionKey, SessionKind
 
 EVENT_CHANNEL_ADDED = "channel_added"
 EVENT_CHANNEL_REMOVED = "channel_removed"
@@ -73,6 +74,15 @@ class ChannelRegistry:
     def is_home(self, name: str) -> bool:
         """Whether this is the channel of the hub's own conversations."""
         return name == self._home
+
+    def serves(self, session_key: str) -> bool:
+        """Whether messages of a conversation may come through a chat app: its own, or any in a main conversation."""
+        apps = {name for name, _ in self._attached} - {self._home}
+        try:
+            key = SessionKey.parse(session_key)
+        except InvalidRequest:
+            return False
+        return bool(apps) if key.kind is SessionKind.MAIN else key.channel in apps
 
     async def add(
         self,

@@ -51,6 +51,7 @@ def test_it_holds_identity_rules_and_files_in_order() -> None:
         ("by its name: paint, sing.", {"more_tools": ("paint", "sing")}),
         ("The time zone here is Europe/Berlin.", {"zone": "Europe/Berlin"}),
         ("## Group chat", {"in_room": True}),
+        ("## Reply tags", {"in_chat_app": True}),
         ("People do not see what you think", {"runtime": "Homarus 1 on Linux."}),
         ("People see what you think", {"runtime": "Homarus 1 on Linux.", "reasoning_shown": True}),
         (LISTING, {"tool_names": ("skill",), "skills": LISTING}),

@@ -211,3 +211,21 @@ async def test_what_a_channel_can_do_is_told_by_its_methods_and_limits(post: Pos
     assert capabilities_of(plain) == frozenset()
     assert capabilities_of(gifted) == {Capability.EDIT, Capability.POLL, Capability.MEDIA}
     assert added == [[], ["edit", "media", "poll"]]
+
+
+@pytest.mark.parametrize(
+    ("key", "served"),
+    [
+        ("agent:main:main", True),
+        ("agent:main:test:direct:7", True),
+        ("agent:main:test:group:family", True),
+        ("agent:main:webchat:direct:7", False),
+        ("agent:main:signal:direct:7", False),
+        ("agent:main:cron:morning", False),
+        ("", False),
+    ],
+)
+async def test_it_is_known_whether_a_chat_app_reaches_a_conversation(post: Post, key: str, served: bool) -> None:
+    assert post.channels.serves(key) is served
+    await post.channels.remove("test")
+    assert not post.channels.serves(key)

@@ -14,6 +14,7 @@ from typing import Any
 from hub.agent.compaction.entry import COMPACTION
 from hub.agent.run_view import RunView
 from hub.agent.side_note import NOTE_CHANNELS
+from hub.messaging.outbox.reply import shown_so_far
 from web.chat.markdown import split_blocks
 from web.chat.shown import ShownPart, ShownTurn
 
@@ -126,7 +127,7 @@ class LiveRun:
             tool = seen.kind == "tool"
             _append(self.turn, _tool(seen.call_id, seen.name, seen.arguments) if tool else ShownPart(seen.kind, ""))
         part = self.turn.parts[index]
-        part.text = seen.text
+        part.text = _for_people(seen.text) if seen.kind == "text" else seen.text
         if seen.kind == "compaction":
             part.state = "running" if not seen.text else "error" if seen.is_error else "done"
         elif seen.kind == "tool" and seen.output is None:
@@ -254,6 +255,7 @@ def _part(turn: ShownTurn, block: Mapping[str, Any]) -> ShownPart | None:
     match block.get("type"):
         case "text":
             text = str(block.get("text", ""))
+            text = _for_people(text) if turn.role == "assistant" else text
             return _append(turn, ShownPart("text", "", text=text)) if text.strip() else None
         case "thinking":
             return _append(turn, ShownPart("thinking", "", text=str(block.get("thinking", ""))))
@@ -264,6 +266,11 @@ def _part(turn: ShownTurn, block: Mapping[str, Any]) -> ShownPart | None:
             return _append(turn, ShownPart("image", ""))
         case _:
             return None
+
+
+def _for_people(answer: str) -> str:
+    """Return an answer without what is for the chat app that it goes to."""
+    return shown_so_far(answer).text or "" if "[[" in answer else answer
 
 
 def _append(turn: ShownTurn, part: ShownPart) -> ShownPart:

@@ -229,3 +229,18 @@ def test_what_the_hub_puts_before_the_words_is_a_note_and_gives_no_title() -> No
 
     assert [(turn.id, turn.role) for turn in turns] == [("n-r-memory", "note"), ("u-r", "user")]
     assert title_of([note, words]) == "When was it?"
+
+
+def test_tags_for_a_chat_app_are_not_shown_live_or_stored() -> None:
+    answer = "[[reply_to_current]]Noon. [[media:clock.png]]"
+    run = LiveRun("r", "agent:main:main", Markdown().render)
+    run.apply("run_delta", {"text": answer[:12]})
+    begun = run.turn.parts[0].text
+    run.apply("run_delta", {"text": answer[12:]})
+
+    stored = turns_of(
+        [entry("1", "r", said("user", text("[[silent]]?"))), entry("2", "r", said("assistant", text(answer)))]
+    )
+
+    assert (begun, run.turn.parts[0].text) == ("", "Noon.")
+    assert [turn.parts[0].text for turn in stored] == ["[[silent]]?", "Noon."]
