@@ -29,6 +29,8 @@ FRAME_LIMIT_BYTES = 16_384
 TICK_S = 20.0
 SEND_LIMIT_S = 20.0
 COALESCE_S = 0.5
+STATE_TRIES = 5
+"""How often the state of a topic is made again when something of the topic was sent while it was made."""
 CLOSE_GOING_AWAY = 1001
 
 Frame = Mapping[str, Any]
@@ -78,6 +80,8 @@ class LiveUpdates:
         self._clients: set[_Client] = set()
         self._watched: frozenset[str] = frozenset()
         self._dirty: dict[str, asyncio.TimerHandle] = {}
+        self._sent: dict[str, int] = {}
+        """How many frames each watched topic was sent."""
 
     @property
     def client_count(self) -> int:
@@ -116,6 +120,8 @@ class LiveUpdates:
 
     def send(self, topic: str, make: Callable[[str], Frame | None]) -> None:
         """Send one frame to those who watch the topic; it is made and encoded once for each language."""
+        if self.watched(topic):
+            self._sent[topic] = self._sent.get(topic, 0) + 1
         encoded: dict[str, str | None] = {}
         for client in self._clients:
             if topic not in client.topics:
@@ -178,6 +184,7 @@ class LiveUpdates:
 
     def _note_watched(self) -> None:
         self._watched = frozenset().union(*(client.topics for client in self._clients))
+        self._sent = {topic: count for topic, count in self._sent.items() if topic in self._watched}
 
     def _may_watch(self, caller: Caller, topic: str) -> bool:
         scope = self._scopes.get(topic.partition(":")[0])
@@ -197,8 +204,14 @@ class LiveUpdates:
                         client.put(text)
 
     async def _state(self, topic: str, language: str) -> Sequence[Frame]:
+        frames: Sequence[Frame] = ()
         try:
-            return await self._states[topic.partition(":")[0]](topic, language)
+            for _ in range(STATE_TRIES):
+                sent = self._sent.get(topic)
+                frames = await self._states[topic.partition(":")[0]](topic, language)
+                if self._sent.get(topic) == sent:  # else it may be older than what the tab has, and takes that away
+                    break
+            return frames
         except HubError as error:
             _log.info("live topic %s cannot be shown: %s", topic, error.message)
             return ()

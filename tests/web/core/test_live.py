@@ -175,3 +175,22 @@ async def test_tabs_are_closed_when_the_hub_stops(server: LiveServer, client: Cl
     closing = await socket.receive(timeout=20)
 
     assert closing.data == 1001
+
+
+async def test_a_state_that_was_overtaken_by_a_change_is_made_again(client: ClientSession, server: LiveServer) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(topic: str, language: str) -> Sequence[Frame]:
+        value = server.value
+        begun.set()
+        await go_on.wait()
+        return ({"t": "html", "id": topic, "html": f"{value}"},)
+
+    server.live.add_topic("slow", slow)
+    socket = await watch(client, "slow")
+    await begun.wait()
+    server.value = 7
+    server.live.send("slow", lambda language: {"t": "html", "id": "new", "html": "7 alone"})
+    go_on.set()
+
+    assert [await next_html(socket) for _ in range(2)] == ["7 alone", "7"]
