@@ -27,6 +27,8 @@ async def test_chat_send_is_answered_by_events_under_its_own_key(house: FullRig,
     assert sent["payload"] == {"runId": "k1", "status": "started", "sessionKey": MAIN}
     assert final["payload"]["runId"] == "k1"
     assert final["payload"]["sessionKey"] == MAIN
+    assert final["payload"]["model"] == "test/model"
+    assert final["payload"]["durationMs"] >= 0
     assert final["payload"]["message"]["content"] == [{"type": "text", "text": "one two three"}]
     assert "".join(delta["deltaText"] for delta in deltas) == "one two three"
     assert deltas[-1]["message"]["content"][0]["text"] == "one two three"

@@ -272,6 +272,8 @@ class RunEvents:
             "deltaText": "",
             "usage": data.get("usage"),
             "stopReason": data.get("stop"),
+            "model": data.get("model"),
+            "durationMs": ended - run.started_ms,
         }
         if state == "error":
             told |= {"errorMessage": error.get("message") or status, "errorKind": error.get("code") or status}
