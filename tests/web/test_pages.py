@@ -12,7 +12,6 @@ import pytest
 from aiohttp import ClientSession, CookieJar, WSServerHandshakeError
 from bs4 import BeautifulSoup
 
-from tests.e2e.talk import until
 from tests.servers.hub_process import HubProcess
 from web.core.page_routes import OWNER
 
@@ -476,26 +475,3 @@ async def test_nothing_else_is_served_as_a_static_file(stranger: ClientSession, 
 
 def test_the_routes_name_their_owner() -> None:
     assert OWNER == "web"
-
-
-async def test_the_picture_of_an_agent_is_shown_above_its_conversations(
-    owner: ClientSession, stranger: ClientSession, hub: HubProcess
-) -> None:
-    picture = b"\x89PNG\r\n\x1a\n and the rest"
-    (hub.home / "workspace" / "owl.png").write_bytes(picture)
-    file = hub.home / "configuration.yaml"
-    before = file.read_text()
-    config = hub.rpc("config.get")
-    text = before + "agents: [{id: main, name: Nova, avatar: owl.png}]\n"
-    hub.rpc("config.set", {"file": "configuration.yaml", "raw": text, "baseHash": config["hash"]})
-    until(lambda: hub.rpc("agents.list")["agents"][0]["name"] == "Nova")
-
-    page = await (await owner.get("/chat")).text()
-    shown = await owner.get("/avatar?agent=main")
-    none = await owner.get("/avatar?agent=nobody")
-    refused = await stranger.get("/avatar?agent=main", allow_redirects=False)
-
-    assert 'src="/avatar?agent=main"' in page
-    assert (shown.headers["Content-Type"], await shown.read()) == ("image/png", picture)
-    assert (none.status, refused.status) == (404, 401)
-    file.write_text(before)
