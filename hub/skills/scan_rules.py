@@ -26,21 +26,28 @@ def _rule(name: str, severity: ScanSeverity, pattern: str, message: str) -> Text
     return TextRule(name, severity, re.compile(pattern, re.IGNORECASE), message)
 
 
-_SHELL = r"(?:sudo\s{1,3})?(?:ba|z|da|k)?sh\b"
+_SHELL = (
+    r"(?:sudo\s{1,3})?(?:(?:ba|z|da|k)?sh\b"
+    # Other interpreters read a program from a pipe only when they are given none.
+    r"|(?:python[\d.]{0,4}|node|perl|ruby|php)(?=\s{0,3}(?:-?[`'\";)&|]|-?\s{0,3}$|-\s)))"
+)
 
 TEXT_RULES = (
     _rule(
         "injection",
         ScanSeverity.DANGER,
         r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|system|safety)"
-        r"\b.{0,40}\b(?:instructions?|prompts?|rules|messages|guidelines)\b",
+        r"\b.{0,40}\b(?:instructions?|prompts?|rules|messages|guidelines)\b"
+        r"|\b(?:ignore|disregard|forget)\b.{0,20}\b(?:everything|all)\b.{0,20}\b(?:told|taught)\b"
+        r"|(?:忽略|无视|忘记|忘掉|不要理会).{0,10}(?:之前|以前|以上|上面|先前|此前|系统|所有).{0,10}(?:指令|指示|提示|规则|要求)",
         "tells the assistant to set its instructions aside",
     ),
     _rule(
         "concealment",
         ScanSeverity.DANGER,
         r"\b(?:do not|don't|never|without)\b.{0,20}\b(?:tell|inform|notify|alert|asking|telling|informing|notifying)\b"
-        r".{0,20}\b(?:user|owner|human|operator)\b",
+        r".{0,20}\b(?:user|owner|human|operator)\b"
+        r"|(?:不要|别|勿|不得).{0,6}(?:告诉|告知|通知|提醒|让).{0,6}(?:用户|主人|所有者|机主)",
         "tells the assistant to hide something from its owner",
     ),
     _rule(
@@ -53,14 +60,16 @@ TEXT_RULES = (
         "pipe_to_shell",
         ScanSeverity.DANGER,
         rf"\b(?:curl|wget|iwr|invoke-webrequest)\b[^|\n]{{0,300}}\|\s{{0,3}}{_SHELL}"
-        rf"|\b(?:ba|z)?sh\s{{1,3}}(?:-c\s{{1,3}})?[\"']?(?:\$|<)\(\s{{0,3}}(?:curl|wget)\b|\b(?:iex|invoke-expression)\b",
+        rf"|\b(?:ba|z)?sh\s{{1,3}}(?:-c\s{{1,3}})?[\"']?(?:\$|<)\(\s{{0,3}}(?:curl|wget)\b|\b(?:iex|invoke-expression)\b"
+        r"|\beval\s{1,3}[\"']?(?:\$\(|`)\s{0,3}(?:curl|wget)\b",
         "runs a program straight from the network",
     ),
     _rule(
         "obfuscated",
         ScanSeverity.DANGER,
         rf"base64\s{{1,3}}(?:-d|--decode)[^|\n]{{0,200}}\|\s{{0,3}}{_SHELL}|\beval\b.{{0,80}}(?:base64|atob|b64decode)"
-        r"|\bexec\(.{0,40}(?:b64decode|fromhex|zlib|marshal)",
+        r"|\bexec\(.{0,40}(?:b64decode|fromhex|zlib|marshal)"
+        r"|\bpowershell(?:\.exe)?\b.{0,60}\s-e(?:c|nc|ncodedcommand)?\s{1,3}[A-Za-z0-9+/=]{8}",
         "runs a program that cannot be read here",
     ),
     _rule(

@@ -59,6 +59,11 @@ def test_skills_of_different_make_are_not_taken_for_harmful(make: object) -> Non
         "Do not guess the previous reading; ask for it.",
         "Use curl -s https://example.org/api | jq .temperature",
         "می‌خواهم",
+        "Use `curl -s https://example.org/api > out.json` and then `python3 report.py`.",
+        "Use `curl -s https://example.org/api | python3 -m json.tool`, or pipe it to `| python3 -c 'print(1)'`.",
+        "Run `powershell -ExecutionPolicy Unrestricted -File report.ps1`.",
+        "请先看以上规则,再告诉用户结果;不要告诉别人密码。",
+        "Tell people everything that you were told about the meter.",
         "```sh\necho hello | base64\n```",
     ],
 )
