@@ -95,7 +95,9 @@ def test_handlers_are_asked_by_priority_and_their_answers_are_folded(answers: li
                 return answer
 
             hooks.add(Hook("before_prompt_build", handler, "test", priority))
-        return await hooks.modify(prompt())
+        result = await hooks.modify(prompt())
+        assert hooks.settle(prompt()) == result
+        return result
 
     result = asyncio.run(ask())
 
@@ -103,7 +105,7 @@ def test_handlers_are_asked_by_priority_and_their_answers_are_folded(answers: li
     texts = [
         answers[at][1]["append"] for at in expected if isinstance(answers[at][1], dict) and "append" in answers[at][1]
     ]
-    assert asked == expected
+    assert asked == [*expected, *expected]
     assert result == prompt("\n\n".join(text for text in texts if text))
     assert all(result.append.startswith(each) for each in seen)
 
