@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from hub.agent.exchanges.exchanges import Exchanges
 from hub.agent.subagents.subagents import Subagents
 from hub.automation.services.subagent_answers import SubagentAnswers
+from hub.automation.services.subagent_threads import SubagentThreads
 from hub.components.agents import AgentsComponent
 from hub.components.component import Component
 from hub.components.foundation import Foundation
@@ -32,6 +33,9 @@ class SubagentsComponent(Component):
             messaging.agent_messages, messaging.outbox, messaging.router.may_reply, agents.runner.parts.hooks
         )
         self.subagents = Subagents(agents.runner, db, answers)
+        threads = SubagentThreads(self.subagents, answers, base.language)
+        messaging.commands.add(threads.command())
+        messaging.inbox.answer_with(threads.hear)
         add_subagent_command(messaging.commands, self.subagents, agents.runner.parts.now_ms)
         self.exchanges = Exchanges(agents.runner, answers)
 

@@ -209,6 +209,7 @@ class ChannelLimits(Struct, frozen=True):
         edits: How often a message may be edited.
         block_chars: The fewest characters of a streamed block where many short messages disturb, unless the account
             says otherwise.
+        threads: Whether any message can begin a thread, which is then named by its id.
     """
 
     text: int = 4_000
@@ -222,6 +223,7 @@ class ChannelLimits(Struct, frozen=True):
     draft_interval_s: float = 1.0
     edits: int = 1_000
     block_chars: int = 0
+    threads: bool = False
 
 
 class ChannelState(StrEnum):

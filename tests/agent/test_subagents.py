@@ -39,6 +39,7 @@ class Delegating(Post):
         addresses = Addresses(house.db, lambda: self.people, self.channels)
         messages = AgentMessages(house.db, self.outbox, addresses, house.workspaces)
         answers = SubagentAnswers(messages, self.outbox, self.router.may_reply, house.hooks)
+        self.places = answers
         self.subagents = Subagents(house.runner, house.db, answers)
         for tool in DelegationTools(self.subagents).all():
             house.tools.register(tool)

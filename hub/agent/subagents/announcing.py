@@ -38,6 +38,15 @@ class RequesterPlaces(Protocol):
         """Return where the answer of a run goes, as it is stored; empty for nowhere."""
         ...
 
+    async def open_thread(self, place: str, session_key: str, label: str, context: Context) -> str:
+        """Begin a thread for a subagent where the answer of a run goes; return it as a place.
+
+        Raises:
+            InvalidRequest: There are no threads.
+            Unavailable: The message that begins it was not sent.
+        """
+        ...
+
     async def choose(self, place: str, subagent: Subagent, context: Context) -> str:
         """Return where the answer to a result goes: the place, or another that a hook chose."""
         ...

@@ -31,6 +31,7 @@ class SpawnRequest(Struct, frozen=True):
         model, thinking: Instead of the configured ones.
         timeout_s: Instead of the configured one; 0 leaves it to the agent's limit.
         delete: Whether its conversation is deleted once its result was heard.
+        thread: Whether it gets a thread in the chat of who asks.
     """
 
     task: str
@@ -44,6 +45,7 @@ class SpawnRequest(Struct, frozen=True):
     thinking: str | None = None
     timeout_s: float | None = None
     delete: bool = False
+    thread: bool = False
 
 
 def subagent_rights(parts: RunDependencies, request: SpawnRequest, *, leaf: bool) -> Authority:

@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 ARCHIVE_EVERY_S = 60.0
 RUN_PREFIX = "subagent-"
+TITLE_CHARS = 60
+"""Of a task, as the title of a thread."""
 
 
 class Subagents:
@@ -81,8 +83,11 @@ class Subagents:
         if model is not None:
             await parts.models.resolve(model)
         place = await self._places.find(request.run_id, request.session_key)
+        if request.thread:
+            label = request.label or request.task[:TITLE_CHARS]
+            place = await self._places.open_thread(place, request.session_key, label, request.context)
         async with self._spawning:
-            running = sum(each.requester_key == request.session_key for each in self._running())
+            running = sum(each.requester_key == request.session_key for each in self.running())
             if running >= settings.max_children:
                 raise LimitExceeded(
                     f"{running} subagents of this conversation are at work, and no more may be "
@@ -128,6 +133,10 @@ class Subagents:
         parts.tasks.spawn(self._drive(subagent, run, mailbox), name=f"subagent {id}")
         return subagent
 
+    def running(self) -> list[Subagent]:
+        """Return all that are at work."""
+        return [each for each in self._known.values() if each.state is SubagentState.RUNNING]
+
     def below(self, session_key: str) -> list[Subagent]:
         """Return the subagents of a conversation and those that they spawned, the oldest first."""
         keys = {session_key}
@@ -160,7 +169,7 @@ class Subagents:
 
     def stop_below(self, session_key: str) -> list[str]:
         """Stop all subagents of a conversation."""
-        return [run_id for each in self._running() if each.requester_key == session_key for run_id in self.kill(each)]
+        return [run_id for each in self.running() if each.requester_key == session_key for run_id in self.kill(each)]
 
     def steer(self, subagent: Subagent, text: str, authority: Authority) -> None:
         """Say something to a subagent that is at work.
@@ -336,11 +345,8 @@ class Subagents:
             return
         self._known.pop(subagent.id, None)
 
-    def _running(self) -> list[Subagent]:
-        return [each for each in self._known.values() if each.state is SubagentState.RUNNING]
-
     def _is_open_below(self, session_key: str) -> bool:
-        return any(each.requester_key == session_key for each in self._running())
+        return any(each.requester_key == session_key for each in self.running())
 
     def _by_key(self, session_key: str) -> Subagent | None:
         return next((each for each in self._known.values() if each.session_key == session_key), None)

@@ -7,24 +7,32 @@ from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.run_request import RunRequest, RunResult
 from hub.agent.subagents.record import Subagent
 from hub.automation.services.agent_messages import AgentMessages
 from hub.core.context import Context
+from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.sql import SqlConnection
 from hub.hooks.contract import SubagentDeliveryTarget
 from hub.hooks.registry import Hooks
 from hub.messaging.contract import Address, ChatType
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import ReplyTarget
+from hub.messaging.texts import say
 
 _log = logging.getLogger(__name__)
+
+
+THREAD_LIMIT_S = 30.0
+"""How long the message that begins a thread may take to be sent."""
 
 
 class _Place(Struct, frozen=True):
     address: Address
     message_id: str | None = None
+    opened: bool = False
 
 
 class SubagentAnswers:
@@ -55,6 +63,35 @@ class SubagentAnswers:
         if place is None:
             return ""
         return msgspec.json.encode(_Place(place.address, place.message_id)).decode()
+
+    async def open_thread(self, place: str, session_key: str, label: str, context: Context) -> str:
+        """Begin a thread for a subagent where the answer of a run goes; return it as a place.
+
+        In a conversation that is a thread, its result comes there.
+
+        Raises:
+            InvalidRequest: There are no threads.
+            Unavailable: The message that begins it was not sent.
+        """
+        address = msgspec.json.decode(place, type=_Place).address if place else None
+        attached = self._outbox.channels.get(address.channel, address.account) if address is not None else None
+        if address is None or attached is None or not attached.channel.limits.threads:
+            raise InvalidRequest("thread: there are no threads in this conversation; spawn it without one")
+        if address.thread is not None:
+            return place
+        if not self._may_reply(address, session_key):
+            raise InvalidRequest("thread: nothing may be sent to this chat; spawn it without one")
+        text = say("subagents.thread", self._outbox.settings.language, label=label)
+        ids = await self._outbox.send(address, text, context, session_key=session_key)
+        [row] = await self._outbox.outcome(ids[:1], THREAD_LIMIT_S)
+        if row.state != "sent" or not row.platform_ids:
+            raise Unavailable(f"thread: the message that begins it is {row.state}; spawn it without one")
+        return msgspec.json.encode(_Place(replace(address, thread=row.platform_ids[0]), opened=True)).decode()
+
+    def opened_thread(self, place: str) -> Address | None:
+        """Return the thread that was begun for a subagent, if one was."""
+        found = msgspec.json.decode(place, type=_Place) if place else None
+        return found.address if found is not None and found.opened else None
 
     async def choose(self, place: str, subagent: Subagent, context: Context) -> str:
         """Return where the answer to a result goes: the place, or another that a hook chose."""

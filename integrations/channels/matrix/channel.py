@@ -57,6 +57,7 @@ class MatrixChannel:
         media_bytes=50_000_000,
         markup="html",
         idempotent=True,
+        threads=True,
     )
 
     def __init__(

@@ -55,6 +55,7 @@ class SlackChannel:
         buttons=25,
         markup="mrkdwn",
         block_chars=1_500,
+        threads=True,
     )
 
     def __init__(

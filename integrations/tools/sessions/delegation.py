@@ -12,7 +12,7 @@ from hub.agent.subagents.spawning import SpawnRequest
 from hub.agent.subagents.subagents import Subagents
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
-from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, slug, string
+from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, slug, string
 from hub.models.thinking import LEVELS
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
@@ -35,6 +35,11 @@ _SPAWN = Schema(
         Optional("cleanup", default="keep", description="delete: drop its conversation once you had the result."): In(
             ("keep", "delete")
         ),
+        Optional(
+            "thread",
+            default=False,
+            description="Begin a thread for it in this chat: its result is told there, and people can reach it there.",
+        ): boolean,
     }
 )
 _SUBAGENTS = Schema(
@@ -96,6 +101,7 @@ class DelegationTools:
                 thinking=given.get("thinking"),
                 timeout_s=given.get("timeout"),
                 delete=given["cleanup"] == "delete",
+                thread=given["thread"],
             )
         )
         accepted = {"status": "accepted", "run_id": spawned.run_id, "child_session_key": spawned.session_key}
