@@ -39,6 +39,7 @@ from web.core.i18n import LANGUAGES
 from web.core.lazy_pages import LazyPages
 from web.core.live import Frame, LiveUpdates
 from web.core.method_client import MethodClient
+from web.core.pulse import PagePulse
 from web.core.render import Renderer
 from web.core.texts import ACTIVITY
 from web.developer import live_topics as developer_topics, routes as developer_routes
@@ -50,8 +51,8 @@ from web.home.overview_data import OverviewData
 from web.home.overview_page import OverviewPage
 from web.home.waiting_count import WaitingCount
 from web.memory import live_topics as memory_topics, routes as memory_routes
-from web.memory.pulse import MemoryPulse
 from web.routes import add_routes, frame_routes, pages_of_integrations
+from web.runs import routes as run_routes
 from web.settings import routes as settings_routes
 from web.settings.configuration_page import ConfigurationPage
 from web.skills import routes as skill_routes
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from web.channels.channels_page import ChannelsPage
     from web.developer.developer_page import DeveloperPage
     from web.memory.page_set import MemoryPages
+    from web.runs.runs_page import RunsPage
     from web.skills.skills_page import SkillsPage
     from web.usage.usage_page import UsagePage
 
@@ -71,7 +73,7 @@ STOP_LIMIT_S = 2.0
 IN_RECOVERY = (home_routes.ENTRY, settings_routes.ENTRY)
 ENTRIES = (
     *(*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, channel_routes.ENTRY),
-    *(memory_routes.ENTRY, skill_routes.ENTRY, usage_routes.ENTRY, developer_routes.ENTRY),
+    *(memory_routes.ENTRY, skill_routes.ENTRY, run_routes.ENTRY, usage_routes.ENTRY, developer_routes.ENTRY),
 )
 
 
@@ -100,7 +102,7 @@ class Dashboard:
         self._overview = OverviewData(hub, self._started_ms)
         self._client = MethodClient(hub.gateway.dispatcher)
         self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
-        self._pulse = MemoryPulse(self._live.changed)
+        self._pulse, self._run_pulse = (PagePulse(topic, self._live.changed) for topic in ("memory", "runs"))
         self._approvals = ApprovalsPage(self._renderer, hub.approvals, hub.clock.time)
         self._live.add_topic("approvals", self._approvals.state, SCOPE)
         self._pairing = PairingCard(self._renderer, self._client)
@@ -148,6 +150,7 @@ class Dashboard:
         renderer.waiting = waiting.of
         self._live.add_topic("waiting", waiting.state, ADMIN)
         self._live.add_topic("pairing", self._pairing.state, ADMIN)
+        self._live.add_topic(self._run_pulse.topic, self._run_pulse.state, ADMIN)
         automations, memory = LazyPages(self._load_automations), LazyPages(self._load_memory)
         developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
         skills = LazyPages(self._load_skills)
@@ -171,6 +174,7 @@ class Dashboard:
             *developer_routes.routes(developer),
             *channel_routes.routes(channels),
             *skill_routes.routes(skills),
+            *run_routes.routes(LazyPages(self._load_runs)),
             *usage_routes.routes(LazyPages(self._load_usage)),
         ]
 
@@ -240,6 +244,20 @@ class Dashboard:
         from web.skills.skills_page import SkillsPage
 
         return lambda: SkillsPage(self._renderer, self._client)
+
+    def _load_runs(self) -> Callable[[], RunsPage]:
+        from web.runs.runs_page import RunsPage
+
+        hub = self._hub
+
+        def title(key: str) -> str | None:
+            return session_title(hub.sessions.get(key), key, hub.channels.is_home)
+
+        def make() -> RunsPage:
+            self._unsubscribe += run_routes.keep_true(hub.bus, self._run_pulse)
+            return RunsPage(self._renderer, self._client, title, self._run_pulse)
+
+        return make
 
     def _load_usage(self) -> Callable[[], UsagePage]:
         from web.usage.usage_page import UsagePage

@@ -89,6 +89,8 @@ PAGES = {
     "/channels": ["/channels"],
     "/skills": ["/skills", "/skills?skill=shopping-list"],
     "/usage": ["/usage"],
+    "/runs": ["/runs", "/runs?state=failed&session=agent:main:main"],
+    "/runs/show": [],
     "/automations": ["/automations"],
     "/automations/history": ["/automations/history"],
     "/automations/new": ["/automations/new"],
@@ -203,6 +205,7 @@ async def test_every_page_is_wholly_in_chinese(hub: HubProcess, reader: ClientSe
     await furnish(hub, reader)
     services = [each["service"] for each in hub.rpc("service.list")["services"]]
     paths = [path for each in PAGES.values() for path in each]
+    paths += [f"/runs/show?run={each['runId']}" for each in hub.rpc("runs.list")["runs"]]
     paths += [f"/developer/services?service={name}" for name in services if not name.startswith("script.")]
 
     wrong: dict[str, list[str]] = {}

@@ -18,6 +18,7 @@ PAGES = [
     "/chat",
     "/chat/sessions",
     "/overview",
+    "/runs",
     "/skills",
     "/usage",
     "/skills?skill=shopping-list",

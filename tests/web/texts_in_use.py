@@ -64,6 +64,7 @@ def texts_of_modules() -> Iterator[str]:
         texts.PAIRING_STATES,
         texts.MESSAGE_STATES,
         texts.RUN_ENDS,
+        texts.RUN_STATES,
         texts.SKILL_STATES,
         texts.SKILL_SOURCES,
         texts.SKILL_SEVERITIES,

@@ -13,6 +13,7 @@ from hub.automation.tracing.trace import PHRASE
 from hub.core.phrases import restored
 from web.automations.trace_graph import graph_of, state_of, step_id, verdict_of
 from web.automations.trigger_texts import trigger_text
+from web.core.durations import duration_text
 from web.core.render import Renderer
 from web.core.texts import NOT_RUN_REASONS, OUTCOMES
 
@@ -148,18 +149,6 @@ class TraceView:
             "skipped": entry.get("skipped") or 0,
             "child": _child(child),
         }
-
-
-def duration_text(seconds: float) -> str:
-    """Return a duration: `12 ms`, `3.4 s`, `2:05 min`, `1:02:03 h`."""
-    if seconds < 1:
-        return f"{round(seconds * 1000)} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}:{rest:02} min"
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02} h"
 
 
 def pretty(value: Any) -> str:

@@ -66,6 +66,15 @@ SKILL_SEVERITIES = {"danger": "Danger", "warning": "Warning", "note": "Note"}
 RUN_END = "run_finished"
 RUN_ENDS = {"ok": "Answered", "error": "Failed", "aborted": "Stopped", "timeout": "Took too long"}
 
+RUN_STATES = {
+    "queued": "waiting for its turn",
+    "running": "running",
+    "answered": "answered",
+    "failed": "failed",
+    "aborted": "stopped",
+    "interrupted": "interrupted",
+}
+
 ACTIVITY = {
     "message_received": "Message received",
     "message_rejected": "Message refused",

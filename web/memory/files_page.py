@@ -14,6 +14,7 @@ from hub.gateway.calls.contract import WRITE, HttpCall
 from hub.memory.places import CURATED, PERSON_AREA
 from hub.memory.tidy.marks import marks_in
 from web.core.method_client import MethodClient
+from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, wants_json
 from web.core.texts import MEMORY_AREAS, MEMORY_KINDS, MEMORY_SECTIONS, MEMORY_TOLD
 from web.core.urls import memory_place
@@ -31,7 +32,6 @@ from web.memory.file_list import (
     size_text,
 )
 from web.memory.names import MemoryNames
-from web.memory.pulse import TOPIC, MemoryPulse
 from web.memory.view import MemoryView
 
 PATH = "/memory"
@@ -57,7 +57,7 @@ class MemoryPageTools(Struct, frozen=True):
     client: MethodClient
     names: MemoryNames
     view: MemoryView
-    pulse: MemoryPulse
+    pulse: PagePulse
     today: Callable[[], date]
 
     def agent(self, asked: str) -> str | None:
@@ -86,7 +86,7 @@ class MemoryPageTools(Struct, frozen=True):
         agent = self.agent(asked)
         default = self.names.default_agent
         return {
-            "topic": TOPIC,
+            "topic": self.pulse.topic,
             "revision": self.pulse.revision,
             "agent": agent,
             "agents": [

@@ -6,17 +6,17 @@ from hub.agent.intents.intents import EVENT_CHANGED as INTENTS_CHANGED, EVENT_FI
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.memory.contract import EVENT_CHANGED as MEMORY_CHANGED
 from web.core.live import LiveUpdates
+from web.core.pulse import PagePulse
 from web.core.texts import RUN_END
-from web.memory.pulse import TOPIC, MemoryPulse
 
 
-def serve_topics(bus: EventBus, live: LiveUpdates, pulse: MemoryPulse) -> list[Unsubscribe]:
+def serve_topics(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> list[Unsubscribe]:
     """Serve the topic and keep it up to date.
 
     Returns:
         Functions that stop listening.
     """
-    live.add_topic(TOPIC, pulse.state)
+    live.add_topic(pulse.topic, pulse.state)
 
     def memory_changed(event: Event) -> None:
         pulse.beat()

@@ -11,6 +11,7 @@ from msgspec import Struct
 from hub.core.tasks import TaskOwner
 from web.chat.markdown import Markdown
 from web.core.method_client import MethodClient
+from web.core.pulse import PagePulse
 from web.core.render import Renderer
 from web.memory.edit_page import MemoryEditPage
 from web.memory.files_page import MemoryPage, MemoryPageTools
@@ -18,7 +19,6 @@ from web.memory.history_page import MemoryHistoryPage
 from web.memory.index_page import MemoryIndexPage
 from web.memory.intents_page import MemoryIntentsPage
 from web.memory.names import MemoryNames
-from web.memory.pulse import MemoryPulse
 from web.memory.search_page import MemorySearchPage
 from web.memory.status import IndexStatus
 from web.memory.view import MemoryView
@@ -44,7 +44,7 @@ def make_memory_pages(
     hub: Hub,
     renderer: Renderer,
     client: MethodClient,
-    pulse: MemoryPulse,
+    pulse: PagePulse,
     tasks: TaskOwner,
     zone: Callable[[], ZoneInfo],
 ) -> MemoryPages:

@@ -11,8 +11,9 @@ from aiohttp import web
 
 from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import PageTable
-from web.automations.trace_view import TONES, TraceView, duration_text, outcome_shown
+from web.automations.trace_view import TONES, TraceView, outcome_shown
 from web.core.assets import Assets
+from web.core.durations import duration_text
 from web.core.render import Renderer
 from web.core.texts import OUTCOMES
 

@@ -71,7 +71,7 @@ def test_scripts_of_a_page_without_an_editor_stay_within_their_budget() -> None:
         "chat": ["chat.js", "commands.js"],
         "overview": [],
         "login": ["login.js"],
-        "memory": ["memory.js"],
+        "memory, runs": ["pulse.js"],
         "memory, edited": ["memory_edit.js"],
     }
     frame = ["app.js", "live.js", "keys.js", "palette.js", "texts.js", "vendor/htmx.js", "vendor/lit.js"]

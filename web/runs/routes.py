@@ -1,0 +1,40 @@
+"""Routes of the pages of runs, and the live topic that keeps open ones true."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hub.core.events import EventBus, Unsubscribe
+from hub.gateway.calls.contract import ADMIN, Route
+from hub.gateway.pages import NavigationItem
+from hub.messaging.outbox.outbox_sending import MESSAGE_ENDS
+from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
+from web.core.lazy_pages import LazyPages
+from web.core.page_routes import page
+from web.core.pulse import PagePulse
+
+if TYPE_CHECKING:
+    from web.runs.runs_page import RunsPage
+
+ENTRY = NavigationItem("/runs", "Runs", "list", position=58)
+CHANGES = (
+    *("run_queued", "run_started", "run_message", "run_tool_started", "run_finished"),
+    *(EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED, *MESSAGE_ENDS),
+)
+
+
+def routes(pages: LazyPages[RunsPage]) -> list[Route]:
+    """Return the routes."""
+    return [
+        page("/runs", pages.handler(lambda each: each.list), ADMIN),
+        page("/runs/show", pages.handler(lambda each: each.show), ADMIN),
+    ]
+
+
+def keep_true(bus: EventBus, pulse: PagePulse) -> list[Unsubscribe]:
+    """Tell open pages of changes; begun with the first visit, so that a home that never looks pays nothing.
+
+    Returns:
+        Functions that stop listening.
+    """
+    return [bus.listen(name, lambda _: pulse.beat()) for name in CHANGES]

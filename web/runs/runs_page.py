@@ -1,0 +1,92 @@
+"""The pages of runs: a list with filters, and one run from the message to the reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from hub.gateway.calls.contract import HttpCall
+from hub.sessions.keys import SessionKey, SessionKind
+from web.core.method_client import MethodClient
+from web.core.pulse import PagePulse
+from web.core.render import RenderedPage, Renderer
+from web.core.texts import APPROVAL_STATES, MESSAGE_STATES, RUN_STATES
+from web.runs.run_view import CHART_HEIGHT, CHART_WIDTH, GOING_ON, PATH, bars, shown_run, shown_step
+
+FILTERS = {"agent": "agentId", "session": "sessionKey", "state": "state"}
+"""The fields of the form, by what `runs.list` calls them."""
+
+
+class RunsPage:
+    """The pages, for owners.
+
+    Args:
+        client: Where runs are asked for.
+        title: Returns the name of a conversation, or None.
+        pulse: Told when runs change.
+    """
+
+    def __init__(
+        self, renderer: Renderer, client: MethodClient, title: Callable[[str], str | None], pulse: PagePulse
+    ) -> None:
+        self._renderer = renderer
+        self._client = client
+        self._title = title
+        self._pulse = pulse
+
+    async def list(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /runs[?agent=…&session=…&state=…&before=…]`: the runs, newest first."""
+        query = call.request.query
+        chosen = {field: query[field] for field in FILTERS if query.get(field)}
+        asked: dict[str, Any] = {FILTERS[field]: value for field, value in chosen.items()}
+        if query.get("before", "").isdecimal():
+            asked["before"] = int(query["before"])
+        revision = self._pulse.revision
+        found = await self._client.ask(call, "runs.list", asked)
+        agents = (await self._client.ask(call, "agents.list"))["agents"]
+        data = {
+            "runs": [self._row(each) for each in found["runs"]],
+            "older": f"{PATH}?{urlencode({**chosen, 'before': found['next']})}" if found["next"] else None,
+            "chosen": chosen,
+            "session_title": self._title(chosen["session"]) if "session" in chosen else None,
+            "agents": [each["id"] for each in agents],
+            "states": RUN_STATES,
+            "topic": self._pulse.topic,
+            "revision": revision,
+        }
+        return await self._renderer.respond(call, RenderedPage("runs", "Runs", data, PATH))
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /runs/show?run=…`: one run."""
+        revision = self._pulse.revision
+        run = await self._client.ask(call, "runs.get", {"runId": call.request.query.get("run", "")})
+        data = {
+            "run": {**self._row(run), "reply": run["reply"], "prompt": run["prompt"], "dropped": run["dropped"]},
+            "traced": run["traced"],
+            "steps": [shown_step(each, self._moment) for each in run["steps"]],
+            "bars": bars(run["steps"]),
+            "width": CHART_WIDTH,
+            "height": CHART_HEIGHT,
+            "going_on": run["state"] in GOING_ON,
+            "approval_states": APPROVAL_STATES,
+            "message_states": MESSAGE_STATES,
+            "topic": self._pulse.topic,
+            "revision": revision,
+        }
+        return await self._renderer.respond(call, RenderedPage("run", "Run", data, PATH))
+
+    def _row(self, run: dict[str, Any]) -> dict[str, Any]:
+        key = run["sessionKey"]
+        return {
+            **shown_run(run, self._moment),
+            "session_title": self._title(key),
+            "is_main": SessionKey.parse(key).kind is SessionKind.MAIN,
+            "session_path": f"/chat?{urlencode({'session': key})}",
+            "same_session": f"{PATH}?{urlencode({'session': key})}",
+        }
+
+    def _moment(self, ts_ms: int | None) -> dict[str, str]:
+        return {"when": self._renderer.when(ts_ms, seconds=True), "iso": self._renderer.iso(ts_ms)}
