@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ from hub.cli.options import home_option, json_option, print_json, print_table
 STATES = ("queued", "running", "answered", "failed", "aborted", "interrupted")
 TEXT_CHARS = 100
 SHOW = "show"
+REPLAY_LIMIT_S = 900.0
+BETWEEN = "  |  "
 
 Plain = Mapping[str, Any]
 
@@ -97,6 +102,42 @@ def show(run: str, home: Path, as_json: bool) -> None:
         click.echo(f"  {told['dropped']} more steps are not kept")
     if not told["traced"]:
         click.echo("  The trace is not kept any more: this is what the transcript shows.")
+
+
+@command.command("replay", cls=CliCommand)
+@click.argument("run")
+@click.option("--model", required=True, metavar="MODEL", help="Who answers this time: provider/id, or an alias.")
+@home_option
+@json_option
+def replay(run: str, model: str, home: Path, as_json: bool) -> None:
+    """Put what the run RUN was asked to another model, and show both answers side by side.
+
+    The other model may only read, and nothing of its answer is kept in the conversation.
+
+    Example:
+      homarus trace replay 01JDXQ5W3V7C8N2M4K6P9R0STB --model openai/gpt-5-mini
+    """
+    sides = HubClient(home).call("runs.replay", {"runId": run, "model": model}, timeout_s=REPLAY_LIMIT_S)
+    if as_json:
+        print_json(sides)
+        return
+    width = (shutil.get_terminal_size((100, 24)).columns - len(BETWEEN)) // 2
+    for left, right in zip_longest(*(_side(sides[name], width) for name in ("original", "replay")), fillvalue=""):
+        click.echo(f"{left:<{width}}{BETWEEN}{right}".rstrip())
+
+
+def _side(side: Plain, width: int) -> list[str]:
+    usage = side["usage"] or {}
+    error = (side["error"] or {}).get("message")
+    lines = [
+        side["model"] or "-",
+        f"{side['state']}  {_took(side['durationMs'])}  {usage.get('total_tokens', 0)} tokens{_cost(usage)}",
+        *([f"called {', '.join(side['calls'])}"] if side["calls"] else []),
+        *([f"error: {error}"] if error else []),
+        "",
+        *(side["reply"] or "").splitlines(),
+    ]
+    return [piece for line in lines for piece in textwrap.wrap(line, width) or [""]]
 
 
 def _row(run: Plain) -> tuple[str, ...]:

@@ -67,6 +67,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("token", "create"): ["--name", "phone", "--scopes", "operator.read"],
     ("token", "revoke"): ["some-id"],
     ("tools", "explain"): ["read"],
+    ("trace", "replay"): ["some-run", "--model", "offline"],
     ("trace", "show"): ["some-run"],
     ("config", "set"): ["hub.name", "House"],
 }

@@ -11,7 +11,7 @@ from hub.core.context import Authority, Context
 from hub.core.ids import new_id
 from hub.models.contract import user_message
 from hub.sessions.keys import direct_key, subagent_key
-from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
+from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
 from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
@@ -21,11 +21,16 @@ LOOK = {"tool_call": {"name": "look", "arguments": {"where": "the cellar"}}}
 SCHEMA = {"type": "object", "properties": {"where": {"type": "string"}}}
 
 
-def add_tool(house: FullRig) -> None:
-    async def look(call: ToolCall) -> ToolResult:
-        return ToolResult(f"{call.arguments['where']} is dry; the code is hunter2hunter2")
+def add_tool(house: FullRig, name: str = "look", annotations: Annotations = READS_HOME) -> list[str]:
+    """Add a tool; return what it is called with from now on."""
+    called: list[str] = []
 
-    house.tools.register(Tool("look", "Looks.", from_json_schema(SCHEMA), look, "test", READS_HOME))
+    async def run(call: ToolCall) -> ToolResult:
+        called.append(call.arguments.get("where", ""))
+        return ToolResult(f"{called[-1]} is dry; the code is hunter2hunter2")
+
+    house.tools.register(Tool(name, "Works.", from_json_schema(SCHEMA), run, "test", annotations))
+    return called
 
 
 async def ask(house: FullRig, text: str = "hello") -> str:
@@ -145,6 +150,44 @@ async def test_what_others_say_in_private_is_not_shown(
 
     assert [each["runId"] for each in listed["runs"]] == ([run_id] if is_shown else [])
     assert told.get("code") == (None if is_shown else "NOT_FOUND")
+
+
+async def test_a_run_is_put_to_another_model_which_can_change_nothing(
+    house: FullRig, openai_server: OpenAIServer
+) -> None:
+    add_tool(house)
+    painted = add_tool(house, "paint", Annotations(destructive=False, open_world=False))
+    openai_server.queue("one", LOOK, "It is dry.")
+    await ask(house, "first")
+    run_id = await ask(house, "look into the cellar")
+    kept = await call(house, "sessions.transcript", {"key": "main"})
+    openai_server.queue({"tool_call": {"name": "paint", "arguments": {}}}, "I would have painted it.")
+
+    sides = await call(house, "runs.replay", {"runId": run_id, "model": "test/other", "idempotencyKey": new_id()})
+
+    original, replay = sides["original"], sides["replay"]
+    assert (original["reply"], original["model"], original["calls"]) == ("It is dry.", "test/model", ["look"])
+    assert (replay["reply"], replay["model"], replay["calls"]) == ("I would have painted it.", "test/other", ["paint"])
+    *_, first, before, asked, refused = (each["body"] for each in openai_server.requests())
+    assert asked["model"] == "other"
+    assert asked["messages"][1:-1] == first["messages"][1:-1]
+    assert asked["messages"][-1]["content"].endswith(", webchat]\n\nlook into the cellar")
+    assert {"look"} == {"look", "paint"} & {tool["function"]["name"] for tool in asked["tools"]}
+    assert "paint" in [tool["function"]["name"] for tool in before["tools"]]
+    assert "paint is not allowed here" in refused["messages"][-1]["content"]
+    assert await call(house, "sessions.transcript", {"key": "main"}) == kept
+    assert painted == []
+
+
+async def test_what_is_not_kept_cannot_be_put_to_another_model(house: FullRig) -> None:
+    run_id = await ask(house)
+    await house.sessions.delete("agent:main:main")
+
+    gone = await call(house, "runs.replay", {"runId": run_id, "model": "test/other", "idempotencyKey": new_id()})
+    unknown = await call(house, "runs.replay", {"runId": run_id, "model": "no/such", "idempotencyKey": new_id()})
+
+    assert gone["message"] == f"the conversation of the run {run_id!r} is not kept"
+    assert unknown["code"] == "NOT_FOUND"
 
 
 async def test_a_run_that_is_not_there_says_so(house: FullRig) -> None:

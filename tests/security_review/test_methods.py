@@ -154,6 +154,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "outbox.retry",
         "runs.get",
         "runs.list",
+        "runs.replay",
         "sessions.prune",
         "sessions.trust",
         "set-heartbeats",

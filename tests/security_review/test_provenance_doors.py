@@ -250,6 +250,7 @@ NOT_INTO_CONVERSATIONS = {
         *("models.test", "models.scan", "models.fallbacks", "models.aliases", "models.auth.list", "models.auth.add"),
         *("models.auth.login", "models.auth.complete", "models.auth.wait", "models.auth.remove"),
         *("runs.list", "runs.get"),
+        "runs.replay",  # its run keeps nothing
     },
     "route": {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),
@@ -258,6 +259,7 @@ NOT_INTO_CONVERSATIONS = {
         "POST /chat/place",
         *("POST /channels/probe", "POST /channels/add", "POST /channels/remove"),
         *("POST /channels/pairing", "POST /channels/revoke", "POST /channels/message", "POST /usage/test"),
+        "POST /runs/replay",
         *("POST /approvals/answer", "POST /automations/turn", "POST /automations/run"),
         *("POST /automations/import-trace", "POST /automations/duplicate", "POST /automations/delete"),
         *("POST /automations/check", "POST /automations/edit", "POST /blueprints/use", "POST /blueprints/import"),

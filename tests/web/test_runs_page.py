@@ -45,6 +45,23 @@ async def test_a_run_is_shown_from_the_message_to_the_reply(hub: HubProcess, mod
     assert not browser.page.select("[data-revision]")
 
 
+async def test_another_model_answers_beside_the_first(hub: HubProcess, model_server: OpenAIServer) -> None:
+    model_server.reset()
+    model_server.queue("Four.", "It is 4.")
+    run = ask(hub, "what is 2 + 2?", "sum")
+
+    async with plain_browser(hub) as browser:
+        await browser.goto(f"/runs/show?run={run}")
+        browser.fill("Model", "my_server/scripted")
+        await browser.press("Ask it")
+        first, other = (browser.region(name).get_text(" ") for name in ("The answer of this run", "The other answer"))
+
+    assert "Four." in first
+    assert "It is 4." in other
+    assert "my_server/scripted" in other
+    assert model_server.requests()[-1]["body"]["messages"][-1]["content"].endswith("what is 2 + 2?")
+
+
 async def test_runs_are_found_by_how_they_ended_and_by_their_conversation(
     hub: HubProcess, model_server: OpenAIServer
 ) -> None:

@@ -10,7 +10,7 @@ from hub.gateway.pages import NavigationItem
 from hub.messaging.outbox.outbox_sending import MESSAGE_ENDS
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
 from web.core.lazy_pages import LazyPages
-from web.core.page_routes import page
+from web.core.page_routes import form, page
 from web.core.pulse import PagePulse
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def routes(pages: LazyPages[RunsPage]) -> list[Route]:
     return [
         page("/runs", pages.handler(lambda each: each.list), ADMIN),
         page("/runs/show", pages.handler(lambda each: each.show), ADMIN),
+        form("/runs/replay", pages.handler(lambda each: each.replay), ADMIN),
     ]
 
 

@@ -44,6 +44,18 @@ def shown_run(run: Plain, moment: Moment) -> dict[str, Any]:
     }
 
 
+def shown_side(side: Plain) -> dict[str, Any]:
+    """Return one of two answers to be compared."""
+    usage, error = side["usage"] or {}, side["error"] or {}
+    return {
+        **side,
+        "took": took(side["durationMs"]),
+        "tokens": f"{usage.get('total_tokens', 0):,}",
+        "cost": cost(usage),
+        "error_text": str(error.get("message") or ""),
+    }
+
+
 def shown_step(step: Plain, moment: Moment) -> dict[str, Any]:
     """Return a step: its kind, a mark of how it went, one line about it, and the texts below that line."""
     usage = step.get("usage") or {}

@@ -8,14 +8,20 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
+from hub.core.errors import HubError
+from hub.core.ids import new_id
+from hub.core.schema import All, Length, Required, Schema, string
 from hub.gateway.calls.contract import HttpCall
+from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
 from hub.sessions.keys import SessionKey, SessionKind
+from web.core.form import read_fields
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
-from web.core.render import RenderedPage, Renderer
+from web.core.render import RenderedPage, Renderer, json_response, wants_json
 from web.core.texts import APPROVAL_STATES, MESSAGE_STATES, RUN_STATES
-from web.runs.run_view import CHART_HEIGHT, CHART_WIDTH, GOING_ON, PATH, bars, shown_run, shown_step
+from web.runs.run_view import CHART_HEIGHT, CHART_WIDTH, GOING_ON, PATH, bars, shown_run, shown_side, shown_step
 
+REPLAY = Schema({Required(name): All(string, Length(min=1, max=256)) for name in ("run", "model")})
 FILTERS = {"agent": "agentId", "session": "sessionKey", "state": "state"}
 """The fields of the form, by what `runs.list` calls them."""
 
@@ -61,8 +67,28 @@ class RunsPage:
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /runs/show?run=…`: one run."""
+        return await self._show(call, call.request.query.get("run", ""))
+
+    async def replay(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /runs/replay`: put a run to another model; the page then has both answers side by side."""
+        fields = read_fields(call, REPLAY)
+        asked = {"runId": fields["run"], "model": fields["model"], IDEMPOTENCY_KEY: new_id()}
+        try:
+            sides = await self._client.ask(call, "runs.replay", asked)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._show(call, fields["run"], refused=error.message)
+        if wants_json(call.request):
+            return json_response(sides)
+        compared = [shown_side(sides[name]) for name in ("original", "replay")]
+        return await self._show(call, fields["run"], compared=compared)
+
+    async def _show(self, call: HttpCall, run_id: str, **more: Any) -> web.StreamResponse:
         revision = self._pulse.revision
-        run = await self._client.ask(call, "runs.get", {"runId": call.request.query.get("run", "")})
+        run = await self._client.ask(call, "runs.get", {"runId": run_id})
+        going_on = run["state"] in GOING_ON
+        models = [] if going_on else (await self._client.ask(call, "models.list"))["models"]
         data = {
             "run": {**self._row(run), "reply": run["reply"], "prompt": run["prompt"], "dropped": run["dropped"]},
             "traced": run["traced"],
@@ -70,11 +96,15 @@ class RunsPage:
             "bars": bars(run["steps"]),
             "width": CHART_WIDTH,
             "height": CHART_HEIGHT,
-            "going_on": run["state"] in GOING_ON,
+            "going_on": going_on,
+            "models": sorted(each["id"] for each in models),
+            "compared": [],
+            "refused": "",
             "approval_states": APPROVAL_STATES,
             "message_states": MESSAGE_STATES,
             "topic": self._pulse.topic,
             "revision": revision,
+            **more,
         }
         return await self._renderer.respond(call, RenderedPage("run", "Run", data, PATH))
 

@@ -10,9 +10,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from hub.agent.replay import replay_request
 from hub.agent.runner import AgentRunner
+from hub.agent.runs import state_of
 from hub.core.context import Authority
-from hub.core.errors import NotFound
+from hub.core.errors import Forbidden, NotFound
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer
 from hub.gateway.calls.contract import ADMIN, Method, MethodCall
 from hub.gateway.methods.run_rows import (
@@ -83,9 +85,11 @@ class RunMethods:
                 ),
             }
         )
+        replay = Schema({Required("runId"): _ID, Required("model"): _ID})
         return [
             Method("runs.list", self._list, OWNER, list_, ADMIN),
             Method("runs.get", self._get, OWNER, Schema({Required("runId"): _ID}), ADMIN),
+            Method("runs.replay", self._replay, OWNER, replay, ADMIN, acts=True),
         ]
 
     async def visible(self, run_id: str, authority: Authority) -> StoredRun:
@@ -146,6 +150,35 @@ class RunMethods:
             "traced": kept,
         }
         redacted: dict[str, Any] = self._redactor.redact_data(shown)
+        return redacted
+
+    async def _replay(self, call: MethodCall) -> Mapping[str, Any]:
+        if not call.context.authority.owner:
+            raise Forbidden("only an owner of this home may put a run to another model")
+        run = await self.visible(call.params["runId"], call.context.authority)
+        transcript = await self.transcript(run)
+        if transcript is None:
+            raise NotFound(f"the conversation of the run {run.id[:100]!r} is not kept", details={"runId": run.id[:100]})
+        parts = self._runner.parts
+        model = (await parts.models.resolve(call.params["model"])).ref
+        request = replay_request(parts, transcript, run.id, run.agent_id, model, call.context)
+        begun = parts.clock.monotonic()
+        result = await self._runner.run(request, fresh=True)
+        words = RunWords(transcript.entries(), run.id)
+        sides = {
+            "original": {**run.as_dict(), "reply": run.reply, "calls": [each.name for each in words.calls]},
+            "replay": {
+                "runId": result.run_id,
+                "state": state_of(result).value,
+                "durationMs": round((parts.clock.monotonic() - begun) * 1_000),
+                "model": result.model,
+                "usage": result.usage.as_dict(),
+                "error": result.error,
+                "reply": result.reply,
+                "calls": [each.name for message in result.messages for each in message.tool_calls],
+            },
+        }
+        redacted: dict[str, Any] = self._redactor.redact_data(sides)
         return redacted
 
     def _is_visible(self, run: StoredRun, authority: Authority) -> bool:
