@@ -127,7 +127,7 @@ PAGES = {
     "/config": ["/config"],
     "/config/history": ["/config/history?file=configuration.yaml"],
 }
-OTHERS = {"/automations/trace-file": "a file", "/find": "JSON", "/chat/commands": "JSON"}
+OTHERS = {"/automations/trace-file": "a file", "/avatar": "a picture", "/find": "JSON", "/chat/commands": "JSON"}
 """Addresses that answer with no page."""
 CODE = "script, style, code, pre, textarea, datalist, [lang]:not(html), .code"
 ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
