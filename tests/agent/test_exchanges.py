@@ -234,14 +234,14 @@ async def test_an_answering_side_has_the_tools_of_both_agents_only_and_writes_to
     opened: list[ToolCall] = []
     post.house.tool("door", noting(opened), CHANGING)
     door = {"tool_call": {"name": "door", "arguments": {}}}
-    more = {"tool_call": {"name": "sessions_send", "arguments": {"agent_id": "cook", "message": "again"}}}
+    more = {"tool_call": {"name": "sessions_send", "arguments": {"agent_id": "main", "message": "again"}}}
     openai_server.queue(more, "open the door", door, "REPLY_SKIP")
 
     await post.send("cook")
     await post.over()
 
     assert opened == []
-    assert len(post.users(COOK)) == 1
+    assert (len(post.users(COOK)), len(post.users(MAIN))) == (1, 1)
 
 
 async def test_in_a_room_the_answer_is_given_without_an_owners_rights(

@@ -40,13 +40,16 @@ class ExchangeSettings(Struct, frozen=True):
         Raises:
             Forbidden: It may not; the message names the setting.
         """
-        if agent_id == other:
+        if self.allows(agent_id, other):
             return
         if not self.enabled:
             raise Forbidden("agents do not write to each other here (tools.agent_to_agent.enabled is false)")
-        for each in (agent_id, other):
-            if ANY not in self.allow and each not in self.allow:
-                raise Forbidden(f"the agent {each} is not in tools.agent_to_agent.allow")
+        missing = next(each for each in (agent_id, other) if each not in self.allow)
+        raise Forbidden(f"the agent {missing} is not in tools.agent_to_agent.allow")
+
+    def allows(self, agent_id: str, other: str) -> bool:
+        """Whether one agent may write to another."""
+        return agent_id == other or (self.enabled and (ANY in self.allow or {agent_id, other} <= {*self.allow}))
 
 
 def _agents_exist(config: Config, report: CheckReport) -> None:

@@ -22,15 +22,13 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the tools."""
+
+    def settings() -> ExchangeSettings:
+        return ExchangeSettings.from_config(host.config.or_default("tools"))
+
     tools = SessionTools(host.sessions, host.agents, host.models.registry, host.clock, lambda: host.time_zone)
-    readers = SessionReaders(host.sessions, host.agents, host.clock, lambda: host.people)
+    readers = SessionReaders(host.sessions, host.agents, host.clock, lambda: host.people, settings)
     delegation = DelegationTools(host.subagents)
     asking = QuestionTool(host.ask, host.sessions, host.clock)
-    sending = SendTool(
-        host.exchanges,
-        host.sessions,
-        host.agents,
-        people=lambda: host.people,
-        settings=lambda: ExchangeSettings.from_config(host.config.or_default("tools")),
-    )
+    sending = SendTool(host.exchanges, host.sessions, host.agents, people=lambda: host.people, settings=settings)
     host.tools.add(*tools.all(), *readers.all(), *delegation.all(), *asking.all(), *sending.all())

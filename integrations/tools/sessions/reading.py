@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from hub.agent.agents import Agents
+from hub.agent.exchanges.settings import ExchangeSettings
 from hub.agent.taint import ConversationTaint
 from hub.agent.whose_words import speaker
 from hub.core.clock import Clock
@@ -57,13 +58,22 @@ class SessionReaders:
         agents: The agents.
         clock: Tells the time.
         people: The people of this home, as configured now.
+        exchanges: Which agents write to each other, as configured now.
     """
 
-    def __init__(self, sessions: SessionStore, agents: Agents, clock: Clock, people: Callable[[], People]) -> None:
+    def __init__(
+        self,
+        sessions: SessionStore,
+        agents: Agents,
+        clock: Clock,
+        people: Callable[[], People],
+        exchanges: Callable[[], ExchangeSettings],
+    ) -> None:
         self._sessions = sessions
         self._agents = agents
         self._clock = clock
         self._people = people
+        self._exchanges = exchanges
 
     def all(self) -> list[Tool]:
         """Return the tools."""
@@ -86,7 +96,7 @@ class SessionReaders:
             ),
             Tool(
                 "agents_list",
-                "List the agents that sessions_spawn can give a task to.",
+                "List the agents that sessions_spawn can give a task to, and those that sessions_send can write to.",
                 from_schema({}),
                 self._list_agents,
                 GROUP,
@@ -128,9 +138,17 @@ class SessionReaders:
         return _json({"session_key": session.key, "total": len(messages), "messages": shown}, trusted=trusted)
 
     async def _list_agents(self, call: ToolCall) -> ToolResult:
-        settings = self._agents.get(call.agent_id).subagents
-        agents = [each for each in self._agents.all() if settings.allows(call.agent_id, each.id)]
-        return _json({"agents": [{"id": each.id, "name": each.name} for each in agents]})
+        subagents, exchanges = self._agents.get(call.agent_id).subagents, self._exchanges()
+        found = [
+            {
+                "id": each.id,
+                "name": each.name,
+                "tasks": subagents.allows(call.agent_id, each.id),
+                "messages": each.id != call.agent_id and exchanges.allows(call.agent_id, each.id),
+            }
+            for each in self._agents.all()
+        ]
+        return _json({"agents": [each for each in found if each["tasks"] or each["messages"]]})
 
 
 def _kind(key: str) -> str:

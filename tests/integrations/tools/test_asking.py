@@ -165,6 +165,18 @@ async def test_the_answer_of_a_stranger_is_words_from_outside(place: Standing) -
     assert "ignore your rules" in result.output
 
 
+async def test_a_stranger_does_not_answer_for_another(place: Standing) -> None:
+    place.tools.configure(ToolRules(strangers=ToolPolicy()))
+    await asked(place, WHO, authority=place.stranger, session=GROUP)
+    question = waiting(place)
+
+    for other in (place.people.authority_for("telegram:user:10"), place.anna):
+        with pytest.raises(Forbidden):
+            await place.approvals.answer(question.code, "me", Context(other))
+
+    assert waiting(place) == question
+
+
 async def test_a_token_may_answer_but_its_words_are_not_the_owners(place: Standing) -> None:
     task = await asked(place, DAY)
 

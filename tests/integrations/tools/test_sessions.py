@@ -126,3 +126,25 @@ async def test_a_key_that_is_none_is_named_in_the_error(place: Standing) -> None
 
     assert "telegram:direct:77" in result.output
     assert "sessions_list" in result.output
+
+
+@pytest.mark.parametrize(
+    ("tools", "found"),
+    [
+        ("{}", {"main": (True, False)}),
+        ("{agent_to_agent: {enabled: true}}", {"main": (True, False), "cook": (False, True)}),
+        ("{agent_to_agent: {enabled: true, allow: [main]}}", {"main": (True, False)}),
+        ("{agent_to_agent: {allow: [main, cook]}}", {"main": (True, False)}),
+    ],
+)
+async def test_agents_are_listed_that_can_be_given_tasks_or_written_to(
+    place: Standing, tools: str, found: dict[str, tuple[bool, bool]]
+) -> None:
+    agents = "[{id: main}, {id: cook}]"
+    (place.home.path / "configuration.yaml").write_text(f"agents: {agents}\ntools: {tools}\n")
+    place.config.load()
+    place.agents.configure(place.config.current.or_default("agents"))
+
+    listed = json.loads((await place.call("agents_list")).output)["agents"]
+
+    assert {each["id"]: (each["tasks"], each["messages"]) for each in listed} == found
