@@ -68,6 +68,19 @@ async def test_a_call_that_failed_for_good_has_its_error(house: AgentHouse, open
     assert call["duration_ms"] is not None
 
 
+async def test_a_call_that_was_too_long_is_followed_by_a_shorter_one(
+    house: AgentHouse, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue({"status": 400, "body": {"error": {"message": "maximum context length is 10"}}}, "ok")
+
+    await house.runner.run(house.request(run_id="r1"))
+
+    assert [(each["kind"], each["error"]) for each in steps(house, "r1")] == [
+        ("model", "CONTEXT_OVERFLOW"),
+        ("model", None),
+    ]
+
+
 async def test_what_is_steered_in_is_a_step(house: AgentHouse, openai_server: OpenAIServer) -> None:
     waiting = [SteeredMessage("in-2", user_message("and the boiler"))]
 

@@ -9,6 +9,8 @@ import pytest
 from hub.agent.run_request import RunRequest
 from hub.core.context import Authority, Context
 from hub.core.ids import new_id
+from hub.gateway.methods.run_rows import RunSurroundings, StoredRun
+from hub.gateway.methods.run_timeline import RunWords, timeline
 from hub.models.contract import user_message
 from hub.sessions.keys import direct_key, subagent_key
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
@@ -188,6 +190,31 @@ async def test_what_is_not_kept_cannot_be_put_to_another_model(house: FullRig) -
 
     assert gone["message"] == f"the conversation of the run {run_id!r} is not kept"
     assert unknown["code"] == "NOT_FOUND"
+
+
+def test_an_approval_is_shown_with_the_call_that_waited_for_it() -> None:
+    def asked(at: int, tool: str | None) -> dict[str, Any]:
+        told = {"kind": "tool", "title": str(tool), "tool": tool, "state": "approved", "by": "owner", "reason": ""}
+        return {**told, "at": at, "decidedAt": at + 40}
+
+    def called(at: int, name: str, call_id: str) -> dict[str, Any]:
+        told = {"kind": "tool", "at_ms": at, "duration_ms": 100.0, "name": name}
+        return {**told, "call_id": call_id, "is_error": False}
+
+    run = StoredRun(
+        1, "r1", "main", "agent:main:main", "s1", "message", "answered", 0, 5, 500, None, None, {}, None, {}
+    )
+    trace = {"steps": [called(10, "paint", "1"), called(10, "look", "2"), called(300, "paint", "3")]}
+    approvals = [asked(20, "paint"), asked(250, None), asked(310, "paint")]
+
+    steps = timeline(run, trace, RunWords((), "r1"), RunSurroundings((), approvals, ()))
+
+    assert [(each["kind"], each.get("name"), each.get("approval", {}).get("waitedMs")) for each in steps[2:]] == [
+        ("tool", "paint", 40),
+        ("tool", "look", None),
+        ("approval", None, None),
+        ("tool", "paint", 40),
+    ]
 
 
 async def test_a_run_that_is_not_there_says_so(house: FullRig) -> None:
