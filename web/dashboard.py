@@ -202,7 +202,7 @@ class Dashboard:
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub
         parts = (hub.bus, self._live, self._renderer, Markdown(), hub.sessions, hub.agents, self._tasks)
-        return LiveChat(*parts, hub.clock.time)
+        return LiveChat(*parts, hub.clock.time, hub.channels.is_home)
 
     def _make_chat(self, live_chat: LiveChat) -> ChatPage:
         hub = self._hub

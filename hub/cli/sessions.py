@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,29 +29,53 @@ def command() -> None:
 @command.command("list")
 @click.option("--agent", metavar="ID", help="Only those of this agent.")
 @click.option("--archived", is_flag=True, help="Those that are archived.")
+@click.option("--snoozed", is_flag=True, help="Those that are snoozed.")
 @home_option
 @json_option
-def list_(agent: str | None, archived: bool, home: Path, as_json: bool) -> None:
+def list_(agent: str | None, archived: bool, snoozed: bool, home: Path, as_json: bool) -> None:
     """List the sessions, the latest first.
 
     Example:
       homarus sessions list --agent main
     """
-    asked = {"archived": archived, **({"agentId": agent} if agent else {})}
+    asked = {"archived": archived, "snoozed": snoozed, **({"agentId": agent} if agent else {})}
     sessions = HubClient(home).call("sessions.list", asked)["sessions"]
     if as_json:
         print_json(sessions)
         return
-    if not sessions and archived:
-        click.echo("No session is archived.")
+    if not sessions and (archived or snoozed):
+        click.echo(f"No session is {'archived' if archived else 'snoozed'}.")
         return
     if not sessions:
         click.echo('No conversations yet. Start one: homarus chat "hello"')
         return
     print_table(
-        [(each["key"], _when(each.get("updatedAt")), each.get("title") or "") for each in sessions],
-        ("session", "updated", "title"),
+        [
+            (each["key"], _when(each.get("updatedAt")), "unread" if each["unread"] else "", each.get("title") or "")
+            for each in sessions
+        ],
+        ("session", "updated", "", "title"),
     )
+
+
+@command.command("tree")
+@home_option
+@json_option
+def tree(home: Path, as_json: bool) -> None:
+    """Show which sessions are copies, each below the one that it was copied from.
+
+    Example:
+      homarus sessions tree
+    """
+    sessions = HubClient(home).call("sessions.tree")["sessions"]
+    if as_json:
+        print_json(sessions)
+        return
+    for each in sessions:
+        branch = "   " * (each["depth"] - 1) + "└─ " if each["depth"] else ""
+        click.echo(f"{branch}{each['key']}  {each.get('title') or ''}".rstrip())
+    if not sessions:
+        click.echo("No session has been copied. Copy one: homarus sessions fork main")
 
 
 @command.command("show")
@@ -152,6 +177,23 @@ def archive(key: str, undo: bool, home: Path, as_json: bool) -> None:
     """
     answer = HubClient(home).call("sessions.patch", {"key": key, "archived": not undo})
     print_json(answer) if as_json else click.echo(f"{key} is {'in the lists again' if undo else 'archived'}.")
+
+
+@command.command("snooze")
+@click.argument("key")
+@click.option("--hours", type=click.IntRange(1, 8_760), default=24, show_default=True, help="For how long.")
+@click.option("--undo", is_flag=True, help="Take it back into the lists.")
+@home_option
+@json_option
+def snooze(key: str, hours: int, undo: bool, home: Path, as_json: bool) -> None:
+    """Leave the session KEY out of lists for some hours, or until something happens in it.
+
+    Example:
+      homarus sessions snooze main --hours 3
+    """
+    until = None if undo else int((time.time() + hours * 3_600) * 1_000)
+    answer = HubClient(home).call("sessions.patch", {"key": key, "snoozedUntil": until})
+    print_json(answer) if as_json else click.echo(f"{key} is {'in the lists again' if undo else 'snoozed'}.")
 
 
 @command.command("prune")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -34,7 +35,7 @@ async def fork_session(
     branch = transcript.branch()
     key = direct_key(source.agent_id, new_id(), channel=channel)
     settings = {name: getattr(source, name) for name in SETTINGS}
-    await sessions.ensure(key, person=source.person)
+    await sessions.ensure(key, person=source.person, copy_of=source.key)
     try:
         fork = await sessions.patch(key, title=title, tainted=source.tainted, **settings)
         parents = [None, *(entry.id for entry in branch)]
@@ -46,3 +47,22 @@ async def fork_session(
         await sessions.delete(key)
         raise
     return fork
+
+
+def copies_as_tree(sessions: Iterable[Session]) -> list[tuple[Session, int]]:
+    """Return the sessions that are or have copies: each behind the one that it was copied from, with its depth.
+
+    A copy whose original is gone begins a tree of its own.
+    """
+    known = {each.key: each for each in sessions}
+    below: dict[str | None, list[Session]] = {}
+    for each in known.values():
+        below.setdefault(each.copy_of if each.copy_of in known else None, []).append(each)
+
+    def walk(key: str | None, depth: int) -> Iterator[tuple[Session, int]]:
+        for each in below.pop(key, ()):
+            if depth or each.copy_of or each.key in below:
+                yield each, depth
+            yield from walk(each.key, depth + 1)
+
+    return list(walk(None, 0))

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import fields
 
+from hub.core.errors import InvalidRequest
 from hub.models.contract import Usage
 
 TEXT_LIMIT = 500
@@ -42,6 +43,10 @@ class Session(Struct, frozen=True):
         heard_ms: Milliseconds since the epoch when its last message came; 0 when that is not known.
         archived: Whether it is left out of lists until something happens in it.
         pinned: Whether it comes first in lists.
+        unread: Whether it was answered in the dashboard, and nobody has looked since.
+        snoozed_ms: Milliseconds since the epoch until which it is left out of lists, unless something happens in it.
+        channel: The channel that its last message came by; None when the hub spoke first.
+        copy_of: The key of the session that it was copied from.
     """
 
     key: str
@@ -66,6 +71,10 @@ class Session(Struct, frozen=True):
     heard_ms: int = 0
     archived: bool = False
     pinned: bool = False
+    unread: bool = False
+    snoozed_ms: int = 0
+    channel: str | None = None
+    copy_of: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The session as plain data."""
@@ -88,6 +97,10 @@ class Session(Struct, frozen=True):
             "heard_ms": self.heard_ms,
             "archived": self.archived,
             "pinned": self.pinned,
+            "unread": self.unread,
+            "snoozed_ms": self.snoozed_ms,
+            "channel": self.channel,
+            "copy_of": self.copy_of,
         }
 
     @classmethod
@@ -109,10 +122,29 @@ _DATA = frozenset(each.name for each in fields(Session)) - {
     "created_ms",
     "updated_ms",
 }
-PLACES = frozenset({"archived", "pinned"})
+PLACES = frozenset({"archived", "pinned", "unread", "snoozed_ms"})
 """Its place in lists; changing that is nothing that happens in it."""
 PATCHABLE = frozenset({"title", *SETTINGS, "tainted", "person"}) | PLACES
 """What `SessionStore.patch` may change; totals have their own way."""
+
+
+def check_patch(changes: Mapping[str, Any]) -> None:
+    """Refuse what a patch may not change.
+
+    Raises:
+        InvalidRequest: A field cannot be patched, or its value does not fit.
+    """
+    if unknown := sorted(set(changes) - PATCHABLE):
+        raise InvalidRequest(f"a session has no field {unknown[0]!r} to change; there are {sorted(PATCHABLE)}")
+    for name, value in changes.items():
+        if name == "snoozed_ms":
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+                raise InvalidRequest("snoozed_ms is a time in milliseconds since the epoch, or 0")
+        elif name == "tainted" or name in PLACES:
+            if not isinstance(value, bool):
+                raise InvalidRequest(f"{name} is true or false")
+        elif value is not None and (not isinstance(value, str) or not value or len(value) > TEXT_LIMIT):
+            raise InvalidRequest(f"{name} is a text of 1 to {TEXT_LIMIT} characters, or null")
 
 
 def _usage(stored: Mapping[str, Any]) -> Usage:

@@ -24,7 +24,7 @@ from hub.sessions.entry import TranscriptEntry
 from hub.sessions.keys import SessionKey
 from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
-from hub.sessions.session import PATCHABLE, PLACES, TEXT_LIMIT, Session
+from hub.sessions.session import PLACES, Session, check_patch
 from hub.sessions.transcript import Redact, Transcript
 from hub.sessions.transcript_file import TranscriptReading, transcripts_of
 from hub.storage.database import Database
@@ -119,9 +119,10 @@ class SessionStore:
     def list(self, agent_id: str | None = None) -> list[Session]:
         """Return the sessions, of one agent or all, the one that was active last first."""
         chosen = [each for each in self._sessions.values() if agent_id is None or each.agent_id == agent_id]
-        return sorted(chosen, key=lambda session: (-session.updated_ms, session.key))
+        # What was snoozed comes back where it is seen.
+        return sorted(chosen, key=lambda session: (-max(session.updated_ms, session.snoozed_ms), session.key))
 
-    async def ensure(self, key: str, *, person: str | None = None) -> Session:
+    async def ensure(self, key: str, *, person: str | None = None, copy_of: str | None = None) -> Session:
         """Return the session of a full key, made now if it is new.
 
         The row of a new one is on its way to the database before anything that is written there later.
@@ -129,6 +130,7 @@ class SessionStore:
         Args:
             key: A full key, as `SessionKey` writes it.
             person: Whom a new session belongs to, when known.
+            copy_of: The key of the session that a new one is a copy of.
 
         Raises:
             InvalidRequest: It is not a session key.
@@ -139,7 +141,7 @@ class SessionStore:
         if str(parsed) != key:
             raise InvalidRequest(f"{key!r} is short for {str(parsed)!r}; the store takes full keys")
         now = self._now_ms()
-        session = Session(key, new_id(), parsed.agent, now, now, person=person)
+        session = Session(key, new_id(), parsed.agent, now, now, person=person, copy_of=copy_of)
         self._sessions[key] = session
         if not self._db.post(rows.upsert([session])):
             self._dirty.add(key)
@@ -154,7 +156,7 @@ class SessionStore:
             InvalidRequest: A field cannot be patched, or its value does not fit.
         """
         session = self._known(key)
-        _check_patch(changes)
+        check_patch(changes)
         fresh = replace(session, **changes)
         if fresh == session:
             return session
@@ -163,6 +165,14 @@ class SessionStore:
         await self._db.write(rows.upsert([fresh]))
         self._tell(key, "patched")
         return fresh
+
+    async def snooze(self, key: str, seconds: float) -> Session:
+        """Leave a session out of lists for so long, or until something happens in it; 0 takes it back."""
+        return await self.patch(key, snoozed_ms=self._now_ms() + int(seconds * 1_000) if seconds else 0)
+
+    def is_snoozed(self, session: Session) -> bool:
+        """Whether a session is left out of lists now."""
+        return session.snoozed_ms > self._now_ms()
 
     def touch(self, key: str) -> None:
         """Note that something happened in a session; written behind."""
@@ -184,7 +194,7 @@ class SessionStore:
         last = max(session.heard_ms or session.updated_ms, session.created_ms)
         if self._reset_rules.of(key, channel).is_stale(last, now, self._reset_rules.zone):
             session = await self.reset(key)
-        self._write_behind(replace(session, heard_ms=now), "touched")
+        self._write_behind(replace(session, heard_ms=now, channel=channel, unread=False), "touched")
         return self._sessions[key]
 
     def add_usage(self, key: str, usage: Usage, *, turns: int = 1, context_tokens: int | None = None) -> None:
@@ -223,6 +233,9 @@ class SessionStore:
             updated_ms=now,
             title=None,
             archived=False,
+            unread=False,
+            snoozed_ms=0,
+            copy_of=None,
             tainted=False,
             usage=Usage(),
             context_tokens=0,
@@ -358,7 +371,9 @@ class SessionStore:
         return session
 
     def _write_behind(self, session: Session, what: str) -> None:
-        self._sessions[session.key] = replace(session, archived=False) if session.archived else session
+        if session.archived or session.snoozed_ms:
+            session = replace(session, archived=False, snoozed_ms=0)
+        self._sessions[session.key] = session
         self._dirty.add(session.key)
         if not self._flush_due:
             self._flush_due = True
@@ -382,14 +397,3 @@ class SessionStore:
 def _check_session_id(session_id: str) -> None:
     if not session_id.isascii() or not session_id.isalnum() or len(session_id) > 64:
         raise InvalidRequest(f"{session_id!r:.80} is not the id of a session")
-
-
-def _check_patch(changes: dict[str, Any]) -> None:
-    if unknown := sorted(set(changes) - PATCHABLE):
-        raise InvalidRequest(f"a session has no field {unknown[0]!r} to change; there are {sorted(PATCHABLE)}")
-    for name, value in changes.items():
-        if name == "tainted" or name in PLACES:
-            if not isinstance(value, bool):
-                raise InvalidRequest(f"{name} is true or false")
-        elif value is not None and (not isinstance(value, str) or not value or len(value) > TEXT_LIMIT):
-            raise InvalidRequest(f"{name} is a text of 1 to {TEXT_LIMIT} characters, or null")

@@ -59,7 +59,10 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     **{("skills", name): ["shopping-list"] for name in ("info", "enable", "disable", "remove")},
     ("skills", "install"): ["https://example.org/tea.zip"],
     ("service", "call"): ["hub.check"],
-    **{("sessions", name): ["main"] for name in ("show", "export", "fork", "archive", "reset", "search", "delete")},
+    **{
+        ("sessions", name): ["main"]
+        for name in ("show", "export", "fork", "archive", "reset", "search", "snooze", "delete")
+    },
     ("state", "get"): ["light.kitchen"],
     ("state", "remove"): ["light.kitchen"],
     ("state", "set"): ["light.kitchen", "on"],
@@ -112,6 +115,8 @@ NEEDS_HUB = {
     ("sessions", "reset"),
     ("sessions", "search"),
     ("sessions", "show"),
+    ("sessions", "snooze"),
+    ("sessions", "tree"),
     ("status",),
     ("template",),
     ("token", "create"),

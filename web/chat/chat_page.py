@@ -16,6 +16,7 @@ from hub.core.schema import All, In, Length, Match, Required, Schema, string
 from hub.gateway.calls.contract import HttpCall
 from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.schema import TEXT_LIMIT
+from hub.sessions.fork import copies_as_tree
 from hub.sessions.keys import SessionKey, SessionKind, direct_key, main_key
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -41,6 +42,7 @@ TURN_LIMIT = 100
 
 SESSION_LIMIT = 200
 LIST = "/chat/sessions"
+SHOWS = ("", "archived", "snoozed", "copies")
 TITLE_LIMIT = 120
 
 KEY = All(string, Match(re.compile(r"^[A-Za-z0-9_.:-]{1,128}$"), msg="expected a key of letters, digits and _.:-"))
@@ -51,8 +53,12 @@ ONE = Schema({Required("session"): SESSION})
 PLACES = {"pin": ("pinned", True), "unpin": ("pinned", False)} | {
     "archive": ("archived", True),
     "unarchive": ("archived", False),
+    "unread": ("unread", True),
 }
-PLACE = Schema({Required("session"): SESSION, Required("place"): In(list(PLACES))})
+SNOOZES = {"snooze_3h": 3, "snooze_1d": 24, "snooze_7d": 168, "unsnooze": 0}
+"""Hours for which a conversation is left out of the list."""
+LEAVES_THE_PAGE = frozenset({"archive", "unread", "snooze_3h", "snooze_1d", "snooze_7d"})
+PLACE = Schema({Required("session"): SESSION, Required("place"): In([*PLACES, *SNOOZES])})
 SEARCH_LIMIT = 200
 MESSAGES_LIMIT = 50
 
@@ -107,6 +113,7 @@ class ChatPage:
         key = self._key(call.request.query.get("session"))
         before, past = call.request.query.get("before"), call.request.query.get("past")
         if before is None and past is None:
+            await self._live_chat.read(key)
             return await self._renderer.respond(
                 call, RenderedPage("chat", "Chat", await self._conversation(key), "/chat")
             )
@@ -116,10 +123,12 @@ class ChatPage:
         return await self._renderer.respond(call, RenderedPage("earlier", "Chat", earlier, "/chat"))
 
     async def list(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /chat/sessions[?channel=…][&search=…][&archived=1]`: the conversations alone, all or some of them."""
+        """`GET /chat/sessions[?channel=…][&search=…][&show=archived|snoozed|copies]`: the conversations alone."""
         query = call.request.query
-        search, archived = query.get("search", "").strip()[:SEARCH_LIMIT], query.get("archived") == "1"
-        data = await self._sessions_data(query.get("channel", ""), search, archived=archived) | {
+        search, show = query.get("search", "").strip()[:SEARCH_LIMIT], query.get("show", "")
+        if show not in SHOWS:
+            raise InvalidRequest(f"show: expected one of {', '.join(SHOWS[1:])}")
+        data = await self._sessions_data(query.get("channel", ""), search, show) | {
             "session": None,
             "messages": await self._sources.said.messages(call, search, MESSAGES_LIMIT),
         }
@@ -176,15 +185,19 @@ class ChatPage:
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
 
     async def place(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/place`: pin or archive a conversation, or take that back."""
+        """`POST /chat/place`: pin, archive or snooze a conversation, mark it as unread, or take that back."""
         fields = read_fields(call, PLACE)
-        key = self._key(fields["session"])
-        name, value = PLACES[fields["place"]]
+        key, place = self._key(fields["session"]), fields["place"]
         await self._sessions.ensure(key)
-        await self._sessions.patch(key, **{name: value})
+        if place in SNOOZES:
+            session = await self._sessions.snooze(key, SNOOZES[place] * 3_600)
+        else:
+            name, value = PLACES[place]
+            session = await self._sessions.patch(key, **{name: value})
         if wants_json(call.request):
-            return json_response({"session": key, name: value})
-        return see_other("/chat/sessions" if fields["place"] == "archive" else _path(key))
+            names = ("archived", "pinned", "unread", "snoozed_ms")
+            return json_response({"session": key, **{name: getattr(session, name) for name in names}})
+        return see_other(LIST if place in LEAVES_THE_PAGE else _path(key))
 
     async def delete(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/delete`: remove a conversation; the page asked before."""
@@ -243,15 +256,17 @@ class ChatPage:
             "earlier_path": f"{path}&before={first}" if first else None,
         }
 
-    async def _sessions_data(self, channel: str = "", search: str = "", *, archived: bool = False) -> dict[str, Any]:
+    async def _sessions_data(self, channel: str = "", search: str = "", show: str = "") -> dict[str, Any]:
         working = self._live_chat.working()
         found = [(session, *_place(session)) for session in self._sessions.list()]
+        depths = {session.key: depth for session, depth in copies_as_tree(each[0] for each in found)}
+        order = {key: number for number, key in enumerate(depths)} if show == "copies" else {}
         shown = [
             each
-            for each in sorted(found, key=lambda each: not each[0].pinned)
+            for each in sorted(found, key=lambda each: (order.get(each[0].key, 0), not each[0].pinned))
             if channel in ("", each[1])
-            # Who searches finds what is archived too.
-            and (self._is_found(each[0], search) if search else each[0].archived is archived)
+            # Who searches finds what is archived or snoozed too.
+            and (self._is_found(each[0], search) if search else self._is_listed(each[0], show, depths))
         ][:SESSION_LIMIT]
         states = await self._sources.last_states([session.key for session, *_ in shown])
         channels = sorted({each[1] for each in found if each[1]})
@@ -259,7 +274,7 @@ class ChatPage:
             "default_agent": self._agents.default().id,
             "channel": channel,
             "search": search,
-            "archived": archived,
+            "show": show,
             "channels": [
                 {"name": each, "home": self._channels.is_home(each), "path": f"{LIST}?{urlencode({'channel': each})}"}
                 for each in channels
@@ -268,9 +283,17 @@ class ChatPage:
                 self._item(session, working)
                 | {"channel": of, "peer": peer, "home": self._channels.is_home(of)}
                 | _sent(states.get(session.key))
+                | {"depth": depths.get(session.key, 0) if show == "copies" else 0}
                 for session, of, peer in shown
             ],
         }
+
+    def _is_listed(self, session: Session, show: str, copies: Mapping[str, int]) -> bool:
+        if show == "copies":
+            return session.key in copies
+        is_snoozed = self._sessions.is_snoozed(session)
+        kind = "archived" if session.archived else "snoozed" if is_snoozed else ""
+        return kind == show
 
     def _is_found(self, session: Session, search: str) -> bool:
         words = f"{self._title(session, session.key) or ''} {session.key}".casefold()
@@ -289,6 +312,8 @@ class ChatPage:
             "running": session.key in working,
             "pinned": session.pinned,
             "archived": session.archived,
+            "unread": session.unread,
+            "snoozed": self._sessions.is_snoozed(session),
         }
 
     def _title(self, session: Session | None, key: str) -> str | None:
@@ -307,6 +332,7 @@ class ChatPage:
             "main": _is_main(key),
             "pinned": session is not None and session.pinned,
             "archived": session is not None and session.archived,
+            "snoozed": session is not None and self._sessions.is_snoozed(session),
         }
 
 

@@ -53,6 +53,10 @@ def shown_session(session: Session) -> dict[str, Any]:
         "tainted": session.tainted,
         "archived": session.archived,
         "pinned": session.pinned,
+        "unread": session.unread,
+        "snoozedUntil": session.snoozed_ms or None,
+        "lastChannel": session.channel,
+        "copyOf": session.copy_of,
         "person": session.person,
     }
 

@@ -23,7 +23,7 @@ from hub.messaging.channels import ChannelRegistry
 from hub.models.registry import ModelRegistry
 from hub.models.thinking import LEVELS
 from hub.sessions.export import FORMATS
-from hub.sessions.fork import fork_session
+from hub.sessions.fork import copies_as_tree, fork_session
 from hub.sessions.keys import SessionKey, direct_key
 from hub.sessions.session import TEXT_LIMIT, Session
 from hub.sessions.store import SessionStore
@@ -77,6 +77,7 @@ class SessionMethods:
                 Optional("activeMinutes"): All(integer, Range(min=1)),
                 Optional("search"): All(str, Length(max=200)),
                 Optional("archived", default=False): boolean,
+                Optional("snoozed", default=False): boolean,
             }
         )
         get = Schema(
@@ -101,6 +102,10 @@ class SessionMethods:
                 Optional("sendPolicy"): AnyOf(None, In(list(SEND_POLICIES.values()))),
                 Optional("archived"): boolean,
                 Optional("pinned"): boolean,
+                Optional("unread"): boolean,
+                Optional("snoozedUntil", description="Milliseconds since the epoch; null takes it back."): AnyOf(
+                    None, All(integer, Range(min=0, max=2**53 - 1))
+                ),
                 Optional("groupActivation"): AnyOf(None, In(["mention", "always"])),
             }
         )
@@ -119,6 +124,7 @@ class SessionMethods:
         )
         return [
             Method("sessions.list", self._list, OWNER, list_, READ),
+            Method("sessions.tree", self._tree, OWNER, Schema({}), READ),
             Method("sessions.get", self._get, OWNER, get, READ),
             Method("sessions.resolve", self._resolve, OWNER, resolve, READ),
             Method("sessions.transcript", self._transcript, OWNER, transcript, READ),
@@ -167,7 +173,12 @@ class SessionMethods:
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
-        sessions = [each for each in self._sessions.list(params.get("agentId")) if each.archived is params["archived"]]
+        sessions = [
+            each
+            for each in self._sessions.list(params.get("agentId"))
+            if each.archived is params["archived"]
+            and (each.archived or self._sessions.is_snoozed(each) is params["snoozed"])
+        ]
         now = int(self._gateway.clock.time() * 1000)
         if "activeMinutes" in params:
             since = now - params["activeMinutes"] * 60_000
@@ -176,6 +187,10 @@ class SessionMethods:
             sessions = [each for each in sessions if wanted in f"{each.key} {each.title or ''}".casefold()]
         shown = [shown_session(each) for each in sessions[: params["limit"]]]
         return {"ts": now, "count": len(shown), "total": len(sessions), "sessions": shown}
+
+    async def _tree(self, call: MethodCall) -> Mapping[str, Any]:
+        tree = copies_as_tree(self._sessions.list())
+        return {"sessions": [shown_session(session) | {"depth": depth} for session, depth in tree]}
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         session, limit = self.known(call.params["key"]), call.params["limit"]
@@ -244,10 +259,19 @@ class SessionMethods:
     async def _patch(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         key = self.known(params["key"]).key
-        fields = {"label": "title", "model": "model", "archived": "archived", "pinned": "pinned", **SHOWN_SETTINGS}
+        fields = {
+            "label": "title",
+            "model": "model",
+            "archived": "archived",
+            "pinned": "pinned",
+            "unread": "unread",
+            **SHOWN_SETTINGS,
+        }
         changes: dict[str, Any] = {fields[name]: value for name, value in params.items() if name in fields}
         if "sendPolicy" in params:
             changes["send"] = {policy: send for send, policy in SEND_POLICIES.items()}.get(params["sendPolicy"])
+        if "snoozedUntil" in params:
+            changes["snoozed_ms"] = params["snoozedUntil"] or 0
         if changes.get("model"):
             await self._models.resolve(changes["model"])
         session = await self._sessions.patch(key, **changes) if changes else self.known(key)
