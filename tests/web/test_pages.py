@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -298,71 +297,6 @@ async def test_an_error_of_a_page_is_a_page(owner: ClientSession) -> None:
     assert "There is no agent" in await answer.text()
 
 
-async def test_conversations_are_pinned_archived_and_found_by_name(owner: ClientSession) -> None:
-    oak, elm = "agent:main:webchat:direct:oak", "agent:main:webchat:direct:elm"
-
-    async def listed(**query: str) -> list[str]:
-        answer = await owner.get("/chat/sessions", params=query, headers={"Accept": "application/json"})
-        return [each["key"] for each in (await answer.json())["sessions"] if each["key"] in (oak, elm)]
-
-    for key in (oak, elm):
-        await owner.post("/chat/rename", json={"session": key, "name": f"Planting {key[-3:]}"})
-    await owner.post("/chat/place", json={"session": oak, "place": "pin"})
-    pinned = await listed()
-    await owner.post("/chat/place", json={"session": elm, "place": "archive"})
-    left, archived, searched = await listed(), await listed(show="archived"), await listed(search="elm PLANT")
-    page = await (await owner.get(f"/chat?session={elm}", headers={"Accept": "text/html"})).text()
-    await owner.post("/chat/place", json={"session": elm, "place": "unarchive"})
-    wrong = await owner.post("/chat/place", json={"session": elm, "place": "attic"})
-
-    await owner.post("/chat/place", json={"session": elm, "place": "snooze_1d"})
-    without, snoozed = await listed(), await listed(show="snoozed")
-    await owner.get("/chat", params={"session": elm})
-    nonsense = await owner.get("/chat/sessions", params={"show": "attic"})
-
-    assert pinned == [oak, elm]
-    assert (without, snoozed, nonsense.status) == ([oak], [elm], 400)
-    assert (left, archived, searched) == ([oak], [elm], [elm])
-    assert "Take out of the archive" in page
-    assert await listed() == [oak, elm]
-    assert wrong.status == 400
-
-
-async def test_an_answer_that_nobody_saw_is_unread_until_the_conversation_is_opened(
-    owner: ClientSession, hub: HubProcess
-) -> None:
-    key = "agent:main:webchat:direct:unseen"
-
-    async def shown() -> dict[str, object]:
-        answer = await owner.get("/chat/sessions", headers={"Accept": "application/json"})
-        return next((each for each in (await answer.json())["sessions"] if each["key"] == key), {"unread": None})
-
-    hub.rpc("chat.send", {"sessionKey": key, "message": "hello", "idempotencyKey": "unseen-1"})
-    for _ in range(200):
-        if (before := await shown())["unread"]:
-            break
-        await asyncio.sleep(0.1)
-    await owner.get("/chat", params={"session": key})
-    opened = await shown()
-    await owner.post("/chat/place", json={"session": key, "place": "unread"})
-
-    assert (before["unread"], opened["unread"], (await shown())["unread"]) == (True, False, True)
-
-
-async def test_copies_are_listed_below_their_original(owner: ClientSession, hub: HubProcess) -> None:
-    key = "agent:main:webchat:direct:original"
-    await owner.post("/chat/rename", json={"session": key, "name": "Original"})
-    copy = hub.rpc("sessions.fork", {"key": key, "label": "Copy"})["key"]
-    again = hub.rpc("sessions.fork", {"key": copy, "label": "Copy of the copy"})["key"]
-
-    answer = await owner.get("/chat/sessions?show=copies", headers={"Accept": "application/json"})
-    listed = [(each["key"], each["depth"]) for each in (await answer.json())["sessions"]]
-    page = await (await owner.get("/chat/sessions?show=copies", headers={"Accept": "text/html"})).text()
-
-    assert [each for each in listed if each[0] in (key, copy, again)] == [(key, 0), (copy, 1), (again, 2)]
-    assert "└ Copy of the copy" in page
-
-
 async def test_the_palette_finds_blueprints_memory_and_conversations_by_name(owner: ClientSession) -> None:
     await owner.post("/memory/remember", json={"text": "The stopcock is behind the boiler"})
     key = "agent:main:webchat:direct:garden"
@@ -376,34 +310,6 @@ async def test_the_palette_finds_blueprints_memory_and_conversations_by_name(own
     assert ("conversation", "Plans for the garden") in await found("plan gard")
     assert any(kind == "memory" and "stopcock" in name for kind, name in await found("stopcock"))
     assert await found("  ") == []
-
-
-async def test_messages_are_found_by_their_words_also_from_before_a_reset(
-    owner: ClientSession, hub: HubProcess
-) -> None:
-    key = "agent:main:webchat:direct:said"
-    hub.rpc("chat.send", {"sessionKey": key, "message": "The axolotl eats at noon", "idempotencyKey": "said-1"})
-    await until_found(hub, "axolotl")
-    hub.rpc("sessions.reset", {"key": key})
-
-    found = (await (await owner.get("/find", params={"q": "axolot"})).json())["found"]
-    listed = await owner.get("/chat/sessions", params={"search": "axolotl"}, headers={"Accept": "application/json"})
-    (message, *_) = [each for each in (await listed.json())["messages"] if "eats at noon" in each["text"]]
-    past = await (await owner.get(message["path"], headers={"Accept": "text/html"})).text()
-    wrong = await owner.get("/chat", params={"session": key, "past": "00000000"})
-
-    assert ("message", "The axolotl eats at noon") in [(each["kind"], each["name"]) for each in found]
-    assert message["past"]
-    assert "The axolotl eats at noon" in past
-    assert wrong.status == 404
-
-
-async def until_found(hub: HubProcess, query: str) -> None:
-    for _ in range(200):
-        if hub.rpc("sessions.search", {"query": query})["messages"]:
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"{query} was never found")
 
 
 async def test_the_fields_of_a_new_automation_are_named_in_chinese(owner: ClientSession) -> None:
