@@ -10,6 +10,7 @@ from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.session_pruning import SessionPruneMethods
 from hub.sessions.archive import archive_daily
+from hub.sessions.incognito import Incognito, IncognitoNeeds
 from hub.sessions.pruning import PruneLimits, Pruning
 from hub.sessions.reset import ResetRules
 from hub.sessions.search import TranscriptSearch
@@ -35,6 +36,9 @@ class SessionsComponent(Component):
             base.repairs,
             lambda: PruneLimits.from_config(base.section("session")),
         )
+        self._incognito = Incognito(
+            IncognitoNeeds(base.home, db, self.sessions, base.clock, base.tasks, base.bus),
+        )
         self._configure()
 
     def stages(self) -> Sequence[Stage]:
@@ -47,6 +51,8 @@ class SessionsComponent(Component):
 
     async def _open(self) -> None:
         await self.sessions.open()
+        await self._incognito.open()
+        self._base.tasks.spawn(self._incognito.follow(), name="end idle incognito conversations")
         self._base.tasks.spawn(
             archive_daily(self.sessions, self._base.clock, lambda: int(self._base.section("session")["archive_after"])),
             name="archive idle conversations",

@@ -28,6 +28,10 @@ _AGENTS_PLAIN_NAME = re.compile(rf"agent:(?P<agent>{_SLUG.pattern}):(?P<name>{_P
 """Beside letters, digits and `_.-~`: what platforms put into ids and what no shell, URL path or log line minds."""
 
 
+INCOGNITO = "incognito-"
+"""How the ids of conversations begin of which nothing is kept."""
+
+
 class SessionKind(StrEnum):
     """What kind of conversation a session is."""
 
@@ -158,6 +162,20 @@ def main_key(agent: str) -> str:
 def direct_key(agent: str, peer: str, *, channel: str | None = None, account: str | None = None) -> str:
     """Return the key of a direct conversation: per peer, per channel and peer, or per account too."""
     return str(SessionKey(agent, SessionKind.DIRECT, peer, channel=channel, account=account))
+
+
+def incognito_key(agent: str, id: str, channel: str) -> str:
+    """Return the key of a conversation of which nothing is kept once it ends."""
+    return direct_key(agent, f"{INCOGNITO}{id}", channel=channel)
+
+
+def is_incognito(key: str) -> bool:
+    """Whether a key is that of a conversation of which nothing is kept; decided by the key alone, wherever it is."""
+    try:
+        parsed = SessionKey.parse(key)
+    except InvalidRequest:
+        return False
+    return parsed.kind is SessionKind.DIRECT and (parsed.id or "").startswith(INCOGNITO)
 
 
 def group_key(

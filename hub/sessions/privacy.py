@@ -9,7 +9,7 @@ from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
 from hub.memory.scope import NOBODY, MemoryScope
 from hub.security.people import People, is_identity
-from hub.sessions.keys import ROOMS, SessionKey, SessionKind
+from hub.sessions.keys import ROOMS, SessionKey, SessionKind, is_incognito
 from hub.sessions.session import Session
 
 _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
@@ -41,7 +41,11 @@ def scope_of(session_key: str, authority: Authority, people: People | None = Non
         return NOBODY
     if key.kind in ROOMS and key.id is not None:
         return MemoryScope(person=None, private=False, group=_room(key), shared=authority.person is not None)
-    if key.kind not in _PERSONAL or any(MEMORY_TOOLS in policy.deny for policy in authority.tool_policies):
+    if (
+        is_incognito(session_key)
+        or key.kind not in _PERSONAL
+        or any(MEMORY_TOOLS in policy.deny for policy in authority.tool_policies)
+    ):
         return NOBODY
     if key.kind is SessionKind.DIRECT and people is not None and not _may_be_with(key, authority.person, people):
         return NOBODY

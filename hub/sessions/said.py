@@ -11,6 +11,7 @@ from msgspec import Struct
 from hub.memory.words import words_of
 from hub.models.contract import Role
 from hub.sessions.entry import TranscriptEntry
+from hub.sessions.keys import is_incognito
 from hub.sessions.transcript_file import key_in
 from hub.storage.said_index import IndexedLine, IndexedTranscript
 
@@ -64,7 +65,7 @@ def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> Sai
                 break  # its end is still to be written
             if at == 0:
                 key = key_in(line)
-            elif (entry := said_in(line)) is not None and (words := _words(entry)):
+            elif not is_incognito(key) and (entry := said_in(line)) is not None and (words := _words(entry)):
                 said.append((IndexedLine(path.stem, entry.ts_ms, at, len(line)), words))
             at += len(line)
         if at == begin:

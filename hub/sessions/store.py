@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
@@ -21,12 +20,12 @@ from hub.core.ids import new_id
 from hub.models.contract import Usage
 from hub.sessions import rows
 from hub.sessions.entry import TranscriptEntry
-from hub.sessions.keys import SessionKey
+from hub.sessions.keys import SessionKey, is_incognito
 from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
 from hub.sessions.session import PLACES, Session, check_patch
 from hub.sessions.transcript import Redact, Transcript
-from hub.sessions.transcript_file import TranscriptReading, transcripts_of
+from hub.sessions.transcript_file import TranscriptReading, put_away, transcripts_of
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 
@@ -241,7 +240,7 @@ class SessionStore:
             context_tokens=0,
             turns=0,
         )
-        if self._before_reset is not None:
+        if self._before_reset is not None and not is_incognito(key):
             self._before_reset(session)
         self._sessions[key] = fresh
         await self._db.write(rows.upsert([fresh]))
@@ -266,8 +265,7 @@ class SessionStore:
                 return False
             path = self.transcript_path(session)
             for each in found | {path} if path.exists() else found:
-                (path.parent / "deleted").mkdir(mode=0o700, exist_ok=True)
-                os.replace(each, path.parent / "deleted" / each.name)
+                each.unlink() if is_incognito(key) else put_away(each)
         except OSError as error:
             raise Unavailable(f"the transcript {error.filename} cannot be moved: {error.strerror}") from error
         self._release(session.session_id)

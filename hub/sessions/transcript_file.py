@@ -92,10 +92,17 @@ def transcripts_of(folder: Path, key: str) -> list[Path]:
     """
     found = []
     for path in folder.glob("*.jsonl"):
-        with path.open("rb") as file:
+        with suppress(FileNotFoundError), path.open("rb") as file:  # it may go meanwhile
             if key_in(file.readline(HEADER_LIMIT_BYTES)) == key:
                 found.append(path)
     return found
+
+
+def put_away(path: Path) -> None:
+    """Move a transcript to `deleted/` beside the others."""
+    aside = path.parent / "deleted" / path.name
+    aside.parent.mkdir(mode=0o700, exist_ok=True)
+    os.replace(path, aside)
 
 
 def _parse(line: bytes) -> Header | TranscriptEntry | None:

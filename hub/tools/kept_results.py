@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -109,6 +110,10 @@ class KeptResults:
                 continue
             except OSError as error:
                 raise from_os(error, other, "making") from error
+
+    def forget(self, session_key: str) -> None:
+        """Delete what is kept of a conversation."""
+        shutil.rmtree(self._path(session_key, ""), ignore_errors=True)
 
     def _path(self, session_key: str, id: str) -> Path:
         return self._folder / sha256(session_key.encode()).hexdigest()[:16] / id

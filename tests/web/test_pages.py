@@ -66,6 +66,7 @@ FORMS = {
     "/channels/revoke": {"channel": "none", "identity": "none:user:1"},
     "/chat/send": {"session": "agent:main:main", "key": "k", "text": "hi"},
     "/chat/abort": {"session": "agent:main:main"},
+    "/chat/incognito": {},
     "/chat/new": {},
     "/chat/rename": {"session": "agent:main:main", "name": "x"},
     "/chat/place": {"session": "agent:main:main", "place": "pin"},

@@ -17,7 +17,7 @@ from hub.gateway.calls.contract import HttpCall
 from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.schema import TEXT_LIMIT
 from hub.sessions.fork import copies_as_tree
-from hub.sessions.keys import SessionKey, SessionKind, direct_key, main_key
+from hub.sessions.keys import SessionKey, SessionKind, direct_key, incognito_key, is_incognito, main_key
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from web.chat.live_chat import LiveChat
@@ -176,6 +176,11 @@ class ChatPage:
         key = direct_key(self._agents.default().id, new_id(), channel=self._channels.home)
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
 
+    async def incognito(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /chat/incognito`: the page of a fresh conversation of which nothing is kept once it ends."""
+        key = incognito_key(self._agents.default().id, new_id(), self._channels.home)
+        return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
+
     async def rename(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/rename`: name a conversation; an empty name takes the name away."""
         fields = read_fields(call, NAME)
@@ -314,6 +319,7 @@ class ChatPage:
             "archived": session.archived,
             "unread": session.unread,
             "snoozed": self._sessions.is_snoozed(session),
+            "incognito": is_incognito(session.key),
         }
 
     def _title(self, session: Session | None, key: str) -> str | None:
@@ -333,6 +339,7 @@ class ChatPage:
             "pinned": session is not None and session.pinned,
             "archived": session is not None and session.archived,
             "snoozed": session is not None and self._sessions.is_snoozed(session),
+            "incognito": is_incognito(key),
         }
 
 

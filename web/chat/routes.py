@@ -24,6 +24,7 @@ def routes(chat: ChatPage, approvals: ApprovalsPage, commands: CommandList, avat
         form("/chat/send", chat.send),
         form("/chat/abort", chat.abort),
         form("/chat/new", chat.new),
+        form("/chat/incognito", chat.incognito),
         form("/chat/rename", chat.rename),
         form("/chat/place", chat.place),
         form("/chat/delete", chat.delete),

@@ -234,6 +234,7 @@ SCRIPT_TEXTS = (
     "Memory file",
     "Message",
     "New automation",
+    "New incognito conversation",
     "New script",
     "Reload the configuration",
     "Remember something",

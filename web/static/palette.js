@@ -59,6 +59,7 @@ class Palette extends LitElement {
     }));
     const own = [
       { name: t("New conversation"), run: () => post("/chat/new") },
+      { name: t("New incognito conversation"), run: () => post("/chat/incognito") },
       { name: t("New automation"), run: () => location.assign("/automations/new") },
       { name: t("New script"), run: () => location.assign("/scripts/new") },
       { name: t("Remember something"), run: () => location.assign("/memory#remember-text") },

@@ -23,7 +23,7 @@ from hub.core.errors import Conflict, Forbidden, HubError, InvalidRequest, Limit
 from hub.core.ids import new_id
 from hub.core.lanes import Priority
 from hub.models.contract import Message, user_message
-from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.keys import SessionKey, SessionKind, is_incognito
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -75,6 +75,8 @@ class Subagents:
             raise Forbidden(f"agent_id: {agent.id} may not be given tasks from here; see agents_list")
         if parts.sessions.get(request.session_key) is None:
             raise InvalidRequest("this conversation is not kept, so no result could come back to it")
+        if is_incognito(request.session_key):
+            raise Forbidden("an incognito conversation has no subagents: theirs would be kept")
         depth = self._depth(request.session_key) + 1
         if depth > settings.max_depth:
             raise Forbidden(f"subagents nest at most {settings.max_depth} deep here (agents[].subagents.max_depth)")

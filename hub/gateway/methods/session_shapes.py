@@ -9,7 +9,7 @@ import orjson
 
 from hub.agent.side_note import note_channel
 from hub.sessions.entry import TranscriptEntry
-from hub.sessions.keys import SessionKey
+from hub.sessions.keys import SessionKey, is_incognito
 from hub.sessions.session import Session
 
 HISTORY_BYTES = 8_388_608
@@ -58,6 +58,7 @@ def shown_session(session: Session) -> dict[str, Any]:
         "lastChannel": session.channel,
         "copyOf": session.copy_of,
         "person": session.person,
+        "incognito": is_incognito(session.key),
     }
 
 

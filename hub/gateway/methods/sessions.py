@@ -24,7 +24,7 @@ from hub.models.registry import ModelRegistry
 from hub.models.thinking import LEVELS
 from hub.sessions.export import FORMATS
 from hub.sessions.fork import copies_as_tree, fork_session
-from hub.sessions.keys import SessionKey, direct_key
+from hub.sessions.keys import SessionKey, direct_key, incognito_key
 from hub.sessions.session import TEXT_LIMIT, Session
 from hub.sessions.store import SessionStore
 from hub.sessions.tail import last_messages
@@ -86,7 +86,12 @@ class SessionMethods:
         transcript = Schema({Required("key"): _KEY, Optional("sessionId"): All(str, Length(min=1, max=64))})
         resolve = Schema({Optional("key"): _KEY, Optional("sessionId"): str, Optional("label"): str})
         create = Schema(
-            {Optional("key"): _KEY, Optional("agentId"): str, Optional("label"): All(str, Length(min=1, max=200))}
+            {
+                Optional("key"): _KEY,
+                Optional("agentId"): str,
+                Optional("label"): All(str, Length(min=1, max=200)),
+                Optional("incognito", default=False, description="Nothing is kept once it ends."): boolean,
+            }
         )
         export = Schema({Required("key"): _KEY, Optional("format", default="md"): In(list(FORMATS))})
         fork = Schema({Required("key"): _KEY, Optional("label"): All(str, Length(min=1, max=200))})
@@ -249,7 +254,12 @@ class SessionMethods:
         params = call.params
         agent = self._agents.get(params.get("agentId") or self._agents.default().id)
         key = params.get("key")
-        full = self.full_key(key) if key else direct_key(agent.id, new_id(), channel=self._channels.home)
+        if params["incognito"] and key:
+            raise InvalidRequest("incognito: leave out the key; an incognito session has one of its own")
+        if params["incognito"]:
+            full = incognito_key(agent.id, new_id(), self._channels.home)
+        else:
+            full = self.full_key(key) if key else direct_key(agent.id, new_id(), channel=self._channels.home)
         self._agents.get(SessionKey.parse(full).agent)
         session = await self._sessions.ensure(full, person=call.caller.authority.person)
         if "label" in params:

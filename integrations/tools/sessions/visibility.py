@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from hub.core.errors import InvalidRequest, NotFound
 from hub.security.people import People
-from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.keys import SessionKey, SessionKind, is_incognito
 from hub.sessions.privacy import is_private
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -43,6 +43,8 @@ def _is_visible(call: ToolCall, key: str, people: People) -> bool:
     own, authority = call.session_key, call.context.authority
     if key == own:
         return True
+    if is_incognito(key):
+        return False
     try:
         if SessionKey.parse(own).kind is SessionKind.SUBAGENT:
             return key.startswith(f"{own}:")

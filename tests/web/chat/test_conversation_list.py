@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 
 import pytest
 from aiohttp import ClientSession
@@ -110,3 +112,37 @@ async def test_copies_are_listed_below_their_original(owner: ClientSession, hub:
 
     assert [each for each in listed if each[0] in (key, copy, again)] == [(key, 0), (copy, 1), (again, 2)]
     assert "└ Copy of the copy" in page
+
+
+async def test_of_an_incognito_conversation_nothing_is_left_when_it_is_deleted(
+    owner: ClientSession, hub: HubProcess
+) -> None:
+    key = (await (await owner.post("/chat/incognito", headers={"Accept": "application/json"})).json())["session"]
+    sent = {"session": key, "key": "okapi-1", "text": "Remember that the okapi is striped"}
+    await owner.post("/chat/send", json=sent)
+    hub.rpc("agent.wait", {"runId": "okapi-1", "timeoutMs": 20_000})
+    page = await (await owner.get("/chat", params={"session": key}, headers={"Accept": "text/html"})).text()
+    during = okapis(hub)
+    await owner.post("/chat/delete", json={"session": key})
+    for _ in range(100):
+        if not okapis(hub):
+            break
+        await asyncio.sleep(0.1)
+
+    assert "Incognito:" in page
+    assert during
+    assert okapis(hub) == []
+
+
+def okapis(hub: HubProcess) -> list[str]:
+    """Return where the word is: files of the home, and databases by their rows."""
+    found = []
+    for path in (each for each in hub.home.rglob("*") if each.is_file() and "-wal" not in each.name):
+        if path.suffix == ".db":
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+                held = "okapi" in "\n".join(database.iterdump())
+        else:
+            held = b"okapi" in path.read_bytes()
+        if held:
+            found.append(path.name)
+    return found
