@@ -34,6 +34,7 @@ from web.chat.live_chat import LiveChat
 from web.chat.markdown import Markdown
 from web.chat.said_search import SaidSearch
 from web.chat.session_titles import session_title
+from web.chat.unread import UnreadMarks
 from web.core.assets import Assets
 from web.core.i18n import LANGUAGES
 from web.core.lazy_pages import LazyPages
@@ -108,6 +109,9 @@ class Dashboard:
         self._pairing = PairingCard(self._renderer, self._client)
         self._live_chat = None if self._overview.recovery else self._make_live_chat()
         self._unsubscribe: list[Unsubscribe] = []
+        if self._live_chat is not None:
+            marks = UnreadMarks(hub.bus, self._live, hub.sessions, self._tasks, hub.channels.is_home)
+            self._unsubscribe.append(marks.close)
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._routes())
         hub.gateway.unknown_page, hub.pages.render = self._renderer.unknown, pages_of_integrations(self._renderer)
         changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
@@ -202,7 +206,7 @@ class Dashboard:
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub
         parts = (hub.bus, self._live, self._renderer, Markdown(), hub.sessions, hub.agents, self._tasks)
-        return LiveChat(*parts, hub.clock.time, hub.channels.is_home)
+        return LiveChat(*parts, hub.clock.time)
 
     def _make_chat(self, live_chat: LiveChat) -> ChatPage:
         hub = self._hub

@@ -113,7 +113,7 @@ class ChatPage:
         key = self._key(call.request.query.get("session"))
         before, past = call.request.query.get("before"), call.request.query.get("past")
         if before is None and past is None:
-            await self._live_chat.read(key)
+            await self._read(key)
             return await self._renderer.respond(
                 call, RenderedPage("chat", "Chat", await self._conversation(key), "/chat")
             )
@@ -260,6 +260,10 @@ class ChatPage:
             "turns": [self._live_chat.shown(turn, key) for turn in turns[first:]],
             "earlier_path": f"{path}&before={first}" if first else None,
         }
+
+    async def _read(self, key: str) -> None:
+        if (session := self._sessions.get(key)) is not None and (session.unread or session.snoozed_ms):
+            await self._sessions.patch(key, unread=False, snoozed_ms=0)
 
     async def _sessions_data(self, channel: str = "", search: str = "", show: str = "") -> dict[str, Any]:
         working = self._live_chat.working()

@@ -16,7 +16,6 @@ from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
 from hub.sessions.keys import SessionKey, SessionKind
-from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from web.chat.conversation import LiveRun, render_turns, texts_of, title_of, turns_of
 from web.chat.markdown import Markdown
@@ -45,8 +44,6 @@ class LiveChat:
         bus: Where runs tell what they do.
         live: The open tabs.
         tasks: Owner of the tasks that read transcripts.
-        wall_time: Seconds since the epoch.
-        is_home: Whether a channel is the one of the hub's own conversations.
     """
 
     def __init__(
@@ -59,7 +56,6 @@ class LiveChat:
         agents: Agents,
         tasks: TaskOwner,
         wall_time: Callable[[], float],
-        is_home: Callable[[str], bool],
     ) -> None:
         self._bus = bus
         self._live = live
@@ -69,7 +65,6 @@ class LiveChat:
         self._agents = agents
         self._tasks = tasks
         self._wall_time = wall_time
-        self._is_home = is_home
         self._runs: dict[str, LiveRun] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._outcomes: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
@@ -154,19 +149,6 @@ class LiveChat:
         turn.parts.append(ShownPart("text", f"p-{turn.id}-0", text=text))
         self._notes.setdefault(session_key, deque(maxlen=NOTES_PER_SESSION)).append(turn)
         self._send_turn(session_key, turn)
-
-    async def read(self, session_key: str) -> None:
-        """Note that somebody looks at a conversation."""
-        if (session := self._sessions.get(session_key)) is not None and (session.unread or session.snoozed_ms):
-            await self._sessions.patch(session_key, unread=False, snoozed_ms=0)
-
-    async def _mark_unread(self, session: Session) -> None:
-        # What is answered in a chat app is read there; work of the hub is looked at when it is looked for.
-        kind = SessionKey.parse(session.key).kind
-        is_here = session.channel is None or self._is_home(session.channel)
-        if is_here and kind in (SessionKind.MAIN, SessionKind.DIRECT):
-            with suppress(NotFound):
-                await self._sessions.patch(session.key, unread=True)
 
     async def prepare(self, turns: Iterable[ShownTurn]) -> bool:
         """Render the texts of turns without holding the loop; return whether that took time; if so, read them again."""
@@ -261,9 +243,6 @@ class LiveChat:
                 self._outcomes.popitem(last=False)
         if run is not None and self._live.watched(_topic(key)):
             self._tasks.spawn(self._send_final(key, run), name="show a finished run")
-        session = self._sessions.get(key)
-        if event.data.get("reply") and session is not None and not self._live.watched(_topic(key)):
-            self._tasks.spawn(self._mark_unread(session), name="mark a conversation as unread")
         self._send_run_state(key)
         self._live.changed_all("sessions")
         self._live.changed("overview")
