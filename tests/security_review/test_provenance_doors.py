@@ -256,7 +256,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),
         *("POST /config/check", "POST /config/complete", "POST /config/save", "POST /config/restore"),
         *("POST /config/reload", "POST /chat/abort", "POST /chat/new", "POST /chat/rename", "POST /chat/delete"),
-        "POST /chat/place",
+        *("POST /chat/place", "POST /chat/incognito"),
         *("POST /channels/probe", "POST /channels/add", "POST /channels/remove"),
         *("POST /channels/pairing", "POST /channels/revoke", "POST /channels/message", "POST /usage/test"),
         "POST /runs/replay",
