@@ -7,6 +7,7 @@ from typing import Any
 from hub.config.errors import ConfigError
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, place
 from hub.config.paths import KeyPath
+from hub.core.phrases import phrase
 
 
 def merged_value(base: Any, extra: Any, base_mark: Mark, mark: Mark, keys: KeyPath, errors: list[ConfigError]) -> Any:
@@ -32,7 +33,12 @@ def merged_value(base: Any, extra: Any, base_mark: Mark, mark: Mark, keys: KeyPa
         return base
     file, line, _ = place(base_mark)
     errors.append(
-        ConfigError.at(mark, keys, f"{keys[-1]} is set in {file} line {line} already", "remove one of the two")
+        ConfigError.at(
+            mark,
+            keys,
+            phrase("{key} is set in {file} line {line} already", key=keys[-1], file=file, line=line),
+            phrase("remove one of the two"),
+        )
     )
     return base
 

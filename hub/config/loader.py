@@ -20,6 +20,7 @@ from hub.config.paths import KeyPath
 from hub.config.secrets_file import SecretsFile
 from hub.config.tags import Tags
 from hub.config.yaml_reader import TagError, YamlReader, split_items
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.security.root import Root
 
@@ -118,9 +119,13 @@ class _Loader:
             read = ConfigMapping(start)
         readable = isinstance(read, ConfigMapping)
         if not readable and read is not BROKEN:
-            kind = "a list" if isinstance(read, ConfigList) else "a single value"
+            kind = phrase("a list") if isinstance(read, ConfigList) else phrase("a single value")
             state.errors.append(
-                ConfigError.at(start, (), f"{ROOT_FILE} must hold sections such as http:, and it holds {kind}")
+                ConfigError.at(
+                    start,
+                    (),
+                    phrase("{file} must hold sections such as http:, and it holds {kind}", file=ROOT_FILE, kind=kind),
+                )
             )
         data = ConfigMapping(start)
         if isinstance(read, ConfigMapping):

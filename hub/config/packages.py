@@ -9,6 +9,7 @@ from hub.config.join import merged_value, shell_of
 from hub.config.labels import join_labelled
 from hub.config.marks import BROKEN, ConfigMapping, Mark
 from hub.config.paths import KeyPath
+from hub.core.phrases import phrase
 
 HUB = "hub"
 PACKAGES = "packages"
@@ -51,7 +52,9 @@ def _merge_package(merged: ConfigMapping, package: Any, mark: Mark, keys: KeyPat
         at = package.key_marks[section]
         if section == HUB:
             errors.append(
-                ConfigError.at(at, (*keys, HUB), "a package cannot set hub:", "move it to configuration.yaml")
+                ConfigError.at(
+                    at, (*keys, HUB), phrase("a package cannot set hub:"), phrase("move it to configuration.yaml")
+                )
             )
             continue
         if section not in merged:

@@ -8,6 +8,7 @@ from hub.config.files import SECRETS_FILE, FileProblem, HomeFiles, content_hash,
 from hub.config.marks import BROKEN, ConfigMapping, MarkOrigin, start_of
 from hub.config.suggest import did_you_mean
 from hub.config.yaml_reader import TagError, YamlReader
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 
 
@@ -42,12 +43,15 @@ class SecretsFile:
             return secrets[name]
         if self._missing:
             raise TagError(
-                f"there is no secret {name}, because {SECRETS_FILE} does not exist", f"make it with {name}: …"
+                phrase("there is no secret {name}, because {file} does not exist", name=name, file=SECRETS_FILE),
+                phrase("make it with {name}: …", name=name),
             )
         if self._unreadable:
-            raise TagError(f"the secret {name} is not known, because {SECRETS_FILE} cannot be read")
-        hint = did_you_mean(name, secrets) or f"add a line {name}: … to {SECRETS_FILE}"
-        raise TagError(f"there is no secret {name} in {SECRETS_FILE}", hint)
+            raise TagError(
+                phrase("the secret {name} is not known, because {file} cannot be read", name=name, file=SECRETS_FILE)
+            )
+        hint = did_you_mean(name, secrets) or phrase("add a line {name}: … to {file}", name=name, file=SECRETS_FILE)
+        raise TagError(phrase("there is no secret {name} in {file}", name=name, file=SECRETS_FILE), hint)
 
     def used(self) -> list[Secret]:
         """Return all secrets that were read, to be redacted wherever they show up."""
@@ -81,7 +85,12 @@ class SecretsFile:
                 continue
             if value is None or isinstance(value, (dict, list)):
                 self._errors.append(
-                    ConfigError.at(read.key_marks[name], (name,), f"the secret {name} must be a text", "quote it")
+                    ConfigError.at(
+                        read.key_marks[name],
+                        (name,),
+                        phrase("the secret {name} must be a text", name=name),
+                        phrase("quote it"),
+                    )
                 )
                 continue
             self._secrets[name] = Secret(_written(value), f"!secret {name}")

@@ -6,13 +6,15 @@ import re
 
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from hub.core.phrases import phrase
+
 Told = tuple[int, int, str, str]
 """Line and column from 0, message, hint."""
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
 _TAB_INDENT = re.compile(r" *\t")
-_TAB = ("a tab is used for indentation; YAML takes spaces only", "replace the tab by spaces")
+_TAB = (phrase("a tab is used for indentation; YAML takes spaces only"), phrase("replace the tab by spaces"))
 
 _AT_CONTEXT = ("while scanning a quoted scalar", "while scanning a simple key", "while parsing a flow ")
 """Contexts whose beginning is the line to fix, rather than where the parser gave up."""
@@ -20,37 +22,67 @@ _AT_CONTEXT = ("while scanning a quoted scalar", "while scanning a simple key", 
 _WORDS: tuple[tuple[str, str, str], ...] = (
     (
         "mapping values are not allowed",
-        "a colon is not expected here",
-        "check the indentation here and in the line above; put quotes around a text that holds a colon and a space",
+        phrase("a colon is not expected here"),
+        phrase(
+            "check the indentation here and in the line above; put quotes around a text that holds a colon and a space"
+        ),
     ),
     (
         "found unexpected ':'",
-        "a text that holds a colon must stand in quotes inside { } and [ ]",
-        'put quotes around it, such as "http://127.0.0.1:8000", or write the mapping on separate lines',
+        phrase("a text that holds a colon must be quoted inside {{ }} and [ ]"),
+        phrase('put quotes around it, such as "http://127.0.0.1:8000", or write the mapping on separate lines'),
     ),
-    ("could not find expected ':'", "a key is not followed by a colon", "write key: value"),
-    ("found unexpected end of stream", "a quotation mark is not closed", "add the closing quotation mark"),
-    ("did not find expected ',' or ']'", "a list in [ ] is not closed, or lacks a comma", "close it with ]"),
-    ("did not find expected ',' or '}'", "a mapping in { } is not closed, or lacks a comma", "close it with }"),
+    ("could not find expected ':'", phrase("a key is not followed by a colon"), phrase("write key: value")),
+    (
+        "found unexpected end of stream",
+        phrase("a quotation mark is not closed"),
+        phrase("add the closing quotation mark"),
+    ),
+    (
+        "did not find expected ',' or ']'",
+        phrase("a list in [ ] is not closed, or lacks a comma"),
+        phrase("close it with ]"),
+    ),
+    (
+        "did not find expected ',' or '}'",
+        phrase("a mapping in {{ }} is not closed, or lacks a comma"),
+        phrase("close it with }}"),
+    ),
     (
         "did not find expected node content",
-        "a value is missing here, or a [ or { above is not closed",
-        "close the bracket, or write the value",
+        phrase("a value is missing here, or a [ or {{ above is not closed"),
+        phrase("close the bracket, or write the value"),
     ),
     (
         "did not find expected '-' indicator",
-        "this line is not indented like the items of the list above",
-        "begin an item with - under the others, or indent the line",
+        phrase("this line is not indented like the items of the list above"),
+        phrase("begin an item with - under the others, or indent the line"),
     ),
     (
         "did not find expected key",
-        "this line is not indented like the keys above, or a quotation mark ends too early",
-        "indent it with spaces exactly like its neighbours",
+        phrase("this line is not indented like the keys above, or a quotation mark ends too early"),
+        phrase("indent it with spaces exactly like its neighbours"),
     ),
-    ("block sequence entries are not allowed", "a list item (-) is not expected here", "put it on a separate line"),
-    ("found undefined tag handle", "this tag is not known", "a tag has one exclamation mark, such as !include"),
-    ("expected hexdecimal number", "a backslash in double quotes begins a special character", "use single quotes"),
-    ("found unknown escape character", "a backslash in double quotes begins a special character", "use single quotes"),
+    (
+        "block sequence entries are not allowed",
+        phrase("a list item (-) is not expected here"),
+        phrase("put it on a separate line"),
+    ),
+    (
+        "found undefined tag handle",
+        phrase("this tag is not known"),
+        phrase("a tag has one exclamation mark, such as !include"),
+    ),
+    (
+        "expected hexdecimal number",
+        phrase("a backslash in double quotes begins a special character"),
+        phrase("use single quotes"),
+    ),
+    (
+        "found unknown escape character",
+        phrase("a backslash in double quotes begins a special character"),
+        phrase("use single quotes"),
+    ),
 )
 
 
@@ -61,7 +93,8 @@ def forbidden_character(text: str) -> Told | None:
         return None
     line, column = position(text, match.start())
     code = f"U+{ord(match[0]):04X}"
-    return line, column, f"the invisible character {code} is not allowed here", "remove it, or write it as \\u…"
+    message = phrase("the invisible character {code} is not allowed here", code=code)
+    return line, column, message, phrase("remove it, or write it as \\u…")
 
 
 def position(text: str, index: int) -> tuple[int, int]:
@@ -73,7 +106,7 @@ def position(text: str, index: int) -> tuple[int, int]:
 def explain_syntax(error: YAMLError, text: str) -> Told:
     """Return where a syntax error is, what it means and what to do."""
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
-        return 0, 0, "this is not YAML", ""
+        return 0, 0, phrase("this is not YAML"), ""
     mark, problem, context = error.problem_mark, str(error.problem), str(error.context or "")
     if error.context_mark is not None and context.startswith(_AT_CONTEXT):
         mark = error.context_mark
@@ -83,8 +116,9 @@ def explain_syntax(error: YAMLError, text: str) -> Told:
     if _TAB_INDENT.match(lines[line]):
         return line, lines[line].index("\t"), *_TAB
     if "cannot start any token" in problem:
-        return line, column, f"a text cannot begin with {lines[line][column : column + 1]}", "put quotes around it"
+        sign = lines[line][column : column + 1]
+        return line, column, phrase("a text cannot begin with {sign}", sign=sign), phrase("put quotes around it")
     for sign, message, hint in _WORDS:
         if sign in problem:
             return line, column, message, hint
-    return line, column, f"this is not YAML: {problem}", ""
+    return line, column, phrase("this is not YAML: {problem}", problem=problem), ""

@@ -14,6 +14,7 @@ from hub.config.scalars import BadScalar, resolve_plain
 from hub.config.secrets_file import SecretsFile
 from hub.config.suggest import did_you_mean
 from hub.config.yaml_reader import TagError
+from hub.core.phrases import phrase
 
 TAGS = (
     "!include",
@@ -65,9 +66,9 @@ class Tags:
     def __call__(self, tag: str, value: Any, mark: Mark, keys: KeyPath) -> Any:
         """Return the value of a tagged node; see `hub.config.yaml_reader.TagResolver`."""
         if tag not in TAGS:
-            raise TagError(f"there is no tag {tag}", did_you_mean(tag, TAGS, known="there are"))
+            raise TagError(phrase("there is no tag {tag}", tag=tag), did_you_mean(tag, TAGS, known=phrase("there are")))
         if not isinstance(value, str) or not value.strip():
-            raise TagError(f"{tag} is followed by {_EXPECTED[tag]}")
+            raise TagError(phrase("{tag} is followed by {text}", tag=tag, text=_EXPECTED[tag]))
         text, file = value.strip(), mark[0].file
         match tag:
             case "!secret":
@@ -88,14 +89,17 @@ class Tags:
     def _env_var(self, text: str) -> Any:
         name, _, default = text.partition(" ")
         if not _ENVIRONMENT_NAME.fullmatch(name):
-            raise TagError(f"{name} is not the name of an environment variable", "write !env_var NAME default")
+            raise TagError(
+                phrase("{name} is not the name of an environment variable", name=name),
+                phrase("write !env_var NAME default"),
+            )
         value = self._environment.get(name)
         if value is None:
             value = default.strip()
             if not value:
                 raise TagError(
-                    f"the environment variable {name} is not set, and no default is given",
-                    f"write !env_var {name} default",
+                    phrase("the environment variable {name} is not set, and no default is given", name=name),
+                    phrase("write !env_var {name} default", name=name),
                 )
         try:
             return resolve_plain(value) if value else ""
@@ -104,9 +108,14 @@ class Tags:
 
     def _include(self, name: str, keys: KeyPath) -> Any:
         if not name.endswith(YAML_SUFFIXES):
-            raise TagError(f"!include takes YAML files, and {name} is none", "name a file that ends in .yaml")
+            raise TagError(
+                phrase("!include takes YAML files, and {name} is none", name=name),
+                phrase("name a file that ends in .yaml"),
+            )
         if name == SECRETS_FILE:
-            raise TagError(f"{SECRETS_FILE} is not included", "use !secret NAME for each secret")
+            raise TagError(
+                phrase("{file} is not included", file=SECRETS_FILE), phrase("use !secret NAME for each secret")
+            )
         return self._read(name, keys, 0)
 
     def _dir_list(self, files: list[str], mark: Mark, keys: KeyPath) -> ConfigList:
@@ -123,7 +132,12 @@ class Tags:
             value = self._read(name, (*keys, key), 0)
             at = _mark_in(value, mark)
             if key in found:
-                self._tell(at, (*keys, key), f"there are two files named {key} below this folder", "rename one")
+                self._tell(
+                    at,
+                    (*keys, key),
+                    phrase("there are two files named {key} below this folder", key=key),
+                    phrase("rename one"),
+                )
                 found[key] = BROKEN
                 continue
             found.put(key, value, at, at)
@@ -140,7 +154,12 @@ class Tags:
                 found.put(BROKEN, mark)
             elif value is not None:
                 at = _mark_in(value, mark)
-                self._tell(at, keys, f"{name} must hold a list, to be joined with the other files", "begin with -")
+                self._tell(
+                    at,
+                    keys,
+                    phrase("{name} must hold a list, to be joined with the other files", name=name),
+                    phrase("begin with -"),
+                )
                 found.put(BROKEN, at)
         return found
 
@@ -155,7 +174,12 @@ class Tags:
                 found.put("?", BROKEN, mark, mark)
             elif value is not None:
                 at = _mark_in(value, mark)
-                self._tell(at, keys, f"{name} must hold keys, to be joined with the other files", "write key: value")
+                self._tell(
+                    at,
+                    keys,
+                    phrase("{name} must hold keys, to be joined with the other files", name=name),
+                    phrase("write key: value"),
+                )
                 found.put("?", BROKEN, at, at)
         return found
 
@@ -163,7 +187,12 @@ class Tags:
         at = source.key_marks[key]
         if key in found:
             file, line, _ = place(found.key_marks[key])
-            self._tell(at, (*keys, key), f"the key {key} is in {file} line {line} already", "rename one")
+            self._tell(
+                at,
+                (*keys, key),
+                phrase("the key {key} is in {file} line {line} already", key=key, file=file, line=line),
+                phrase("rename one"),
+            )
             found[key] = BROKEN
             return
         found.put(key, value, at, source.value_marks[key])
@@ -179,10 +208,10 @@ class Tags:
 
 
 _EXPECTED = {
-    "!include": "the name of a YAML file",
-    "!secret": f"the name of a secret in {SECRETS_FILE}",
-    "!env_var": "the name of an environment variable, and a default if you like",
-    **dict.fromkeys(TAGS[1:5], "the name of a folder"),
+    "!include": phrase("the name of a YAML file"),
+    "!secret": phrase("the name of a secret in {file}", file=SECRETS_FILE),
+    "!env_var": phrase("the name of an environment variable, and a default if you like"),
+    **dict.fromkeys(TAGS[1:5], phrase("the name of a folder")),
 }
 
 

@@ -29,6 +29,7 @@ from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, MarkOrigin
 from hub.config.paths import Key, KeyPath
 from hub.config.scalars import BadScalar, resolve_plain
 from hub.config.syntax import explain_syntax, forbidden_character
+from hub.core.phrases import phrase
 
 CORE_TAG = "tag:yaml.org,2002:"
 MERGE_KEY = "<<"
@@ -135,13 +136,17 @@ class YamlReader:
         event = self._next()
         if not isinstance(event, StreamEndEvent):
             mark = self._mark(event)
-            return self._fail(mark, "a second document begins here; a file holds one", "remove the line with ---")
+            return self._fail(
+                mark, phrase("a second document begins here; a file holds one"), phrase("remove the line with ---")
+            )
         return value
 
     def _anchor(self, event: Any, value: Any) -> None:
         self._anchors[event.anchor] = value
         if len(self._anchors) > ANCHOR_LIMIT:
-            self._tell(self._mark(event), f"the file holds more than {ANCHOR_LIMIT} anchors (&name)")
+            self._tell(
+                self._mark(event), phrase("the file holds more than {limit} anchors (&name)", limit=ANCHOR_LIMIT)
+            )
             raise YamlStop
 
     def _node(self, event: Any) -> tuple[Any, int]:
@@ -167,7 +172,9 @@ class YamlReader:
 
     def _container(self, event: Any, build: Callable[[Any], ConfigMapping | ConfigList]) -> tuple[Any, int]:
         if self._depth >= DEPTH_LIMIT:
-            self._tell(self._mark(event), f"more than {DEPTH_LIMIT} mappings and lists inside each other")
+            self._tell(
+                self._mark(event), phrase("more than {limit} mappings and lists inside each other", limit=DEPTH_LIMIT)
+            )
             raise YamlStop
         anchor = event.anchor
         if anchor is not None:
@@ -177,7 +184,9 @@ class YamlReader:
         self._depth -= 1
         size = value.size
         if self._budget.values < 0:
-            self._tell(self._mark(event), "the configuration holds too many values (after aliases are expanded)")
+            self._tell(
+                self._mark(event), phrase("the configuration holds too many values (after aliases are expanded)")
+            )
             raise YamlStop
         tag = event.tag
         if tag is not None and tag not in {"!", f"{CORE_TAG}map", f"{CORE_TAG}seq"}:
@@ -206,13 +215,16 @@ class YamlReader:
                 continue
             size += held
             if budget.values < 0:
-                self._tell(key_mark, "the configuration holds too many values (after aliases are expanded)")
+                self._tell(key_mark, phrase("the configuration holds too many values (after aliases are expanded)"))
                 raise YamlStop
             if key == MERGE_KEY:
                 merges.append((value, key_mark))
             elif key in found:
                 line = place(found.key_marks[key])[1]
-                self._tell(key_mark, f"the key {key} appears a second time; it is already on line {line}")
+                self._tell(
+                    key_mark,
+                    phrase("the key {key} appears a second time; it is already on line {line}", key=key, line=line),
+                )
                 found[key] = BROKEN
             else:
                 found.put(key, value, key_mark, value_mark)
@@ -235,7 +247,7 @@ class YamlReader:
             size += held
             index += 1
             if budget.values < 0:
-                self._tell(found.mark, "the configuration holds too many values (after aliases are expanded)")
+                self._tell(found.mark, phrase("the configuration holds too many values (after aliases are expanded)"))
                 raise YamlStop
         keys.pop()
         found.size = size
@@ -247,20 +259,20 @@ class YamlReader:
             brace = event.__class__ is MappingStartEvent and event.flow_style
             self._node(event)
             hint = "put quotes around a text that begins with {" if brace else ""
-            self._tell(mark, "a key must be a text, not a list, a mapping or an alias", hint)
+            self._tell(mark, phrase("a key must be a text, not a list, a mapping or an alias"), hint)
             return None
         self._budget.values -= 1
         key: str = event.value
         if event.anchor is not None:
             self._anchor(event, key)
         if event.tag is not None and event.tag not in {"!", f"{CORE_TAG}str"}:
-            self._tell(mark, f"a key cannot have a tag ({event.tag})")
+            self._tell(mark, phrase("a key cannot have a tag ({tag})", tag=event.tag))
             return None
         if not key:
-            self._tell(mark, "a key is missing before the colon")
+            self._tell(mark, phrase("a key is missing before the colon"))
             return None
         if len(key) > KEY_LENGTH_LIMIT:
-            self._tell(mark, f"a key has at most {KEY_LENGTH_LIMIT} characters")
+            self._tell(mark, phrase("a key has at most {limit} characters", limit=KEY_LENGTH_LIMIT))
             return None
         return key
 
@@ -272,7 +284,7 @@ class YamlReader:
                 found.put(MERGE_KEY, BROKEN, mark, mark)
                 continue
             if not isinstance(source, ConfigMapping):
-                self._tell(mark, "<< merges a mapping, or a list of mappings, given by an alias such as *name")
+                self._tell(mark, phrase("<< merges a mapping, or a list of mappings, given by an alias such as *name"))
                 found.put(MERGE_KEY, BROKEN, mark, mark)
                 return
             for key, each in source.items():
@@ -282,23 +294,27 @@ class YamlReader:
                     found.size += held
                     found.put(key, each, source.key_marks[key], source.value_marks[key])
             if self._budget.values < 0:
-                self._tell(mark, "the configuration holds too many values (after aliases are expanded)")
+                self._tell(mark, phrase("the configuration holds too many values (after aliases are expanded)"))
                 raise YamlStop
 
     def _alias(self, event: Any) -> tuple[Any, int]:
         mark = self._mark(event)
         if event.anchor not in self._anchors:
-            self._tell(mark, f"there is no anchor &{event.anchor} before this alias", f"write &{event.anchor} first")
+            self._tell(
+                mark,
+                phrase("there is no anchor &{anchor} before this alias", anchor=event.anchor),
+                phrase("write &{anchor} first", anchor=event.anchor),
+            )
             return BROKEN, 1
         value = self._anchors[event.anchor]
         if value is YamlStop:
-            self._tell(mark, f"the anchor &{event.anchor} contains itself")
+            self._tell(mark, phrase("the anchor &{anchor} contains itself", anchor=event.anchor))
             return BROKEN, 1
         size = value.size if isinstance(value, (ConfigMapping, ConfigList)) else 1
         self._budget.values -= size
         self._budget.aliases -= 1
         if self._budget.values < 0 or self._budget.aliases < 0:
-            self._tell(mark, "the configuration holds too many values (after aliases are expanded)")
+            self._tell(mark, phrase("the configuration holds too many values (after aliases are expanded)"))
             raise YamlStop
         return value, size
 
@@ -306,7 +322,7 @@ class YamlReader:
         try:
             return resolve_plain(event.value)
         except BadScalar as error:
-            self._tell(self._mark(event), str(error), "put quotes around it if it is a text")
+            self._tell(self._mark(event), str(error), phrase("put quotes around it if it is a text"))
             return BROKEN
 
     def _tagged_scalar(self, tag: str, event: Any) -> Any:
@@ -327,7 +343,7 @@ class YamlReader:
             "null": (type(None),),
         }
         if name not in expected:
-            self._tell(mark, f"the tag !!{name} is not used here", "remove it")
+            self._tell(mark, phrase("the tag !!{name} is not used here", name=name), phrase("remove it"))
             return BROKEN
         try:
             value = resolve_plain(text)
@@ -335,17 +351,19 @@ class YamlReader:
             self._tell(mark, str(error))
             return BROKEN
         if not isinstance(value, expected[name]) or (isinstance(value, bool) and name != "bool"):
-            self._tell(mark, f"this is not what !!{name} says")
+            self._tell(mark, phrase("this is not what !!{name} says", name=name))
             return BROKEN
         return float(value) if name == "float" else value  # type: ignore[arg-type]
 
     def _tagged(self, tag: str, value: Any, mark: Mark) -> Any:
         self.tagged = True
         if tag.startswith(CORE_TAG):
-            self._tell(mark, f"the tag !!{tag.removeprefix(CORE_TAG)} is not used here", "remove it")
+            self._tell(
+                mark, phrase("the tag !!{name} is not used here", name=tag.removeprefix(CORE_TAG)), phrase("remove it")
+            )
             return BROKEN
         if self._resolve is None:
-            self._tell(mark, f"the tag {tag} cannot be used in this file")
+            self._tell(mark, phrase("the tag {tag} cannot be used in this file", tag=tag))
             return BROKEN
         try:
             return self._resolve(tag, value, mark, tuple(self._keys))

@@ -8,6 +8,7 @@ from typing import Any
 from hub.config.checked import Config
 from hub.config.sections import CheckReport, CrossCheck, Section
 from hub.config.suggest import did_you_mean
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     AnyOf,
@@ -166,8 +167,8 @@ def _engines_exist(config: Mapping[str, Any], report: CheckReport) -> None:
         known = [*OWN_ENGINES[what], *engines(what, config.home if isinstance(config, Config) else None)]
         if name not in known:
             keys = ("memory", what, "provider") if what == "embeddings" else ("memory", what)
-            hint = did_you_mean(name, known, known="There are")
-            report.error(keys, f"there is no engine {name} for {what}", hint)
+            hint = did_you_mean(name, known, known=phrase("there are"))
+            report.error(keys, phrase("there is no engine {name} for {what}", name=name, what=what), hint)
 
 
 CROSS_CHECKS: Mapping[str, CrossCheck] = {"memory engines": _engines_exist}

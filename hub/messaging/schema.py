@@ -7,6 +7,7 @@ from typing import Any
 
 from hub.agent.schema import MENTION_PATTERNS_LIMIT
 from hub.config.sections import CheckReport, CrossCheck, Section
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     AnyOf,
@@ -105,10 +106,10 @@ def _open_is_meant(config: Mapping[str, Any], report: CheckReport) -> None:
         if is_open is not (ANYBODY in account["allow_from"]):
             report.error(
                 (*keys, "dm_policy" if is_open else "allow_from"),
-                'everybody may write only where both are stated: dm_policy: open and allow_from: ["*"]',
-                'Add allow_from: ["*"] if that is meant; else choose dm_policy: pairing.'
+                phrase('everybody may write only where both are stated: dm_policy: open and allow_from: ["*"]'),
+                phrase('Add allow_from: ["*"] if that is meant; else choose dm_policy: pairing.')
                 if is_open
-                else "Set dm_policy: open if that is meant; else list identities such as telegram:user:123.",
+                else phrase("Set dm_policy: open if that is meant; else list identities such as telegram:user:123."),
             )
 
 
@@ -124,7 +125,11 @@ def _names_of_accounts_differ(config: Mapping[str, Any], report: CheckReport) ->
     for keys, account in _accounts(config):
         name = (keys[0], account.get("account"))
         if name in seen:
-            report.error((*keys, "account"), f"there is another account called {name[1]!r}", "Give each its name.")
+            report.error(
+                (*keys, "account"),
+                phrase("there is another account called {name}", name=repr(name[1])),
+                phrase("Give each its name."),
+            )
         seen.add(name)
 
 
@@ -139,7 +144,7 @@ CROSS_CHECKS: Mapping[str, CrossCheck] = {
 def _anybody(value: Any) -> str:
     if value == ANYBODY:
         return ANYBODY
-    raise Invalid("expected an identity such as telegram:user:123456789 (channel:kind:id), or *")
+    raise Invalid(phrase("expected an identity such as telegram:user:123456789 (channel:kind:id), or *"))
 
 
 _sender = AnyOf(Described(_anybody, {"const": ANYBODY}, "*"), identity)
@@ -151,7 +156,7 @@ def _senders(limit: int = SENDERS_LIMIT) -> All:
 
 def _one_activation(group: dict[str, Any]) -> dict[str, Any]:
     if "activation" in group and "require_mention" in group:
-        raise Invalid("state one of activation and require_mention, which say the same", path=["activation"])
+        raise Invalid(phrase("state one of activation and require_mention, which say the same"), path=["activation"])
     return group
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.config.sections import CheckReport, Section
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     AnyOf,
@@ -47,20 +48,20 @@ _HEADER = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
 def _model_ref(value: Any) -> str:
     if isinstance(value, str) and _REF.match(value):
         return value
-    raise Invalid("expected a model such as auto, provider/model or the name of an alias")
+    raise Invalid(phrase("expected a model such as auto, provider/model or the name of an alias"))
 
 
 def _header_name(value: Any) -> str:
     if isinstance(value, str) and _HEADER.match(value):
         return value
-    raise Invalid(f"expected the name of an HTTP header, got {value!r}")
+    raise Invalid(phrase("expected the name of an HTTP header, got {value}", value=repr(value)))
 
 
 def _header_value(value: Any) -> Secret:
     held = value if isinstance(value, Secret) else Secret(string(value))
     text = held.reveal()
     if not text.isprintable() or not text.isascii():
-        raise Invalid("expected a header's value: printable ASCII in one line")
+        raise Invalid(phrase("expected a header's value: printable ASCII in one line"))
     return held
 
 
@@ -68,9 +69,12 @@ def _distinct(credentials: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ids = [each["id"] for each in credentials]
     for place, id in enumerate(ids):
         if id == DEFAULT_CREDENTIAL:
-            raise Invalid(f"{DEFAULT_CREDENTIAL} is the name of api_key; give this one another", path=[place, "id"])
+            raise Invalid(
+                phrase("{name} is the name of api_key; give this one another", name=DEFAULT_CREDENTIAL),
+                path=[place, "id"],
+            )
         if id in ids[:place]:
-            raise Invalid(f"the id {id} is used twice", path=[place, "id"])
+            raise Invalid(phrase("the id {id} is used twice", id=id), path=[place, "id"])
     return credentials
 
 

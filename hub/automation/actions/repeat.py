@@ -136,7 +136,7 @@ def _a_count(value: Any) -> Any:
 def _one_form(value: dict[str, Any]) -> dict[str, Any]:
     forms = [form for form in _FORMS if form in value]
     if len(forms) != 1:
-        raise Invalid(f"expected exactly one of {', '.join(_FORMS)}")
+        raise Invalid(phrase("expected exactly one of {names}", names=", ".join(_FORMS)))
     return value
 
 

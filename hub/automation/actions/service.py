@@ -15,6 +15,7 @@ from hub.automation.running.calling import call_service
 from hub.automation.running.run import Run
 from hub.automation.running.untrusted_input import quoted_data, refuse_choices, refuse_chosen_service
 from hub.core.errors import InvalidRequest
+from hub.core.phrases import phrase
 from hub.core.schema import AnyOf, Invalid, Optional, Required, Schema, show, string
 
 _NAME = re.compile(r"^[a-z0-9_]+\.[a-z0-9_]+$")
@@ -80,7 +81,7 @@ def _name(value: Any) -> str:
         return _checked(text)
     text = text.strip().lower()
     if not _NAME.match(text):
-        raise Invalid(f"expected the name of a service such as light.turn_on, got {show(value)}")
+        raise Invalid(phrase("expected the name of a service such as light.turn_on, got {value}", value=show(value)))
     return text
 
 
@@ -119,7 +120,7 @@ def _rule(step: dict[str, Any]) -> dict[str, Any]:
     entities = found.pop("entity_id")
     target = found.get("target") or {}
     if not isinstance(target, dict) or "entity_id" in target:
-        raise Invalid("the target says already what it is about; use one of them", path=["entity_id"])
+        raise Invalid(phrase("the target says already what it is about; use one of them"), path=["entity_id"])
     return {**found, "target": {**target, "entity_id": entities}}
 
 

@@ -33,7 +33,7 @@ def _explain(step: Mapping[str, Any]) -> str:
 
 def _rule(step: dict[str, Any]) -> dict[str, Any]:
     if step.get("error") and "response_variable" in step:
-        raise Invalid("a stop with an error gives no response; use one of them", path=["response_variable"])
+        raise Invalid(phrase("a stop with an error gives no response; use one of them"), path=["response_variable"])
     return step
 
 

@@ -19,6 +19,7 @@ from hub.automation.blueprints.sources import fetch_source
 from hub.automation.blueprints.store import SUFFIXES, BlueprintFile
 from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.core.errors import Conflict, InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from hub.security.egress import Egress
 
 AUTOMATION = "automation"
@@ -112,7 +113,7 @@ class Blueprints:
         if found.error is not None:
             raise found.error
         if found.blueprint is None:
-            raise NotFound(f"there is no blueprint {path}")
+            raise NotFound(phrase("there is no blueprint {path}", path=path))
         return found.blueprint
 
     def expand(self, item: Mapping[str, Any], domain: str = AUTOMATION) -> dict[str, Any]:
@@ -199,14 +200,18 @@ class Blueprints:
         found = await asyncio.to_thread(self._store.find, _domain(domain), path)
         url = found.blueprint.metadata.source_url if found.blueprint else None
         if found.bundled:
-            raise InvalidRequest(f"{path} comes with the program and is kept up to date with it")
+            raise InvalidRequest(phrase("{path} comes with the program and is kept up to date with it", path=path))
         if found.blueprint is None or url is None:
-            raise InvalidRequest(f"{path} does not say where it came from (source_url)")
+            raise InvalidRequest(phrase("{path} does not say where it came from (source_url)", path=path))
         draft = await self.draft_from_url(url, path)
         if draft.domain != domain:
-            raise Conflict(f"what is at {url} now is a blueprint of domain {draft.domain}")
+            raise Conflict(
+                phrase("what is at {url} now is a blueprint of domain {domain}", url=url, domain=draft.domain)
+            )
         if confirm is not None and confirm != draft.about["hash"]:
-            raise Conflict(f"what is at {url} changed since it was shown; look at it again", details={"path": path})
+            raise Conflict(
+                phrase("what is at {url} changed since it was shown; look at it again", url=url), details={"path": path}
+            )
         diff = _diff(found.blueprint.text, draft.text, found.blueprint.file)
         if confirm is not None and diff:
             await asyncio.to_thread(self._write, domain, path, draft.text)
@@ -221,11 +226,15 @@ class Blueprints:
         """
         found = self._store.find(_domain(domain), path)
         if found.bundled:
-            raise InvalidRequest(f"{path} comes with the program and cannot be removed")
+            raise InvalidRequest(phrase("{path} comes with the program and cannot be removed", path=path))
         users = self.in_use(config).get((domain, found.path), [])
         if users and not self._store.is_bundled(domain, found.path):
             names = ", ".join(each["alias"] for each in users[:5])
-            told = f"{path} is used by {names}" + (f" and {len(users) - 5} more" if len(users) > 5 else "")
+            told = phrase("{path} is used by {names}", path=path, names=names)
+            if len(users) > 5:
+                told = phrase(
+                    "{path} is used by {names} and {count} more", path=path, names=names, count=len(users) - 5
+                )
             raise Conflict(told, details={"path": path, "in_use": users})
         root = self._store.root(domain)
         self._keep_old(domain, found.path)
@@ -239,7 +248,7 @@ class Blueprints:
 
     def _add(self, draft: BlueprintDraft, overwrite: bool) -> BlueprintDraft:
         if draft.exists and not overwrite:
-            raise Conflict(f"there is a blueprint {draft.path} already", details={"path": draft.path})
+            raise Conflict(phrase("there is a blueprint {path} already", path=draft.path), details={"path": draft.path})
         self._write(draft.domain, draft.path, draft.text)
         return draft
 
@@ -283,13 +292,15 @@ def _users(config: Mapping[str, Any]) -> list[tuple[str | None, Mapping[str, Any
 
 def _domain(domain: str) -> str:
     if domain not in DOMAINS:
-        raise InvalidRequest(f"blueprints are for {' and '.join(DOMAINS)}, not for {domain!r}")
+        raise InvalidRequest(
+            phrase("blueprints are for {names}, not for {domain}", names=" and ".join(DOMAINS), domain=repr(domain))
+        )
     return domain
 
 
 def _yaml_path(path: str) -> str:
     if not path.endswith(SUFFIXES):
-        raise InvalidRequest("the path of a blueprint ends in .yaml")
+        raise InvalidRequest(phrase("the path of a blueprint ends in .yaml"))
     return path
 
 

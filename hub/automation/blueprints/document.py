@@ -17,6 +17,7 @@ from hub.config.marks import ConfigMapping, Mark, MarkOrigin, key_mark_of, mark_
 from hub.config.paths import KeyPath
 from hub.config.suggest import did_you_mean
 from hub.config.yaml_reader import YamlReader
+from hub.core.phrases import phrase
 from hub.core.schema import Invalid, each_error
 
 SIZE_LIMIT_BYTES = 1_000_000
@@ -88,7 +89,9 @@ def read_blueprint(text: str, file: str) -> Blueprint:
         BlueprintInvalid: With everything that is wrong in it.
     """
     if len(text.encode()) > SIZE_LIMIT_BYTES:
-        raise _invalid(file, (MarkOrigin(file), 0, 0), (), f"a blueprint has at most {SIZE_LIMIT_BYTES} bytes")
+        raise _invalid(
+            file, (MarkOrigin(file), 0, 0), (), phrase("a blueprint has at most {limit} bytes", limit=SIZE_LIMIT_BYTES)
+        )
     errors: list[ConfigError] = []
     tags = InputTags()
     budget = Budget()
@@ -97,7 +100,7 @@ def read_blueprint(text: str, file: str) -> Blueprint:
     if errors:
         raise BlueprintInvalid(file, errors)
     if not isinstance(root, ConfigMapping) or BLUEPRINT not in root:
-        raise _invalid(file, (MarkOrigin(file), 0, 0), (), "this is no blueprint: it has no key blueprint")
+        raise _invalid(file, (MarkOrigin(file), 0, 0), (), phrase("this is no blueprint: it has no key blueprint"))
     metadata = _metadata(file, root)
     _check_inputs(file, tags, metadata)
     return Blueprint(file, text, metadata, root)
@@ -116,7 +119,7 @@ def _located(root: ConfigMapping, errors: Iterable[Invalid]) -> list[ConfigError
         keys = (BLUEPRINT, *(key if isinstance(key, int) else str(key) for key in error.path))
         is_about_key = error.msg.startswith("extra keys")
         mark = (key_mark_of if is_about_key else mark_of)(root, keys, root.mark)
-        message = f"there is no key {keys[-1]} here" if is_about_key else error.msg
+        message = phrase("there is no key {key} here", key=keys[-1]) if is_about_key else error.msg
         found.append(ConfigError.at(mark, keys, message))
     return found
 
@@ -124,7 +127,12 @@ def _located(root: ConfigMapping, errors: Iterable[Invalid]) -> list[ConfigError
 def _check_inputs(file: str, tags: InputTags, metadata: Metadata) -> None:
     known = metadata.inputs
     errors = [
-        ConfigError.at(mark, keys, f"there is no input {name}", did_you_mean(name, known, known="there are"))
+        ConfigError.at(
+            mark,
+            keys,
+            phrase("there is no input {name}", name=name),
+            did_you_mean(name, known, known=phrase("there are")),
+        )
         for name, (mark, keys) in tags.used.items()
         if name not in known
     ]

@@ -10,6 +10,7 @@ from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.automation.blueprints.filling import USE, fill_in
 from hub.automation.blueprints.store import BlueprintStore, bundled_folder
 from hub.core.errors import NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import Invalid
 from hub.security.jail_path import PathRefused
 
@@ -38,6 +39,10 @@ def expand(item: Mapping[str, Any], domain: str, store: BlueprintStore) -> dict[
     except (NotFound, PathRefused, BlueprintInvalid) as error:
         raise Invalid(error.message, path=[USE, "path"]) from error
     if found.blueprint is None:
-        problem = found.error.message if found.error is not None else f"there is no blueprint {item[USE]['path']}"
+        problem = (
+            found.error.message
+            if found.error is not None
+            else phrase("there is no blueprint {path}", path=item[USE]["path"])
+        )
         raise Invalid(problem, path=[USE, "path"])
     return fill_in(item, found.blueprint)

@@ -14,6 +14,7 @@ from hub.automation.blueprints.selectors import check_value
 from hub.automation.definition.grammar import automation, script
 from hub.config.paths import KeyPath
 from hub.config.suggest import did_you_mean
+from hub.core.phrases import phrase
 from hub.core.schema import Invalid, MultipleInvalid, each_error
 
 USE = "use_blueprint"
@@ -38,7 +39,10 @@ def fill_in(item: Mapping[str, Any], blueprint: Blueprint) -> dict[str, Any]:
         raise _gathered(_placed(each, own, given, blueprint) for each in each_error(error)) from error
     if blueprint.metadata.source_url and _runs_programs(found):
         raise Invalid(
-            "a blueprint that was imported may not run programs (the trigger command); write that automation yourself",
+            phrase(
+                "a blueprint that was imported may not run programs (the trigger command); write that automation "
+                "yourself"
+            ),
             path=[USE, "path"],
         )
     return found
@@ -59,8 +63,12 @@ def _values(given: Mapping[str, Any], blueprint: Blueprint) -> dict[str, Any]:
     known = blueprint.inputs
     for key in given:
         if key not in known:
-            hint = did_you_mean(key, known, known="there are") or "it has no inputs"
-            errors.append(Invalid(f"the blueprint has no input {key}; {hint}", path=[USE, "input", key]))
+            hint = did_you_mean(key, known, known=phrase("there are")) or phrase("it has no inputs")
+            errors.append(
+                Invalid(
+                    phrase("the blueprint has no input {key}; {hint}", key=key, hint=hint), path=[USE, "input", key]
+                )
+            )
     missing = [field for field in known.values() if field.required and field.key not in given]
     errors += [Invalid(_told_missing(field), path=[USE, "input"]) for field in missing]
     values: dict[str, Any] = {}
@@ -87,7 +95,7 @@ def _value(value: Any, field: InputField) -> Any:
 
 def _told_missing(field: InputField) -> str:
     about = f": {field.description.splitlines()[0]}" if field.description else ""
-    return f"the input {field.key} is missing ({field.name}{about})"
+    return phrase("the input {key} is missing ({name})", key=field.key, name=f"{field.name}{about}")
 
 
 def _placed(error: Invalid, own: Mapping[str, Any], given: Mapping[str, Any], blueprint: Blueprint) -> Invalid:
@@ -97,8 +105,10 @@ def _placed(error: Invalid, own: Mapping[str, Any], given: Mapping[str, Any], bl
     way = blueprint.way_into_input(keys) or blueprint.way_into_input(_old_words(keys, blueprint))
     if way is not None and way[0] in given:
         return Invalid(error.msg, path=[USE, "input", way[0], *way[1]])
-    about = f" (the default of the input {way[0]})" if way is not None else ""
-    return Invalid(f"{blueprint.where(keys)}: {error.msg}{about}", path=[USE, "path"])
+    message: str = error.msg
+    if way is not None:
+        message = phrase("{message} (the default of the input {name})", message=message, name=way[0])
+    return Invalid(phrase("{place}: {text}", place=blueprint.where(keys), text=message), path=[USE, "path"])
 
 
 def _old_words(keys: KeyPath, blueprint: Blueprint) -> KeyPath:

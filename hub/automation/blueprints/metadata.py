@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hub import __version__
 from hub.automation.blueprints.selectors import read_selector
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Invalid, Length, Optional, Required, Schema, boolean, show, string, url
 
 INPUTS_LIMIT = 300
@@ -97,8 +98,8 @@ class Metadata(Struct, frozen=True):
 
 def _domain(value: Any) -> str:
     if value == "template":
-        raise Invalid("blueprints of template entities do not exist here; there are automation and script")
-    found: str = In(DOMAINS, msg=f"expected automation or script, got {show(value)}")(value)
+        raise Invalid(phrase("blueprints of template entities do not exist here; there are automation and script"))
+    found: str = In(DOMAINS, msg=phrase("expected automation or script, got {value}", value=show(value)))(value)
     return found
 
 
@@ -107,21 +108,30 @@ def _home_assistant_version(value: Any) -> Any:
     if version[:2] > GRAMMAR_OF_HOME_ASSISTANT:
         year, month = GRAMMAR_OF_HOME_ASSISTANT
         raise Invalid(
-            f"this blueprint needs Home Assistant {string(value)}; automations here follow {year}.{month} and before"
+            phrase(
+                "this blueprint needs Home Assistant {value}; automations here follow {year}.{month} and before",
+                value=string(value),
+                year=year,
+                month=month,
+            )
         )
     return string(value)
 
 
 def _our_version(value: Any) -> Any:
     if _version(value) > _version(__version__):
-        raise Invalid(f"this blueprint needs Homarus {string(value)}, and this is {__version__}")
+        raise Invalid(
+            phrase(
+                "this blueprint needs Homarus {value}, and this is {version}", value=string(value), version=__version__
+            )
+        )
     return string(value)
 
 
 def _version(value: Any) -> tuple[int, ...]:
     match = _VERSION.fullmatch(string(value))
     if match is None:
-        raise Invalid(f"expected a version such as 2026.1.0, got {show(value)}")
+        raise Invalid(phrase("expected a version such as 2026.1.0, got {value}", value=show(value)))
     return tuple(int(part or 0) for part in match.groups())
 
 
@@ -167,7 +177,7 @@ def read_metadata(value: Any) -> Metadata:
         Invalid: With the path below that mapping.
     """
     if not isinstance(value, dict):
-        raise Invalid(f"expected name, domain and input, got {show(value)}")
+        raise Invalid(phrase("expected name, domain and input, got {value}", value=show(value)))
     found = _METADATA({key: each for key, each in value.items() if each is not None})
     return Metadata(
         name=found["name"],
@@ -198,7 +208,9 @@ def _sections(inputs: Mapping[str, Any]) -> tuple[InputSection, ...]:
         loose.append(_field(key, value, seen, ("input", key)))
     close_loose()
     if len(seen) > INPUTS_LIMIT:
-        raise Invalid(f"expected at most {INPUTS_LIMIT} inputs, got {len(seen)}", path=["input"])
+        raise Invalid(
+            phrase("expected at most {limit} inputs, got {count}", limit=INPUTS_LIMIT, count=len(seen)), path=["input"]
+        )
     return tuple(found)
 
 
@@ -221,7 +233,7 @@ def _section(key: str, value: dict[str, Any], seen: set[str]) -> InputSection:
 
 def _field(key: str, value: Any, seen: set[str], path: tuple[str, ...]) -> InputField:
     if key in seen:
-        raise Invalid(f"there are two inputs {key}", path=list(path))
+        raise Invalid(phrase("there are two inputs {key}", key=key), path=list(path))
     seen.add(key)
     try:
         found = _INPUT({} if value is None else value)

@@ -9,6 +9,7 @@ from typing import Any
 
 from hub.automation.definition.values import duration, template, time_of_day
 from hub.automation.services.addresses import TARGET
+from hub.core.phrases import phrase
 from hub.core.schema import Invalid, boolean, entity_id, number, show, slug, string
 
 Options = Mapping[str, Any]
@@ -25,10 +26,10 @@ def anything(value: Any, options: Options) -> Any:
 
 def text(value: Any, options: Options) -> Any:
     if isinstance(value, bool):
-        raise Invalid(f"expected text, got {show(value)}; put quotes around it")
+        raise Invalid(phrase("expected text, got {value}; put quotes around it", value=show(value)))
     found = string(value)
     if len(found) > _TOOL_OR_NAME_LIMIT:
-        raise Invalid(f"expected at most {_TOOL_OR_NAME_LIMIT} characters")
+        raise Invalid(phrase("expected at most {limit} characters", limit=_TOOL_OR_NAME_LIMIT))
     return found
 
 
@@ -53,7 +54,9 @@ def channel(value: Any, options: Options) -> Any:
     except Invalid as error:
         if isinstance(value, dict):
             raise
-        raise Invalid(f"expected last, none, or a channel and to (the peer on it), got {show(value)}") from error
+        raise Invalid(
+            phrase("expected last, none, or a channel and to (the peer on it), got {value}", value=show(value))
+        ) from error
 
 
 def number_value(value: Any, options: Options) -> Any:
@@ -61,20 +64,22 @@ def number_value(value: Any, options: Options) -> Any:
     low = options.get("min", options.get("min_mireds"))
     high = options.get("max", options.get("max_mireds"))
     if (low is not None and found < low) or (high is not None and found > high):
-        raise Invalid(f"expected a number {_span(low, high)}, got {show(value)}")
+        raise Invalid(phrase("expected a number {range}, got {value}", range=_span(low, high), value=show(value)))
     return found
 
 
 def _span(low: float | None, high: float | None) -> str:
     if low is None:
-        return f"of at most {high:g}"
-    return f"of at least {low:g}" if high is None else f"from {low:g} to {high:g}"
+        return phrase("of at most {high}", high=f"{high:g}")
+    if high is None:
+        return phrase("of at least {low}", low=f"{low:g}")
+    return phrase("from {low} to {high}", low=f"{low:g}", high=f"{high:g}")
 
 
 def color(value: Any, options: Options) -> Any:
     is_color = isinstance(value, list) and len(value) == 3 and all(type(each) is int for each in value)
     if not is_color or not all(0 <= each <= 255 for each in value):
-        raise Invalid(f"expected a color as three numbers from 0 to 255, got {show(value)}")
+        raise Invalid(phrase("expected a color as three numbers from 0 to 255, got {value}", value=show(value)))
     return list(value)
 
 
@@ -82,7 +87,7 @@ def date_value(value: Any, options: Options) -> Any:
     try:
         date.fromisoformat(value if isinstance(value, str) else "")
     except ValueError:
-        raise Invalid(f"expected a date such as 2026-12-24, got {show(value)}") from None
+        raise Invalid(phrase("expected a date such as 2026-12-24, got {value}", value=show(value))) from None
     return string(value)
 
 
@@ -90,7 +95,9 @@ def datetime_value(value: Any, options: Options) -> Any:
     try:
         datetime.fromisoformat(value if isinstance(value, str) and len(value) > 10 else "")
     except ValueError:
-        raise Invalid(f"expected a date and time such as 2026-12-24 18:00:00, got {show(value)}") from None
+        raise Invalid(
+            phrase("expected a date and time such as 2026-12-24 18:00:00, got {value}", value=show(value))
+        ) from None
     return string(value)
 
 
@@ -111,31 +118,37 @@ def _is_number(value: Any) -> bool:
 
 def icon(value: Any, options: Options) -> Any:
     if not isinstance(value, str) or not _ICON.fullmatch(value):
-        raise Invalid(f"expected an icon such as mdi:lightbulb, got {show(value)}")
+        raise Invalid(phrase("expected an icon such as mdi:lightbulb, got {value}", value=show(value)))
     return value
 
 
 def location(value: Any, options: Options) -> Any:
     if not isinstance(value, dict) or not {"latitude", "longitude"} <= value.keys():
-        raise Invalid(f"expected latitude and longitude, got {show(value)}")
+        raise Invalid(phrase("expected latitude and longitude, got {value}", value=show(value)))
     for key, each in value.items():
         if key not in {"latitude", "longitude", "radius"}:
-            raise Invalid("expected latitude, longitude and perhaps radius", path=[key])
+            raise Invalid(phrase("expected latitude, longitude and perhaps radius"), path=[key])
         number(each)
     if abs(value["latitude"]) > 90 or abs(value["longitude"]) > 180:
-        raise Invalid("expected a latitude from -90 to 90 and a longitude from -180 to 180")
+        raise Invalid(phrase("expected a latitude from -90 to 90 and a longitude from -180 to 180"))
     return value
 
 
 def session(value: Any, options: Options) -> Any:
     if not isinstance(value, str) or not _SESSION.fullmatch(value):
-        raise Invalid(f"expected main, isolated or the key of a session, got {show(value)}")
+        raise Invalid(phrase("expected main, isolated or the key of a session, got {value}", value=show(value)))
     return value
 
 
 def constant(value: Any, options: Options) -> Any:
     if value != options["value"] or isinstance(value, bool) != isinstance(options["value"], bool):
-        raise Invalid(f"expected {show(options['value'])}, the only value there is, got {show(value)}")
+        raise Invalid(
+            phrase(
+                "expected {value}, the only value there is, got {given}",
+                value=show(options["value"]),
+                given=show(value),
+            )
+        )
     return value
 
 
@@ -143,7 +156,7 @@ def option(value: Any, options: Options) -> Any:
     found = ("true" if value else "false") if isinstance(value, bool) else string(value)
     known = [each["value"] if isinstance(each, dict) else each for each in options["options"]]
     if found not in known and not options.get("custom_value"):
-        raise Invalid(f"expected one of {', '.join(known)}, got {show(value)}")
+        raise Invalid(phrase("expected one of {names}, got {value}", names=", ".join(known), value=show(value)))
     return found
 
 
@@ -154,22 +167,22 @@ def entity(value: Any, options: Options) -> Any:
     domains: list[list[str]] = [each["domain"] for each in filters if "domain" in each]
     if domains and len(domains) == len(filters) and not any(domain in each for each in domains):
         known = ", ".join(dict.fromkeys(name for each in domains for name in each))
-        raise Invalid(f"expected an entity of {known}, got {show(value)}")
+        raise Invalid(phrase("expected an entity of {known}, got {value}", known=known, value=show(value)))
     for key, wanted in (("include_entities", True), ("exclude_entities", False)):
         if key in options and (found in options[key]) is not wanted:
-            raise Invalid(f"the entity {found} is none of those that can be taken here")
+            raise Invalid(phrase("the entity {found} is none of those that can be taken here", found=found))
     return found
 
 
 def target(value: Any, options: Options) -> Any:
     if not isinstance(value, dict):
-        raise Invalid(f"expected a target such as entity_id: light.kitchen, got {show(value)}")
+        raise Invalid(phrase("expected a target such as entity_id: light.kitchen, got {value}", value=show(value)))
     for key, each in value.items():
         if key in _ELSEWHERE and each:
             what = key.removesuffix("_id")
-            raise Invalid(f"there are no {what}s here; name entities with entity_id", path=[key])
+            raise Invalid(phrase("there are no {what}s here; name entities with entity_id", what=what), path=[key])
         if key not in {"entity_id", *_ELSEWHERE}:
-            raise Invalid("expected entity_id", path=[key])
+            raise Invalid(phrase("expected entity_id"), path=[key])
     found = value.get("entity_id")
     for each in found if isinstance(found, list) else [] if found is None else [found]:
         entity_id(each)
@@ -191,5 +204,5 @@ def trigger_list(value: Any, options: Options) -> Any:
 def _list_of(value: Any, what: str) -> Any:
     """Accept a list or a mapping; the grammar validates its items where they are used."""
     if not isinstance(value, (list, dict)):
-        raise Invalid(f"expected {what}, got {show(value)}")
+        raise Invalid(phrase("expected {what}, got {value}", what=what, value=show(value)))
     return value

@@ -6,12 +6,14 @@ Each kind knows which options it has and which values fit. Options that only arr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from msgspec import Struct, field
 
 from hub.automation.blueprints import selector_values as values
 from hub.config.suggest import did_you_mean
+from hub.core.phrases import phrase
 from hub.core.schema import AnyOf, In, Invalid, Optional, Required, Schema, boolean, number, show, string
 
 SELECTOR_TEXT = "text"
@@ -82,8 +84,12 @@ def _chosen(value: Any, options: Mapping[str, Any]) -> Any:
         try:
             return check_value(value, name, inner)
         except Invalid as error:
-            errors.append(str(error.msg))
-    raise Invalid("; or ".join(dict.fromkeys(errors)) or "there are no choices")
+            errors.append(error.msg)
+    raise Invalid(
+        reduce(lambda one, other: phrase("{one}; or {other}", one=one, other=other), dict.fromkeys(errors))
+        if errors
+        else phrase("there are no choices")
+    )
 
 
 _MULTIPLE = {Optional("multiple"): boolean}
@@ -205,13 +211,13 @@ KINDS: Mapping[str, SelectorKind] = {
 }
 
 NOTHING_LIKE_IT: Mapping[str, str] = {
-    **dict.fromkeys(("area", "device", "floor", "label"), "areas, devices, floors and labels"),
-    **dict.fromkeys(("addon", "app", "backup_location", "config_entry"), "add-ons and config entries"),
-    "assist_pipeline": "assist pipelines",
-    **dict.fromkeys(("file", "media", "image"), "uploads and media players"),
-    **dict.fromkeys(("statistic", "state_class", "device_class"), "statistics"),
-    "theme": "themes of dashboards",
-    "qr_code": "QR codes in forms",
+    **dict.fromkeys(("area", "device", "floor", "label"), phrase("areas, devices, floors and labels")),
+    **dict.fromkeys(("addon", "app", "backup_location", "config_entry"), phrase("add-ons and config entries")),
+    "assist_pipeline": phrase("assist pipelines"),
+    **dict.fromkeys(("file", "media", "image"), phrase("uploads and media players")),
+    **dict.fromkeys(("statistic", "state_class", "device_class"), phrase("statistics")),
+    "theme": phrase("themes of dashboards"),
+    "qr_code": phrase("QR codes in forms"),
 }
 """Selectors of Home Assistant for what does not exist here: such an input stays empty."""
 
@@ -230,14 +236,18 @@ def read_selector(value: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(value, str):
         value = {value: None}
     if not isinstance(value, dict) or len(value) != 1:
-        raise Invalid(f"expected a selector, such as text: or number: {{min: 1, max: 5}}, got {show(value)}")
+        raise Invalid(
+            phrase("expected a selector, such as text: or number: {{min: 1, max: 5}}, got {value}", value=show(value))
+        )
     ((name, options),) = value.items()
     if name in NOTHING_LIKE_IT:
         return name, {}
     kind = KINDS.get(name)
     if kind is None:
-        hint = did_you_mean(str(name), KINDS) or f"there are: {', '.join(KINDS)}"
-        raise Invalid(f"there is no selector {show(name)}; {hint}", path=[name])
+        hint = did_you_mean(str(name), KINDS) or phrase(
+            "{known}: {names}", known=phrase("there are"), names=list(KINDS)
+        )
+        raise Invalid(phrase("there is no selector {value}; {hint}", value=show(name), hint=hint), path=[name])
     try:
         found: dict[str, Any] = Schema({Optional("read_only"): boolean, **kind.options})(options or {})
     except Invalid as error:
@@ -257,12 +267,12 @@ def check_value(value: Any, name: str, options: Mapping[str, Any]) -> Any:
     if name in NOTHING_LIKE_IT:
         if value in ("", [], {}):
             return value
-        raise Invalid(f"there are no {NOTHING_LIKE_IT[name]} here; leave it empty: []")
+        raise Invalid(phrase("there are no {things} here; leave it empty: []", things=NOTHING_LIKE_IT[name]))
     kind = KINDS[name]
     if not (kind.can_be_many and options.get("multiple")):
         return kind.check(value, options)
     if not isinstance(value, list):
-        raise Invalid(f"expected a list, got {show(value)}")
+        raise Invalid(phrase("expected a list, got {value}", value=show(value)))
     found = []
     for index, each in enumerate(value):
         try:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from hub.automation.blueprints.document import SIZE_LIMIT_BYTES, read_blueprint
 from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from hub.security.egress import Egress, Fetched
 
 _FORUM = re.compile(r"https://community\.home-assistant\.io/t/(?:[^/?#]+/)?(?P<topic>\d+)(?:/\d+)?/?(?:[?#].*)?")
@@ -76,7 +77,14 @@ async def fetch_source(egress: Egress, url: str) -> Fetched:
     place = place_of(url)
     answer = await egress.fetch(place.url, headers={"Accept": "*/*"}, limit_bytes=4 * SIZE_LIMIT_BYTES)
     if answer.status != 200:
-        raise NotFound(f"there is no blueprint at {url}: {place.url} answers with status {answer.status}")
+        raise NotFound(
+            phrase(
+                "there is no blueprint at {url}: {place} answers with status {status}",
+                url=url,
+                place=place.url,
+                status=answer.status,
+            )
+        )
     return answer
 
 
@@ -94,9 +102,11 @@ def _from_file(answer: Fetched, folder: str) -> BlueprintSource:
     try:
         text = answer.body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidRequest(f"what is at {answer.url} is no text in UTF-8, and no blueprint") from None
+        raise InvalidRequest(phrase("what is at {url} is no text in UTF-8, and no blueprint", url=answer.url)) from None
     if text.lstrip()[:1] == "<":
-        raise InvalidRequest(f"{answer.url} is a page, not a file; give the address of the YAML file itself")
+        raise InvalidRequest(
+            phrase("{url} is a page, not a file; give the address of the YAML file itself", url=answer.url)
+        )
     return BlueprintSource(text, path_from(folder, urlsplit(answer.url).path))
 
 
@@ -107,7 +117,7 @@ def _from_forum(answer: Fetched, url: str) -> BlueprintSource:
     blocks = (html.unescape(match[2]) for match in _CODE.finditer(str(first.get("cooked", ""))))
     text = _first_blueprint(blocks)
     if text is None:
-        raise NotFound(f"the first post of {url} has no block of YAML that is a blueprint")
+        raise NotFound(phrase("the first post of {url} has no block of YAML that is a blueprint", url=url))
     return BlueprintSource(text, path_from(str(first.get("username", "forum")), str(_at(data, "slug") or "topic")))
 
 
@@ -122,7 +132,7 @@ def _from_gist(answer: Fetched, url: str) -> BlueprintSource:
     for name, text in found.items():
         if _first_blueprint([text]) is not None:
             return BlueprintSource(text, path_from(str(_at(data, "owner", "login") or "gist"), name))
-    raise NotFound(f"{url} has no file .yaml that is a blueprint")
+    raise NotFound(phrase("{url} has no file .yaml that is a blueprint", url=url))
 
 
 def _first_blueprint(texts: Iterable[str]) -> str | None:
@@ -141,7 +151,7 @@ def _json(answer: Fetched) -> Any:
     try:
         return json.loads(answer.body)
     except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"{answer.url} did not answer with JSON") from error
+        raise InvalidRequest(phrase("{url} did not answer with JSON", url=answer.url)) from error
 
 
 def _at(data: Any, *keys: str) -> Any:

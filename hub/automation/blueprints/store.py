@@ -13,6 +13,7 @@ from hub.config.errors import ConfigError
 from hub.config.marks import start_of
 from hub.config.suggest import did_you_mean
 from hub.core.errors import HubError, NotFound
+from hub.core.phrases import in_series, phrase
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
 
@@ -50,7 +51,7 @@ def bundled_folder() -> Path:
     for folder in (hub.parent / "blueprints", hub / "_data" / "blueprints"):
         if (folder / "automation").is_dir():
             return folder
-    raise NotFound("the bundled blueprints are not there; the installation is not complete")
+    raise NotFound(phrase("the bundled blueprints are not there; the installation is not complete"))
 
 
 class BlueprintStore:
@@ -84,9 +85,9 @@ class BlueprintStore:
                 return self._read(folder, domain, path)
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 continue
-        hint = did_you_mean(path, [each.path for each in self.all(domain)], known="there are")
-        told = f"there is no blueprint {path}"
-        raise NotFound(f"{told}; {hint}" if hint else told, details={"path": path, "domain": domain})
+        hint = did_you_mean(path, [each.path for each in self.all(domain)], known=phrase("there are"))
+        told = phrase("there is no blueprint {path}", path=path)
+        raise NotFound(in_series([told, hint] if hint else [told]), details={"path": path, "domain": domain})
 
     def all(self, domain: str) -> list[BlueprintFile]:
         """Return every file of a domain by path; one of the home hides a bundled one of the same path."""

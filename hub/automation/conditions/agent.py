@@ -126,7 +126,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     allowed = {YES_NO: {"expect"}, CHOICE: {"choices", "expect"}, SCORE: {"threshold"}}[answer]
     for key in ("choices", "expect", "threshold"):
         if key in config and key not in allowed:
-            raise Invalid(f"{key} does not go with answer: {answer}", path=[key])
+            raise Invalid(phrase("{key} does not go with answer: {answer}", key=key, answer=answer), path=[key])
     if answer == SCORE:
         config.setdefault("threshold", 0.5)
     elif answer == YES_NO:
@@ -134,11 +134,14 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     else:
         choices = config.get("choices", [])
         if not 2 <= len(choices) <= 20 or len(set(choices)) < len(choices):
-            raise Invalid("expected 2 to 20 different choices", path=["choices"])
+            raise Invalid(phrase("expected 2 to 20 different choices"), path=["choices"])
         config["expect"] = _expected(match_text, config.get("expect"))
         for each in config["expect"]:
             if each not in choices:
-                raise Invalid(f"{each} is none of the choices: {listed(choices)}", path=["expect"])
+                raise Invalid(
+                    phrase("{each} is none of the choices: {choices}", each=each, choices=listed(choices)),
+                    path=["expect"],
+                )
     return config
 
 
@@ -146,7 +149,9 @@ def _expected(check: Any, value: Any) -> Any:
     try:
         return check(value)
     except Invalid as error:
-        raise Invalid(f"expect: {error.msg}" if value is None else error.msg, path=["expect"]) from None
+        raise Invalid(
+            phrase("{place}: {text}", place="expect", text=error.msg) if value is None else error.msg, path=["expect"]
+        ) from None
 
 
 KIND = ConditionKind(

@@ -93,7 +93,7 @@ def _explain(config: Mapping[str, Any]) -> str:
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if not config.keys() & {"cost_usd", "tokens"}:
-        raise Invalid("expected cost_usd or tokens, below which it holds")
+        raise Invalid(phrase("expected cost_usd or tokens, below which it holds"))
     return config
 
 
@@ -104,7 +104,7 @@ def _below(limit: Any) -> AnyOf:
 
 def _only_below(value: dict[str, Any]) -> Any:
     if "below" not in value:
-        raise Invalid("expected the key below")
+        raise Invalid(phrase("expected the key below"))
     return value["below"]
 
 

@@ -112,9 +112,15 @@ def _explain(config: Mapping[str, Any]) -> str:
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     above, below = config.get("above"), config.get("below")
     if above is None and below is None:
-        raise Invalid("expected above, below, or both")
+        raise Invalid(phrase("expected above, below or both"))
     if isinstance(above, (int, float)) and isinstance(below, (int, float)) and above >= below:
-        raise Invalid(f"nothing is above {above:g} and below {below:g}; did you mean two conditions with or?")
+        raise Invalid(
+            phrase(
+                "nothing is above {above} and below {below}; did you mean two conditions with or?",
+                above=f"{above:g}",
+                below=f"{below:g}",
+            )
+        )
     return config
 
 

@@ -74,7 +74,7 @@ def _explain(config: Mapping[str, Any]) -> str:
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if len(config["person"]) > 1 and {_EVERYBODY, _ANYBODY} & set(config["person"]):
-        raise Invalid("expected all, any, or persons by their ids", path=["person"])
+        raise Invalid(phrase("expected all, any, or persons by their ids"), path=["person"])
     return config
 
 

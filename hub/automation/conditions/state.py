@@ -11,7 +11,7 @@ from hub.automation.definition.fields import dynamic_duration, entity_ids, resol
 from hub.automation.definition.phrases import listed, shown, span, span_of
 from hub.automation.running.rendering import render
 from hub.core.errors import NotFound
-from hub.core.phrases import phrase
+from hub.core.phrases import in_series, phrase
 from hub.core.schema import Described, In, Invalid, Optional, Required, as_list, string
 from hub.core.states import EntityState
 
@@ -99,7 +99,7 @@ def _explain(config: Mapping[str, Any]) -> str:
 def _states_of(value: Any) -> list[Any]:
     found = as_list(value)
     if not found:
-        raise Invalid("expected a state or a list of states, got nothing")
+        raise Invalid(phrase("expected a state or a list of states, got nothing"))
     return found
 
 
@@ -111,8 +111,10 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
         try:
             states.append(string(each))
         except Invalid as error:
-            hint = "; without attribute a state is text, such as 'on'" if isinstance(each, bool) else ""
-            raise Invalid(f"{error.msg}{hint}", path=["state", index]) from None
+            message: str = error.msg
+            if isinstance(each, bool):
+                message = in_series([message, phrase("without attribute a state is text, such as 'on'")])
+            raise Invalid(message, path=["state", index]) from None
     return {**config, "state": states}
 
 

@@ -116,9 +116,9 @@ def _explain(config: Mapping[str, Any]) -> str:
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if not config.keys() & {"after", "before", "weekday"}:
-        raise Invalid("expected after, before or weekday")
+        raise Invalid(phrase("expected after, before or weekday"))
     if "weekday" in config and not config["weekday"]:
-        raise Invalid("expected at least one weekday", path=["weekday"])
+        raise Invalid(phrase("expected at least one weekday"), path=["weekday"])
     return config
 
 

@@ -13,6 +13,7 @@ from hub.config.checked import Config
 from hub.config.explain import keys_of
 from hub.config.paths import Key
 from hub.config.sections import CheckReport, CrossCheck, Section
+from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Match, Schema, SchemaError, as_list, each_error, string
 
 AUTOMATIONS_LIMIT = 10_000
@@ -54,8 +55,8 @@ def _ids_are_unique(config: Mapping[str, Any], report: CheckReport) -> None:
         if id in seen:
             report.error(
                 ("automation", index, "id"),
-                f"there are two automations with the id {id!r}",
-                "Give each an id of its own.",
+                phrase("there are two automations with the id {id}", id=repr(id)),
+                phrase("Give each an id of its own."),
             )
         seen[id] = index
 
@@ -85,7 +86,7 @@ def blueprints_fit(folders: Callable[[Config], Iterable[Path]]) -> CrossCheck:
                 expand(item, section, store)
             except SchemaError as error:
                 for each in each_error(error):
-                    report.error((section, place, *keys_of(each)), str(each.msg))
+                    report.error((section, place, *keys_of(each)), each.msg)
 
     return check
 
@@ -105,8 +106,12 @@ def kinds_are_in_use(kinds: Kinds, unused: Callable[[Config], Mapping[str, str]]
         for section, place, item in _items(config):
             for keys, name in used_kinds(item, kinds):
                 if name in away:
-                    told = f"{name} comes with the integration {away[name]}, which is not in use"
-                    report.error((section, place, *keys), told, f"Configure {away[name]}: or enable it.")
+                    told = phrase(
+                        "{name} comes with the integration {domain}, which is not in use", name=name, domain=away[name]
+                    )
+                    report.error(
+                        (section, place, *keys), told, phrase("Configure {domain}: or enable it.", domain=away[name])
+                    )
 
     return check
 

@@ -19,6 +19,7 @@ from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.config.checked import Config
 from hub.config.sections import CheckReport, CrossCheck
 from hub.config.suggest import did_you_mean, nearest
+from hub.core.phrases import phrase
 from hub.core.schema import SchemaError
 
 Keys = tuple[str | int, ...]
@@ -133,7 +134,11 @@ def _expanded(keys: Keys, item: Any, store: BlueprintStore | None) -> Any:
 def _at_its_blueprint(keys: Keys, item: Mapping[str, Any], unknown: UnknownName) -> UnknownName:
     """Return a warning at the line that a person can change: that of the blueprint's path."""
     _, message, hint = unknown
-    return (*keys, "use_blueprint", "path"), f"made from {item['use_blueprint']['path']}: {message}", hint
+    return (
+        (*keys, "use_blueprint", "path"),
+        phrase("made from {path}: {message}", path=item["use_blueprint"]["path"], message=message),
+        hint,
+    )
 
 
 def _unknown(
@@ -159,7 +164,7 @@ def _service(
     name: str, step: Mapping[str, Any], keys: Keys, known: Mapping[str, frozenset[str] | None]
 ) -> Iterator[UnknownName]:
     if name not in known:
-        yield (*keys, "action"), f"no service {name} is known", _similar(name, frozenset(known))
+        yield (*keys, "action"), phrase("no service {name} is known", name=name), _similar(name, frozenset(known))
         return
     takes = known[name]
     if takes is None:
@@ -168,8 +173,8 @@ def _service(
         data = step.get(place)
         for key in data if isinstance(data, dict) else ():
             if key not in takes:
-                hint = did_you_mean(key, takes, known="it takes")
-                yield (*keys, place, key), f"the service {name} takes no {key}", hint
+                hint = did_you_mean(key, takes, known=phrase("it takes"))
+                yield (*keys, place, key), phrase("the service {name} takes no {key}", name=name, key=key), hint
 
 
 @lru_cache(maxsize=256)
@@ -178,7 +183,7 @@ def _similar(name: str, known: frozenset[str]) -> str:
     domain, _, service = name.partition(".")
     meant = nearest(domain, {each.partition(".")[0] for each in known})
     hint = did_you_mean(f"{meant}.{service}", [each for each in known if each.startswith(f"{meant}.")])
-    return hint or "An integration may bring it while the hub runs."
+    return hint or phrase("An integration may bring it while the hub runs.")
 
 
 def _events(types: Any, keys: Keys, fired: Callable[[], set[str]]) -> Iterator[UnknownName]:
@@ -189,9 +194,13 @@ def _events(types: Any, keys: Keys, fired: Callable[[], set[str]]) -> Iterator[U
         path = (*keys, "event_type", index) if len(types) > 1 else (*keys, "event_type")
         if type in FOREIGN_EVENTS and type not in fired():
             instead = FOREIGN_EVENTS[type]
-            yield path, f"nothing here fires the event {type}", f"did you mean {instead}?" if instead else ""
+            yield path, phrase("nothing here fires the event {type}", type=type), _meant(instead)
         elif (near := _misspelt(type)) is not None and type not in fired():
-            yield path, f"nothing here is known to fire the event {type}", f"did you mean {near}?"
+            yield path, phrase("nothing here is known to fire the event {type}", type=type), _meant(near)
+
+
+def _meant(word: str) -> str:
+    return phrase("did you mean {word}?", word=word) if word else ""
 
 
 def _misspelt(type: str) -> str | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hub.core.phrases import phrase
+
 EVENT_MESSAGE = "mqtt_message"
 """Fired by the MQTT bridge with `message_data(…)` for each message that comes in."""
 EVENT_WANTED = "mqtt_topic_wanted"
@@ -31,15 +33,15 @@ def message_data(topic: str, payload: bytes | str, *, qos: int = 0, retain: bool
 def problem_of(topic_filter: str) -> str | None:
     """Return what is wrong with a topic filter, or None."""
     if not topic_filter:
-        return "a topic is not empty"
+        return phrase("a topic is not empty")
     if "\x00" in topic_filter or len(topic_filter.encode("utf-8", "surrogatepass")) > TOPIC_BYTES_LIMIT:
-        return f"a topic has no NUL and at most {TOPIC_BYTES_LIMIT} bytes"
+        return phrase("a topic has no NUL and at most {limit} bytes", limit=TOPIC_BYTES_LIMIT)
     levels = topic_filter.split("/")
     for place, level in enumerate(levels):
         if "#" in level and (level != "#" or place != len(levels) - 1):
-            return "# stands alone in the last level of a topic"
+            return phrase("# stands alone in the last level of a topic")
         if "+" in level and level != "+":
-            return "+ stands alone in its level of a topic"
+            return phrase("+ stands alone in its level of a topic")
     return None
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hub.core.context import Context
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.tasks import TaskOwner
 
 if TYPE_CHECKING:
@@ -39,25 +40,25 @@ _INTENT = "sentence"
 def problem_of(sentence: str) -> str | None:
     """Return the error of a sentence as far as it shows without hassil, or None."""
     if not sentence.strip(_END):
-        return "a sentence has words"
+        return phrase("a sentence has words")
     if len(sentence) > SENTENCE_LIMIT:
-        return f"a sentence has at most {SENTENCE_LIMIT} characters"
+        return phrase("a sentence has at most {limit} characters", limit=SENTENCE_LIMIT)
     if "<" in sentence or ">" in sentence:
-        return "rules (<name>) do not exist here; write the words out"
+        return phrase("rules (<name>) do not exist here; write the words out")
     open_ones: list[str] = []
     for char in sentence:
         if char in _PAIRS:
             open_ones.append(_PAIRS[char])
         elif char in _PAIRS.values() and (not open_ones or open_ones.pop() != char):
-            return f"{char} closes what was not opened"
+            return phrase("{char} closes what was not opened", char=char)
     if open_ones:
-        return f"{open_ones[-1]} is missing"
+        return phrase("{char} is missing", char=open_ones[-1])
     if len(_SLOT.findall(sentence)) != sentence.count("{"):
-        return "a slot is a name in braces, such as {area}"
+        return phrase("a slot is a name in braces, such as {{area}}")
     if len(_SLOT.findall(sentence)) > SLOTS_LIMIT:
-        return f"a sentence has at most {SLOTS_LIMIT} slots"
+        return phrase("a sentence has at most {limit} slots", limit=SLOTS_LIMIT)
     if not _WORD.search(_SLOT.sub(" ", sentence)):
-        return "a sentence has words beside its slots"
+        return phrase("a sentence has words beside its slots")
     return None
 
 

@@ -38,15 +38,24 @@ _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")
 def _argv(value: Any) -> list[str]:
     if isinstance(value, str):
         raise Invalid(
-            f"expected a list, program first, such as [tail, -F, notes.log]; there is no shell; got {show(value)}"
+            phrase(
+                "expected a list, program first, such as [tail, -F, notes.log]; there is no shell; got {value}",
+                value=show(value),
+            )
         )
     if not isinstance(value, list) or not value:
-        raise Invalid(f"expected a list of the program and its arguments, got {show(value)}")
+        raise Invalid(phrase("expected a list of the program and its arguments, got {value}", value=show(value)))
     argv = [str(string(each)) for each in value]
     if len(argv) > ARGUMENTS_LIMIT or any(len(each) > ARGUMENT_CHARS or "\x00" in each for each in argv):
-        raise Invalid(f"expected at most {ARGUMENTS_LIMIT} arguments of at most {ARGUMENT_CHARS} characters")
+        raise Invalid(
+            phrase(
+                "expected at most {limit} arguments of at most {length} characters",
+                limit=ARGUMENTS_LIMIT,
+                length=ARGUMENT_CHARS,
+            )
+        )
     if not argv[0].strip():
-        raise Invalid("expected a program, got nothing", path=[0])
+        raise Invalid(phrase("expected a program, got nothing"), path=[0])
     return argv
 
 
@@ -61,7 +70,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     foreign = ("regex", "errors") if config["on"] == "exit" else ("code",)
     for key in foreign:
         if key in config:
-            raise Invalid(f"{key} says nothing about on: {config['on']}", path=[key])
+            raise Invalid(phrase("{key} says nothing about on: {on}", key=key, on=config["on"]), path=[key])
     return config
 
 

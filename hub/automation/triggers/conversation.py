@@ -38,7 +38,12 @@ def _sentences(value: Any) -> list[str]:
     errors: list[Invalid] = []
     for index, each in enumerate(found):
         if (problem := problem_of(each)) is not None:
-            errors.append(Invalid(f"{problem}, got {show(each)}", path=[index] * isinstance(value, list)))
+            errors.append(
+                Invalid(
+                    phrase("{problem}, got {value}", problem=problem, value=show(each)),
+                    path=[index] * isinstance(value, list),
+                )
+            )
     if errors:
         raise MultipleInvalid(errors)
     return found

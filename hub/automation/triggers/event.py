@@ -26,7 +26,7 @@ def _mapping(value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Invalid(f"expected keys and the values they must have, got {show(value)}")
+        raise Invalid(phrase("expected keys and the values they must have, got {value}", value=show(value)))
     checked: dict[str, Any] = dynamic(value)
     return checked
 
@@ -42,7 +42,10 @@ def _context(value: Any) -> dict[str, Any]:
     found = _mapping(value)
     for key in found:
         if key not in _CONTEXT_KEYS:
-            raise Invalid(f"expected one of {', '.join(_CONTEXT_KEYS)}, got {show(key)}", path=[key])
+            raise Invalid(
+                phrase("expected one of {names}, got {value}", names=", ".join(_CONTEXT_KEYS), value=show(key)),
+                path=[key],
+            )
     return found
 
 

@@ -39,7 +39,7 @@ def _text(value: Any) -> dict[str, list[str]]:
         return {"exact": match_text(value)}
     checked: dict[str, list[str]] = _FORMS(value)
     if not checked:
-        raise Invalid("expected exact, contains or both")
+        raise Invalid(phrase("expected exact, contains or both"))
     return checked
 
 

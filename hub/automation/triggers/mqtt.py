@@ -33,7 +33,7 @@ PAYLOAD_JSON_BYTES = 65_536
 def _topic(value: Any) -> str:
     text = str(dynamic_text(value))
     if not is_template(text) and (problem := problem_of(text)) is not None:
-        raise Invalid(f"{problem}, got {show(value)}")
+        raise Invalid(phrase("{problem}, got {value}", problem=problem, value=show(value)))
     return text
 
 
@@ -53,7 +53,9 @@ def _encoding(value: Any) -> str:
         codecs.lookup(text)
         "".encode(text)
     except (LookupError, TypeError):
-        raise Invalid(f"expected an encoding such as utf-8, or nothing for bytes, got {show(value)}") from None
+        raise Invalid(
+            phrase("expected an encoding such as utf-8, or nothing for bytes, got {value}", value=show(value))
+        ) from None
     return text
 
 

@@ -24,7 +24,7 @@ _TOLD = ("node_id", "name", "platform", "reason", "event", "data")
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if "event" in config and config["on"] != "event":
-        raise Invalid(f"event needs on: event, not {config['on']}", path=["event"])
+        raise Invalid(phrase("event needs on: event, not {on}", on=config["on"]), path=["event"])
     return config
 
 

@@ -27,9 +27,16 @@ _NO_VALUE = ("unknown", "unavailable")
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     above, below = config.get("above"), config.get("below")
     if above is None and below is None:
-        raise Invalid("expected above, below or both")
+        raise Invalid(phrase("expected above, below or both"))
     if isinstance(above, float) and isinstance(below, float) and above >= below:
-        raise Invalid(f"no number is above {above:g} and below {below:g}; expected above to be less", path=["above"])
+        raise Invalid(
+            phrase(
+                "no number is above {above} and below {below}; expected above to be less",
+                above=f"{above:g}",
+                below=f"{below:g}",
+            ),
+            path=["above"],
+        )
     return config
 
 

@@ -30,10 +30,10 @@ def _values(value: Any) -> list[Any] | None:
         return None
     found = as_list(value)
     if not found:
-        raise Invalid("expected a state, got an empty list; nothing at all behind the key means any state")
+        raise Invalid(phrase("expected a state, got an empty list; nothing at all behind the key means any state"))
     for index, each in enumerate(found):
         if not isinstance(each, (str, int, float)):
-            raise Invalid(f"expected a state, got {show(each)}", path=[index] * (value is found))
+            raise Invalid(phrase("expected a state, got {value}", value=show(each)), path=[index] * (value is found))
     return list(found)
 
 
@@ -43,7 +43,7 @@ values = Described(_values, _MANY, "states")
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     for key in ("from", "to"):
         if key in config and f"not_{key}" in config:
-            raise Invalid(f"{key} and not_{key} exclude each other", path=[f"not_{key}"])
+            raise Invalid(phrase("{key} and not_{key} exclude each other", key=key), path=[f"not_{key}"])
     if "attribute" in config:
         return config
     found = dict(config)
@@ -55,8 +55,11 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
 
 def _text(value: Any, key: str) -> str:
     if isinstance(value, bool):
-        words = '"on" or "true"' if value else '"off" or "false"'
-        raise Invalid(f"a state is text; write it in quotes, such as {words}, got {show(value)}", path=[key])
+        words = phrase('"on" or "true"') if value else phrase('"off" or "false"')
+        raise Invalid(
+            phrase("a state is text; write it in quotes, such as {words}, got {value}", words=words, value=show(value)),
+            path=[key],
+        )
     return str(string(value))
 
 

@@ -43,7 +43,9 @@ def _one(value: Any) -> Any:
     try:
         time_of_day(value)
     except Invalid:
-        raise Invalid(f"expected a time of day such as 07:30, or an entity that says it, got {show(value)}") from None
+        raise Invalid(
+            phrase("expected a time of day such as 07:30, or an entity that says it, got {value}", value=show(value))
+        ) from None
     return value
 
 
@@ -60,7 +62,7 @@ def _at(value: Any) -> list[Any]:
     if errors:
         raise MultipleInvalid(errors)
     if not found:
-        raise Invalid("expected a time of day such as 07:30, got nothing")
+        raise Invalid(phrase("expected a time of day such as 07:30, got nothing"))
     return found
 
 

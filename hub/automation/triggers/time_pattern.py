@@ -32,7 +32,7 @@ def _unit(name: str) -> Described:
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if not any(config.get(unit) is not None for unit in _UNITS):
-        raise Invalid("expected at least one of hours, minutes and seconds")
+        raise Invalid(phrase("expected at least one of hours, minutes and seconds"))
     return config
 
 

@@ -54,13 +54,19 @@ def _signature(value: Any) -> dict[str, Any]:
     if isinstance(value, str) and value in FORMS:
         value = {"form": value}
     if not isinstance(value, dict):
-        raise Invalid(f"expected {listed(sorted(FORMS), 'or')}, or a mapping with header, got {show(value)}")
+        raise Invalid(
+            phrase(
+                "expected {names}, or a mapping with header, got {value}",
+                names=listed(sorted(FORMS), "or"),
+                value=show(value),
+            )
+        )
     own: dict[str, Any] = _OWN_FORM(value)
     if "form" not in own and "header" not in own:
-        raise Invalid("expected form, or header")
+        raise Invalid(phrase("expected form, or header"))
     others = own.keys() - {"form", "tolerance"}
     if "form" in own and others:
-        raise Invalid("a form that has a name has its own headers", path=[min(others)])
+        raise Invalid(phrase("a form that has a name has its own headers"), path=[min(others)])
     return own
 
 
@@ -79,7 +85,9 @@ def _form(own: Mapping[str, Any]) -> SignatureForm:
 def _id(value: Any) -> str:
     text = str(dynamic_text(value))
     if not is_template(text) and not WEBHOOK_ID.fullmatch(text):
-        raise Invalid(f"expected letters, digits and . _ ~ - (at most 200 characters), got {show(value)}")
+        raise Invalid(
+            phrase("expected letters, digits and . _ ~ - (at most 200 characters), got {value}", value=show(value))
+        )
     return text
 
 
@@ -89,20 +97,25 @@ _METHODS = Schema(ensure_list(All(string, str.upper, In(METHODS))))
 def _methods(value: Any) -> list[str]:
     found: list[str] = _METHODS(value)
     if not found:
-        raise Invalid("expected at least one method")
+        raise Invalid(phrase("expected at least one method"))
     return list(dict.fromkeys(found))
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if not config["local_only"] and "secret" not in config:
         raise Invalid(
-            "a webhook that others may call needs a secret; add secret: !secret NAME, or leave out local_only: false",
+            phrase(
+                "a webhook that others may call needs a secret; add secret: !secret NAME, or leave out local_only: "
+                "false"
+            ),
             path=["local_only"],
         )
     if "signature" in config and "secret" not in config:
-        raise Invalid("a signature needs the secret it is made with", path=["signature"])
+        raise Invalid(phrase("a signature needs the secret it is made with"), path=["signature"])
     if "secret" in config and len(config["secret"].reveal()) < SECRET_CHARS:
-        raise Invalid(f"the secret is too short; at least {SECRET_CHARS} characters", path=["secret"])
+        raise Invalid(
+            phrase("the secret is too short; at least {limit} characters", limit=SECRET_CHARS), path=["secret"]
+        )
     return config
 
 

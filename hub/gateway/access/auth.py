@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from hub.core.context import SCOPES, Authority, expand_scopes
 from hub.core.errors import LimitExceeded, Unauthorized
 from hub.core.executors import PASSWORDS
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.gateway.access.devices import Devices
 from hub.gateway.calls.contract import Caller
@@ -179,7 +180,7 @@ class Authenticator:
         if presented.user is not None:
             self.reserve(client)
             return self._good(self._check_proxy_user(presented.user, presented.proxy_secret, client), client)
-        raise Unauthorized("this needs a credential: sign in, or send a token as `Authorization: Bearer TOKEN`")
+        raise Unauthorized(phrase("this needs a credential: sign in, or send a token as `Authorization: Bearer TOKEN`"))
 
     async def try_authenticate(self, client: CallClient, presented: Presented) -> Caller | None:
         """Return the caller of a public route, or None; secrets in the headers are not checked there."""
@@ -197,21 +198,27 @@ class Authenticator:
             WrongCredential: It is none of them.
         """
         if len(plain) > CREDENTIAL_LIMIT:
-            raise WrongCredential("this is not a credential of this hub", details={"code": "AUTH_TOKEN_MISMATCH"})
+            raise WrongCredential(
+                phrase("this is not a credential of this hub"), details={"code": "AUTH_TOKEN_MISMATCH"}
+            )
         is_hub_token = self._is_hub_token(plain)
         if is_hub_token and client.local:
             return self._owner(HUB_CREDENTIAL, client)
         if is_hub_token:
             raise WrongCredential(
-                "the hub token works only on the hub's own machine; make one for other machines and programs with "
-                "`homarus token create`",
+                phrase(
+                    "the hub token works only on the hub's own machine; make one for other machines and programs "
+                    "with `homarus token create`"
+                ),
                 details={"code": "AUTH_TOKEN_MISMATCH"},
             )
         caller = self._check_token(plain, client) or self._check_device_token(plain, client)
         if caller is None and await self._is_password(plain, client):
             caller = self._owner(PASSWORD_CREDENTIAL, client)
         if caller is None:
-            raise WrongCredential("this token is not valid, or no longer", details={"code": "AUTH_TOKEN_MISMATCH"})
+            raise WrongCredential(
+                phrase("this token is not valid, or no longer"), details={"code": "AUTH_TOKEN_MISMATCH"}
+            )
         return self._good(caller, client)
 
     async def check_password(self, plain: str, client: CallClient) -> Caller:
@@ -221,7 +228,7 @@ class Authenticator:
             WrongCredential: It is not, or there is none.
         """
         if len(plain) > CREDENTIAL_LIMIT or not await self._is_password(plain, client):
-            raise WrongCredential("the password is wrong", details={"code": "AUTH_PASSWORD_MISMATCH"})
+            raise WrongCredential(phrase("the password is wrong"), details={"code": "AUTH_PASSWORD_MISMATCH"})
         return self._good(self._owner(PASSWORD_CREDENTIAL, client), client)
 
     def still_valid(self, link: str) -> bool:
@@ -302,19 +309,21 @@ class Authenticator:
         session = self._web_sessions.verify(plain) if self._web_sessions is not None else None
         if session is None:
             self._limiter.reserve(f"cookie:{client_key(client.address)}")
-            raise WrongCredential("you are signed out; sign in again")
+            raise WrongCredential(phrase("you are signed out; sign in again"))
         scopes = expand_scopes(session.scopes)
         authority = self.people.owner_authority().narrow(scopes=scopes, owner="operator.admin" in scopes)
         return Caller(authority, f"cookie:{session.id}", client.address, client.local)
 
     def _check_proxy_user(self, user: str, proxy_secret: str | None, client: CallClient) -> Caller:
         if not client.by_trusted_proxy:
-            raise WrongCredential("only a trusted proxy may name the person")
+            raise WrongCredential(phrase("only a trusted proxy may name the person"))
         if not client.by_proxy_socket and not self._is_proxy_secret(proxy_secret or ""):
-            raise WrongCredential(f"the proxy must send `http: auth: proxy_secret:` in {PROXY_SECRET_HEADER}")
+            raise WrongCredential(
+                phrase("the proxy must send `http: auth: proxy_secret:` in {header}", header=PROXY_SECRET_HEADER)
+            )
         person = self.people.by_id(user)
         if person is None or not person.owner:
-            raise WrongCredential(f"{user[:64]!r} is not an owner in `people:`")
+            raise WrongCredential(phrase("{text} is not an owner in `people:`", text=repr(user[:64])))
         authority = Authority(f"person:{person.id}", person.id, SCOPES, owner=True)
         return Caller(authority, f"proxy:{person.id}", client.address, local=False)
 

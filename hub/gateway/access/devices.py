@@ -20,6 +20,7 @@ from hub.core.context import Authority
 from hub.core.errors import Forbidden, LimitExceeded, NotFound
 from hub.core.events import EventBus
 from hub.core.ids import new_id
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.core.sql import SqlConnection
 from hub.gateway.access.device_grants import Grant, PairingRequest, load_devices, store_grant, store_request, token_hash
@@ -162,7 +163,7 @@ class Devices:
         others = len(waiting) - len(mine)
         from_there = sum(1 for request in waiting if request.address == address) - len(mine)
         if others >= PENDING_LIMIT or from_there >= PENDING_PER_ADDRESS:
-            raise LimitExceeded("too many devices wait to be paired; approve or reject them first")
+            raise LimitExceeded(phrase("too many devices wait to be paired; approve or reject them first"))
         now = self._now_ms()
         request = PairingRequest(
             id=new_id(),
@@ -195,11 +196,12 @@ class Devices:
         """
         request = self._request(request_id)
         if set(map(credential_of, request.brought_by)) & set(map(credential_of, made_by)):
-            raise Forbidden("this device asked with your own credential; someone else must approve it")
+            raise Forbidden(phrase("this device asked with your own credential; someone else must approve it"))
         missing = sorted(set(request.scopes) - by.scopes)
         if missing:
             raise Forbidden(
-                f"this device asks for more than you have: {', '.join(missing)}", details={"scopes": missing}
+                phrase("this device asks for more than you have: {names}", names=", ".join(missing)),
+                details={"scopes": missing},
             )
         grant = await self.admit(
             request.device_id,
@@ -307,12 +309,14 @@ class Devices:
         for request in self.pending():
             if request.id == request_id:
                 return request
-        raise NotFound(f"there is no pairing request {request_id[:64]}, or it has expired")
+        raise NotFound(phrase("there is no pairing request {request}, or it has expired", request=request_id[:64]))
 
     def _known(self, device_id: str, role: str) -> Grant:
         grant = self._grants.get((device_id, role))
         if grant is None:
-            raise NotFound(f"there is no paired device {device_id[:80]} in the role {role}")
+            raise NotFound(
+                phrase("there is no paired device {device} in the role {role}", device=device_id[:80], role=role)
+            )
         return grant
 
     def _tell_revoked(self, grant: Grant) -> None:

@@ -159,7 +159,14 @@ class Ingress:
         if route.scope in (Open.PUBLIC, Open.SELF):
             limit = min(limit, route.open_limit)
         if length > limit:
-            raise TooLarge(f"the body has {length} bytes; {route.path} takes at most {limit}")
+            raise TooLarge(
+                phrase(
+                    "the body has {length} bytes; {path} takes at most {limit}",
+                    length=length,
+                    path=route.path,
+                    limit=limit,
+                )
+            )
 
     def _judge_host(self, request: web.Request) -> None:
         socket = cast(Socket, request.protocol)
@@ -167,7 +174,7 @@ class Ingress:
         host = request.headers.get("Host", "")
         target = request.raw_path
         if not target.startswith("/") and split_host(urlsplit(target).netloc) != split_host(host):
-            raise InvalidRequest("the request names one host in its first line and another in its Host header")
+            raise InvalidRequest(phrase("the request names one host in its first line and another in its Host header"))
         if not host_allowed(host, own, self._names):
             raise Forbidden(
                 phrase(
@@ -181,7 +188,10 @@ class Ingress:
     def _no_route(self, request: web.Request) -> HubError:
         methods = self._routes.methods_of(request.path)
         if methods:
-            return MethodNotAllowed(f"{request.path} takes {', '.join(methods)}", details={"methods": methods})
+            return MethodNotAllowed(
+                phrase("{path} takes {names}", path=request.path, names=", ".join(methods)),
+                details={"methods": methods},
+            )
         return NotFound(phrase("there is nothing at {path}", path=request.path[:200]))
 
     async def _authenticate(
@@ -205,7 +215,7 @@ class Ingress:
         if not request.body_exists:
             return parse_body(b"", route.body) if route.body is not None else b""
         if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-            raise InvalidRequest("compressed bodies are not accepted; send it uncompressed")
+            raise InvalidRequest(phrase("compressed bodies are not accepted; send it uncompressed"))
         if request.headers.get("Expect", "").strip().lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
@@ -231,13 +241,13 @@ def validate(data: Any, schema: Schema | Callable[[Any], Any], what: str) -> Any
     try:
         return schema(data)
     except SchemaError as error:
-        raise InvalidRequest(f"{what}: {describe_error(error)}") from None
+        raise InvalidRequest(phrase("{place}: {text}", place=what, text=describe_error(error))) from None
 
 
 def _refuse_repeated(names: list[bytes]) -> None:
     for name in {each.decode("latin-1") for each in names if names.count(each) > 1}:
         if name not in REPEATABLE_HEADERS:
-            raise InvalidRequest(f"there is more than one {name[:64]} header")
+            raise InvalidRequest(phrase("there is more than one {name} header", name=name[:64]))
 
 
 def error_body(error: HubError) -> Mapping[str, Any]:
@@ -264,7 +274,9 @@ async def _read(request: web.Request, limit: int) -> bytes:
     while chunk := await request.content.readany():
         size += len(chunk)
         if size > limit:
-            raise TooLarge(f"the body is larger than the {limit} bytes that {request.path} takes")
+            raise TooLarge(
+                phrase("the body is larger than the {limit} bytes that {path} takes", limit=limit, path=request.path)
+            )
         chunks.append(chunk)
     raw = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     request._read_bytes = raw  # so that a handler may use aiohttp's own ways to read forms

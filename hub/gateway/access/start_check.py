@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from hub.config.sections import CheckReport, CrossCheck
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.gateway.access.unix_socket import PATH_LIMIT_BYTES, group_id
 from hub.gateway.calls.settings import AuthMode, HttpSettings
 from hub.security.passwords import refuse_weak_password
@@ -68,7 +69,14 @@ def tls_context(settings: HttpSettings) -> ssl.SSLContext | None:
     try:
         return _load(*settings.tls)
     except (OSError, ssl.SSLError) as error:
-        raise StartRefused(f"http.tls: {settings.tls[0]} and {settings.tls[1]} cannot be used: {error}") from error
+        raise StartRefused(
+            phrase(
+                "http.tls: {certificate} and {key} cannot be used: {error}",
+                certificate=settings.tls[0],
+                key=settings.tls[1],
+                error=error,
+            )
+        ) from error
 
 
 def _mode_refusals(settings: HttpSettings) -> Iterator[StartRefusal]:
@@ -76,41 +84,61 @@ def _mode_refusals(settings: HttpSettings) -> Iterator[StartRefusal]:
     if mode is AuthMode.NONE and not settings.loopback:
         yield StartRefusal(
             keys,
-            f"http.host is {settings.host}, which others can reach, and http.auth.mode is none. "
-            "Set `http: auth: {mode: token}` (or password), or `http: host: 127.0.0.1`.",
+            phrase(
+                "http.host is {host}, which others can reach, and http.auth.mode is none. Set `http: auth: {{mode: "
+                "token}}` (or password), or `http: host: 127.0.0.1`.",
+                host=settings.host,
+            ),
         )
     if mode is AuthMode.PASSWORD and settings.password is None:
         yield StartRefusal(
             keys,
-            "http.auth.mode is password and there is no password. Set `http: auth: password: !secret http_password`.",
+            phrase(
+                "http.auth.mode is password and there is no password. Set `http: auth: password: !secret "
+                "http_password`."
+            ),
         )
     if mode is not AuthMode.TRUSTED_PROXY or settings.proxy_socket is not None:
         return
     if not settings.trusted_proxies:
         yield StartRefusal(
             keys,
-            "http.auth.mode is trusted_proxy and no proxy is trusted. Set `http: trusted_proxies: [ADDRESS]`, or "
-            "`http: auth: proxy_socket: FILE`.",
+            phrase(
+                "http.auth.mode is trusted_proxy and no proxy is trusted. Set `http: trusted_proxies: [ADDRESS]`, "
+                "or `http: auth: proxy_socket: FILE`."
+            ),
         )
     elif settings.proxy_secret is None:
         yield StartRefusal(
             keys,
-            "http.auth.mode is trusted_proxy and the proxy has no secret: whoever reaches the port could name a "
-            "person. Set `http: auth: proxy_secret: !secret proxy_secret`, and have the proxy send it in "
-            "X-Homarus-Proxy-Secret; or let it connect on `http: auth: proxy_socket: FILE`.",
+            phrase(
+                "http.auth.mode is trusted_proxy and the proxy has no secret: whoever reaches the port could name "
+                "a person. Set `http: auth: proxy_secret: !secret proxy_secret`, and have the proxy send it in "
+                "X-Homarus-Proxy-Secret; or let it connect on `http: auth: proxy_socket: FILE`."
+            ),
         )
 
 
 def _socket_refusals(path: Path, group: str | None) -> Iterator[StartRefusal]:
     keys = ("auth", "proxy_socket")
     if len(str(path).encode()) > PATH_LIMIT_BYTES:
-        yield StartRefusal(keys, f"The path {path} is too long for a Unix socket ({PATH_LIMIT_BYTES} bytes).")
+        yield StartRefusal(
+            keys,
+            phrase("The path {path} is too long for a Unix socket ({limit} bytes).", path=path, limit=PATH_LIMIT_BYTES),
+        )
     elif not path.parent.is_dir():
-        yield StartRefusal(keys, f"http.auth.proxy_socket lies in {path.parent}, and there is no such folder.")
+        yield StartRefusal(
+            keys, phrase("http.auth.proxy_socket lies in {parent}, and there is no such folder.", parent=path.parent)
+        )
     elif path.exists() and not path.is_socket():
-        yield StartRefusal(keys, f"http.auth.proxy_socket is {path}, and a file is there that is no socket.")
+        yield StartRefusal(
+            keys, phrase("http.auth.proxy_socket is {path}, and a file is there that is no socket.", path=path)
+        )
     if group is not None and group_id(group) is None:
-        yield StartRefusal(("auth", "proxy_group"), f"http.auth.proxy_group is {group}, and there is no such group.")
+        yield StartRefusal(
+            ("auth", "proxy_group"),
+            phrase("http.auth.proxy_group is {group}, and there is no such group.", group=group),
+        )
 
 
 def _tls_refusals(certificate: Path, key: Path) -> Iterator[StartRefusal]:
@@ -118,15 +146,26 @@ def _tls_refusals(certificate: Path, key: Path) -> Iterator[StartRefusal]:
         try:
             file.open("rb").close()
         except FileNotFoundError:
-            yield StartRefusal(("tls", name), f"http.tls names {file}, and there is no such file.")
+            yield StartRefusal(("tls", name), phrase("http.tls names {file}, and there is no such file.", file=file))
             return
         except OSError as error:
-            yield StartRefusal(("tls", name), f"http.tls names {file}, which cannot be read: {error.strerror}.")
+            yield StartRefusal(
+                ("tls", name),
+                phrase("http.tls names {file}, which cannot be read: {strerror}.", file=file, strerror=error.strerror),
+            )
             return
     try:
         _load(certificate, key)
     except (OSError, ssl.SSLError) as error:
-        yield StartRefusal(("tls",), f"http.tls: {certificate} and {key} cannot be used: {error}")
+        yield StartRefusal(
+            ("tls",),
+            phrase(
+                "http.tls: {certificate} and {key} cannot be used: {error}",
+                certificate=certificate,
+                key=key,
+                error=error,
+            ),
+        )
 
 
 def _load(certificate: Path, key: Path) -> ssl.SSLContext:
@@ -156,9 +195,13 @@ def _address_problem(host: str, port: int) -> StartRefusal | None:
             probe.bind((host, port if port < 1024 else 0))
         except OSError as error:
             if error.errno == errno.EADDRNOTAVAIL:
-                return StartRefusal(("host",), f"This machine has no address {host}; the hub needs it to start.")
+                return StartRefusal(
+                    ("host",), phrase("This machine has no address {host}; the hub needs it to start.", host=host)
+                )
             if error.errno == errno.EACCES:
-                return StartRefusal(("port",), f"This user may not listen on port {port}; the hub needs it to start.")
+                return StartRefusal(
+                    ("port",), phrase("This user may not listen on port {port}; the hub needs it to start.", port=port)
+                )
     return None
 
 

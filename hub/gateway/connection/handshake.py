@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from hub.core.clock import Clock
 from hub.core.context import SCOPES, Authority, expand_scopes
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, Unauthorized, Unavailable
+from hub.core.phrases import phrase
 from hub.gateway.access.auth import (
     HUB_CREDENTIAL,
     NO_CREDENTIAL,
@@ -144,14 +145,18 @@ class Handshake:
 
     async def _judge(self, request: Request, client: CallClient, presented: Presented, nonce: str) -> Welcome:
         if request.method != "connect":
-            raise _Refused(InvalidRequest("the first request must be connect"))
+            raise _Refused(InvalidRequest(phrase("the first request must be connect")))
         if self._starting() or self._devices is None:
-            raise Unavailable("the hub is still starting", details={"reason": "startup-sidecars"}, retry_after_s=1.0)
+            raise Unavailable(
+                phrase("the hub is still starting"), details={"reason": "startup-sidecars"}, retry_after_s=1.0
+            )
         params = validate(read_json(request.params, "connect: the parameters"), CONNECT_SCHEMA, "connect")
         protocol = min(params["maxProtocol"], PROTOCOLS[-1])
         if protocol < max(params["minProtocol"], PROTOCOLS[0]):
             details = {"code": "PROTOCOL_MISMATCH", "expectedProtocol": PROTOCOLS[-1]}
-            raise _Refused(InvalidRequest("protocol mismatch", details=details), CLOSE_PROTOCOL, "protocol mismatch")
+            raise _Refused(
+                InvalidRequest(phrase("protocol mismatch"), details=details), CLOSE_PROTOCOL, "protocol mismatch"
+            )
         auth = params.get("auth") or {}
         device = params.get("device")
         said = client_info(params)
@@ -168,7 +173,7 @@ class Handshake:
         if device is not None:
             return await self._with_device(asked, caller)
         if said.role == "node":
-            raise NotPaired("a node must show a device identity", details={"code": "DEVICE_IDENTITY_REQUIRED"})
+            raise NotPaired(phrase("a node must show a device identity"), details={"code": "DEVICE_IDENTITY_REQUIRED"})
         granted = _without_device(params["scopes"], caller, client)
         return Welcome(request.id, protocol, _narrowed(caller, granted), said, granted)
 
@@ -277,13 +282,13 @@ class Handshake:
             brought_by,
         )
         raise NotPaired(
-            "this device must be approved first: `homarus call device.pair.approve`, or the dashboard",
+            phrase("this device must be approved first: `homarus call device.pair.approve`, or the dashboard"),
             details={"code": "PAIRING_REQUIRED", "requestId": request.id},
         )
 
     def _devices_now(self) -> Devices:
         if self._devices is None:
-            raise Unavailable("the hub is still starting", retry_after_s=1.0)
+            raise Unavailable(phrase("the hub is still starting"), retry_after_s=1.0)
         return self._devices
 
     def _now_ms(self) -> int:

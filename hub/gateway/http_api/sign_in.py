@@ -6,6 +6,7 @@ from aiohttp import web
 
 from hub.core.context import SCOPES
 from hub.core.errors import InvalidRequest, Unauthorized
+from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Optional, Schema
 from hub.gateway.access.auth import Authenticator
 from hub.gateway.access.ingress import Ingress
@@ -77,7 +78,7 @@ class SignIn:
         body = call.body
         with_password = "password" in body and self._authenticator.mode is AuthMode.PASSWORD
         if "code" not in body and not with_password:
-            raise InvalidRequest("send the sign-in code as `code`")
+            raise InvalidRequest(phrase("send the sign-in code as `code`"))
         self._authenticator.reserve(client)
         if "code" in body:
             scopes = await self._codes.redeem(body["code"])

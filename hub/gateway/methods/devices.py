@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.errors import Forbidden, NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema
 from hub.gateway.access.auth import Authenticator
 from hub.gateway.access.device_grants import Grant
@@ -64,7 +65,7 @@ class DeviceMethods:
         for each in ROLES if role is None else (role,):
             self._judge(call, device, each)
         if not await self._devices.remove(device, role):
-            raise NotFound(f"there is no paired device {device[:80]}")
+            raise NotFound(phrase("there is no paired device {device}", device=device[:80]))
         return {"deviceId": device}
 
     async def _rotate(self, call: MethodCall) -> Mapping[str, Any]:
@@ -80,11 +81,13 @@ class DeviceMethods:
         device, role = call.params["deviceId"], call.params["role"]
         self._judge(call, device, role)
         if not await self._devices.remove(device, role):
-            raise NotFound(f"there is no paired device {device[:80]} in the role {role}")
+            raise NotFound(
+                phrase("there is no paired device {device} in the role {role}", device=device[:80], role=role)
+            )
         return {"deviceId": device, "role": role}
 
     def _judge(self, call: MethodCall, device: str, role: str) -> None:
         """Refuse to touch a device that may do more than the caller."""
         grant: Grant | None = self._devices.grant(device, role)
         if grant is not None and not set(grant.scopes) <= call.caller.authority.scopes:
-            raise Forbidden("this device may do more than you, so you cannot change what it has")
+            raise Forbidden(phrase("this device may do more than you, so you cannot change what it has"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from hub.config.sections import CheckReport, CrossCheck, Section
+from hub.config.suggest import did_you_mean
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     AnyOf,
@@ -37,7 +38,7 @@ def _platform_id(value: Any) -> str:
         return str(value)
     if isinstance(value, str) and 0 < len(value) <= 512:
         return str(value)
-    raise Invalid(f"expected a platform's id of a person, group or space, got {show(value)}")
+    raise Invalid(phrase("expected a platform's id of a person, group or space, got {value}", value=show(value)))
 
 
 platform_id = Described(_platform_id, {"type": ["string", "integer"]}, "id")
@@ -46,7 +47,7 @@ platform_id = Described(_platform_id, {"type": ["string", "integer"]}, "id")
 
 def _roles_have_a_guild(match: dict[str, Any]) -> dict[str, Any]:
     if match.get("roles") and "guild" not in match:
-        raise Invalid("roles are those of a guild: state the guild too", path=["roles"])
+        raise Invalid(phrase("roles are those of a guild: state the guild too"), path=["roles"])
     return match
 
 
@@ -128,9 +129,8 @@ def check_agent(config: Mapping[str, Any], report: CheckReport, keys: tuple[Any,
         return  # they are broken and have their own errors
     agents = [each["id"] for each in stated] or [DEFAULT_AGENT]
     if agent not in agents:
-        near = get_close_matches(agent, agents, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(agents)}."
-        report.error(keys, f"there is no agent {agent!r}", hint)
+        hint = did_you_mean(agent, agents, known=phrase("there are"))
+        report.error(keys, phrase("there is no agent {agent}", agent=repr(agent)), hint)
 
 
 CROSS_CHECKS: Mapping[str, CrossCheck] = {"bindings": _named_agents_exist}

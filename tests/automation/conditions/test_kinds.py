@@ -333,7 +333,7 @@ def test_a_person_who_does_not_live_here_is_an_error() -> None:
         ({"condition": "state", "entity_id": "light.hall", "state": True}, "such as 'on'"),
         ({"condition": "state", "entity_id": "light.hall", "state": []}, "state"),
         ({"condition": "state", "entity_id": "hall", "state": "on"}, "expected an entity id"),
-        ({"condition": "numeric_state", "entity_id": "sensor.a"}, "expected above, below, or both"),
+        ({"condition": "numeric_state", "entity_id": "sensor.a"}, "expected above, below or both"),
         ({"condition": "numeric_state", "entity_id": "sensor.a", "above": 5, "below": 5}, "nothing is above 5"),
         ({"condition": "time"}, "expected after, before or weekday"),
         ({"condition": "time", "after": "25:00"}, "after"),

@@ -65,10 +65,41 @@ SAID_BY = {
     "hub/core/schema_bounds.py": {"Invalid"},
     "hub/config/explain.py": {"at", "ConfigError"},
     "hub/config/section_check.py": {"at", "ConfigError"},
+    "hub/config/yaml_reader.py": {"_tell", "_fail"},
+    "hub/config/secrets_file.py": {"TagError"},
+    "hub/config/tags.py": {"_tell", "TagError"},
+    **{
+        path.relative_to(LOCALE_DIR.parents[1]).as_posix(): {"Invalid"}
+        for kinds in ("triggers", "conditions", "actions")
+        for path in sorted((LOCALE_DIR.parents[1] / "hub" / "automation" / kinds).glob("*.py"))
+    },
+    **{
+        f"hub/automation/blueprints/{name}.py": {"Invalid", "NotFound", "Conflict", "InvalidRequest"}
+        for name in (
+            "blueprints",
+            "expanding",
+            "filling",
+            "metadata",
+            "selectors",
+            "selector_values",
+            "sources",
+            "store",
+        )
+    },
+    "hub/automation/definition/kinds.py": {"Invalid"},
+    "hub/automation/definition/schema.py": {"error"},
     "hub/automation/definition/fields.py": {"Invalid"},
     "hub/automation/definition/grammar.py": {"Invalid"},
     "hub/automation/definition/values.py": {"Invalid"},
-    "hub/gateway/access/ingress.py": {"Forbidden", "NotFound"},
+    "hub/messaging/schema.py": {"error", "Invalid"},
+    "hub/messaging/access/routing_schema.py": {"error", "Invalid"},
+    "hub/models/schema.py": {"Invalid"},
+    "hub/memory/schema.py": {"error", "Invalid"},
+    "hub/gateway/access/auth.py": {"Unauthorized", "WrongCredential"},
+    "hub/gateway/access/devices.py": {"LimitExceeded", "Forbidden", "NotFound"},
+    "hub/gateway/access/start_check.py": {"StartRefusal", "StartRefused"},
+    "hub/gateway/connection/handshake.py": {"Unavailable", "NotPaired", "InvalidRequest"},
+    "hub/gateway/access/ingress.py": {"Forbidden", "NotFound", "InvalidRequest", "TooLarge"},
     "hub/gateway/access/guard.py": {"LimitExceeded"},
     "hub/gateway/calls/dispatch.py": {"Forbidden"},
 }
@@ -109,6 +140,14 @@ def test_errors_that_pages_show_are_phrases(path: str) -> None:
             "应为 weighted 或 rank，实际为 'rang'",
         ),
         ("mail: {}", "there is no integration or section mail", "没有名为 mail 的集成或配置段"),
+        ("http: {port: [1}", "a list in [ ] is not closed, or lacks a comma", "[ ] 中的列表没有结束，或缺少逗号"),
+        ("hub: !secrte x", "there is no tag !secrte", "没有标签 !secrte"),
+        ("bindings: [{agent: nobody, match: {channel: a}}]", "there is no agent 'nobody'", "没有智能体 'nobody'"),
+        (
+            "automation: [{id: x, triggers: [{trigger: stat}], actions: []}]",
+            "there is no trigger 'stat'; did you mean state?",
+            "没有触发器 'stat'；是否指 state？",
+        ),
     ],
 )
 def test_an_error_of_the_configuration_is_shown_in_the_readers_language(
