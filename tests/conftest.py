@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,22 @@ def pytest_configure(config: pytest.Config) -> None:
     begin = sum(sizes) * int(worker["workerid"].removeprefix("gw")) / worker["workercount"]
     first = next(number for number in range(len(parts)) if sum(sizes[: number + 1]) > begin)
     config.args = [str(path) for path in (*parts[first:], *parts[:first])]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let a worker report only what is counted: of each test that passes one event is sent instead of five."""
+    for plugin in session.config.pluginmanager.get_plugins():
+        if type(plugin).__name__ == "WorkerInteractor" and not session.config.getvalue("durations"):
+            plugin.sendevent = partial(_said, plugin.sendevent)
+
+
+def _said(send: Callable[..., None], name: str, **event: Any) -> None:
+    report = event.get("data") if name == "testreport" else None
+    if name in ("logstart", "logfinish") or (report and report["outcome"] == "passed" and report["when"] != "call"):
+        return
+    if report:
+        report["keywords"] = {}
+    send(name, **event)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

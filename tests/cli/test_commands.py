@@ -130,45 +130,40 @@ def typed(path: tuple[str, ...]) -> str:
     return " ".join(path)
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=typed)
-def test_help_says_what_it_does_and_shows_an_example(type_: Terminal, path: tuple[str, ...]) -> None:
-    ran = type_(*path, "--help")
+def test_help_says_what_it_does_and_shows_an_example(type_: Terminal) -> None:
+    helps = {path: type_(*path, "--help") for path in COMMANDS}
 
-    assert ran.code == 0
-    assert "Example:" in ran.out
-    assert f"  Example:\n    homarus {typed(path)}" in ran.out
+    assert {path: ran.code for path, ran in helps.items() if ran.code} == {}
+    assert [path for path, ran in helps.items() if f"  Example:\n    homarus {typed(path)}" not in ran.out] == []
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=typed)
-def test_it_takes_json_and_a_home(path: tuple[str, ...]) -> None:
-    options = {option for parameter in command_at(path).params for option in parameter.opts}
+def test_it_takes_json_and_a_home() -> None:
+    options = {path: {word for each in command_at(path).params for word in each.opts} for path in COMMANDS}
 
-    assert {"--json", "--config"} <= options
-
-
-@pytest.mark.parametrize("path", COMMANDS, ids=typed)
-def test_each_option_says_what_it_is_for(path: tuple[str, ...]) -> None:
-    silent = [each.name for each in command_at(path).params if isinstance(each, click.Option) and not each.help]
-
-    assert silent == []
+    assert {path: found for path, found in options.items() if not {"--json", "--config"} <= found} == {}
 
 
-@pytest.mark.parametrize("path", sorted(NEEDS_HUB), ids=typed)
-def test_without_a_hub_it_says_how_to_start_one_and_exits_4(type_: Terminal, path: tuple[str, ...]) -> None:
-    ran = type_(*path, *ARGUMENTS.get(path, []))
+def test_each_option_says_what_it_is_for() -> None:
+    options = [(path, each) for path in COMMANDS for each in command_at(path).params if isinstance(each, click.Option)]
 
-    assert ran.code == 4
-    assert ran.out == ""
-    assert f"homarus start --config {type_.home}" in ran.err
+    assert [(path, each.name) for path, each in options if not each.help] == []
 
 
-@pytest.mark.parametrize("path", sorted(NEEDS_HUB), ids=typed)
-def test_without_a_hub_json_says_it_too(type_: Terminal, path: tuple[str, ...]) -> None:
-    ran = type_(*path, *ARGUMENTS.get(path, []), "--json")
+def test_without_a_hub_it_says_how_to_start_one_and_exits_4(type_: Terminal) -> None:
+    answers = {path: type_(*path, *ARGUMENTS.get(path, [])) for path in sorted(NEEDS_HUB)}
 
-    assert ran.code == 4
-    assert ran.json["error"]["exit"] == 4
-    assert "homarus start" in ran.json["error"]["message"]
+    wrong = {path: ran for path, ran in answers.items() if (ran.code, ran.out) != (4, "")}
+    assert wrong == {}
+    told = f"homarus start --config {type_.home}"
+    assert {path: ran.err for path, ran in answers.items() if told not in ran.err} == {}
+
+
+def test_without_a_hub_json_says_it_too(type_: Terminal) -> None:
+    answers = {path: type_(*path, *ARGUMENTS.get(path, []), "--json") for path in sorted(NEEDS_HUB)}
+
+    assert {path: ran for path, ran in answers.items() if (ran.code, ran.json["error"]["exit"]) != (4, 4)} == {}
+    messages = {path: ran.json["error"]["message"] for path, ran in answers.items()}
+    assert {path: message for path, message in messages.items() if "homarus start" not in message} == {}
 
 
 @pytest.mark.parametrize("path", ALONE, ids=typed)

@@ -22,11 +22,11 @@ def test_names_mean_what_they_mean_to_browsers() -> None:
     assert decode("\u4f60\u597d".encode("gb18030"), "'gb2312'") == "\u4f60\u597d"
 
 
-@pytest.mark.parametrize("charset", [*NOT_OF_THE_WEB, *sorted(set(encodings.aliases.aliases)), "", "nonsense"])
-def test_no_other_codec_is_used(charset: str) -> None:
+def test_no_other_codec_is_used() -> None:
     body = b"x" * 10 + b"-" + b"aaaaa" * 60_000 + b"\xff"
+    names = [*NOT_OF_THE_WEB, *sorted(set(encodings.aliases.aliases)), "", "nonsense"]
 
-    assert len(decode(body, charset)) >= len(body) // 2
+    assert [charset for charset in names if len(decode(body, charset)) < len(body) // 2] == []
 
 
 @pytest.mark.parametrize("charset", NOT_OF_THE_WEB)

@@ -113,38 +113,40 @@ def outside_of(place: Path) -> dict[str, bytes]:
     return {each.name: each.read_bytes() for each in (place.parent / "outside").iterdir()}
 
 
-@pytest.mark.parametrize("way", [*WAYS_IN, *MORE_WAYS])
-@pytest.mark.parametrize("kind", LEXICAL)
-def test_a_hostile_path_is_refused_whatever_is_done_with_it(place: Path, kind: str, way: str) -> None:
-    act = {**WAYS_IN, **MORE_WAYS}[way]
-
-    with pytest.raises(PathRefused, match="is refused"):
-        act(Root(place), LEXICAL[kind])
-
-    assert outside_of(place) == {"secret": SECRET}
-    assert (place / "sub" / "file").read_bytes() == b"plain"
-
-
-@pytest.mark.parametrize("way", WAYS_IN)
-@pytest.mark.parametrize("kind", ON_DISK)
-def test_a_hostile_file_is_refused_whatever_is_done_with_it(place: Path, kind: str, way: str) -> None:
-    with pytest.raises(PathRefused, match="is refused"):
-        WAYS_IN[way](Root(place), ON_DISK[kind])
-
-    assert outside_of(place) == {"secret": SECRET}
-    assert (place / "sub" / "file").read_bytes() == b"plain"
-    assert (place / "link").is_symlink()
-
-
-@pytest.mark.parametrize("way", [*WAYS_IN, *MORE_WAYS])
-@pytest.mark.parametrize("path", ["link_dir/secret", "sub/link_dir/secret", "link_dir/new", "inner_dir/file"])
-def test_no_way_leads_through_a_symlink(place: Path, path: str, way: str) -> None:
-    act = {**WAYS_IN, **MORE_WAYS}[way]
-
-    with pytest.raises(PathRefused, match="symlink"):
+def said(act: Way, place: Path, path: str) -> str:
+    """What an attempt is answered with; nothing must have changed."""
+    try:
         act(Root(place), path)
+        answer = "it was done"
+    except PathRefused as error:
+        answer = str(error)
+    except (HubError, OSError) as error:
+        answer = repr(error)
+    assert outside_of(place) == {"secret": SECRET}, answer
+    assert (place / "sub" / "file").read_bytes() == b"plain", answer
+    assert (place / "link").is_symlink(), answer
+    return answer
 
-    assert outside_of(place) == {"secret": SECRET}
+
+@pytest.mark.parametrize("kind", LEXICAL)
+def test_a_hostile_path_is_refused_whatever_is_done_with_it(place: Path, kind: str) -> None:
+    answers = {way: said(act, place, LEXICAL[kind]) for way, act in {**WAYS_IN, **MORE_WAYS}.items()}
+
+    assert {way: answer for way, answer in answers.items() if "is refused" not in answer} == {}
+
+
+@pytest.mark.parametrize("kind", ON_DISK)
+def test_a_hostile_file_is_refused_whatever_is_done_with_it(place: Path, kind: str) -> None:
+    answers = {way: said(act, place, ON_DISK[kind]) for way, act in WAYS_IN.items()}
+
+    assert {way: answer for way, answer in answers.items() if "is refused" not in answer} == {}
+
+
+@pytest.mark.parametrize("path", ["link_dir/secret", "sub/link_dir/secret", "link_dir/new", "inner_dir/file"])
+def test_no_way_leads_through_a_symlink(place: Path, path: str) -> None:
+    answers = {way: said(act, place, path) for way, act in {**WAYS_IN, **MORE_WAYS}.items()}
+
+    assert {way: answer for way, answer in answers.items() if "symlink" not in answer} == {}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")

@@ -16,11 +16,14 @@ def by_rules(pair: Labelled) -> Relation:
     return found
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.says}: {pair.newer}")
-def test_rules_say_what_a_person_says_or_less(pair: Labelled) -> None:
-    found = by_rules(pair)
+def test_rules_say_what_a_person_says_or_less() -> None:
+    wrong = [
+        (pair.says, pair.newer, found)
+        for pair in PAIRS
+        if (found := by_rules(pair)) not in ({UNTOLD[pair.newer]} if pair.newer in UNTOLD else RULES_SAY[pair.says])
+    ]
 
-    assert found in ({UNTOLD[pair.newer]} if pair.newer in UNTOLD else RULES_SAY[pair.says])
+    assert wrong == []
 
 
 def test_what_rules_put_before_the_owner_is_worth_asking_and_they_strike_only_what_is_the_same() -> None:

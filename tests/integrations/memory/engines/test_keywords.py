@@ -169,14 +169,12 @@ def test_no_area_and_an_area_without_passages_give_nothing(keywords: KeywordInde
     assert found(keywords, "garden", "shared", "private", "private") == [1]
 
 
-@pytest.mark.parametrize("query", WEIRD)
-def test_no_character_of_a_query_is_syntax(keywords: KeywordIndex, query: str) -> None:
+def test_no_character_of_a_query_is_syntax(keywords: KeywordIndex) -> None:
     keywords.apply((), [document(1, "garden shed"), document(2, "tea")])
 
-    hits = found(keywords, query)
+    hits = {query: found(keywords, query) for query in WEIRD}
 
-    assert set(hits) <= {1}
-    assert (hits == [1]) == ("garden" in query)
+    assert hits == {query: [1] if "garden" in query else [] for query in WEIRD}
 
 
 @pytest.mark.parametrize("text", WEIRD)
