@@ -107,7 +107,7 @@ class BudgetLedger:
             self._db.post(lambda connection: _write(connection, rows))
 
     def judge(self, spender: Spender) -> Verdict:
-        """Return what the budgets say about another model call; of what is told, each thing once per conversation."""
+        """Return what the budgets say about another model call; each warning once per conversation."""
         if not self._budgets:
             return Verdict()
 

@@ -39,7 +39,7 @@ QUERY_LIMIT = 600
 SHORT = 40
 """Characters of a message that may be a mere greeting."""
 SPARE = 6
-"""Hits asked for beyond those wanted, since some of them stand in the conversation already."""
+"""Hits asked for beyond those wanted, since some of them are in the conversation already."""
 LOOK_BACK = 400
 """Entries of a conversation in which it is looked up what was recalled before."""
 SAME_SHARE = 0.6
@@ -168,7 +168,7 @@ class Recall:
         ]
 
     def _lines_in_prompt(self, request: RunRequest) -> Mapping[str, int]:
-        """Return how many lines of which memory files stand in the system prompt."""
+        """Return how many lines of which memory files are in the system prompt."""
         workspaces = self._needs.workspaces
         if not workspaces.is_private(request.session_key, request.context.authority):
             return {}

@@ -54,7 +54,7 @@ class Repetition(Struct, frozen=True):
 
     @property
     def warning(self) -> str:
-        """What the model is told behind the result."""
+        """The note for the model behind the result."""
         return (
             f"[Note of the hub: {self.what}, {self.times} times now; after {self.limit} this run ends. "
             "Try something else, or answer with what you have.]"

@@ -135,7 +135,7 @@ class Workspaces:
         return Root(self.agents.get(agent_id).workspace)
 
     def prompt_files(self, agent_id: str, private: bool) -> tuple[PromptFile, ...]:
-        """Return the files that stand in an agent's prompts, those that change most often last.
+        """Return the files that are in an agent's prompts, those that change most often last.
 
         The same object is returned until one of them changes: a call costs a look at each file's facts.
 

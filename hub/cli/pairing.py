@@ -43,7 +43,7 @@ def list_(channel: str | None, everything: bool, home: Path, as_json: bool) -> N
         print_json(found)
         return
     if not found:
-        click.echo("Nobody asks to be let in." if not everything else "Nobody asked to be let in.")
+        click.echo("No requests are waiting." if not everything else "There were no requests.")
         return
     columns = ("channel", "account", "identity", "name", "state", "asked", "id")
     print_table([_row(each) for each in found], columns)

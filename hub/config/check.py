@@ -71,7 +71,7 @@ def check(
 
     Args:
         home_dir: The directory with `configuration.yaml`.
-        sections: What may stand in it.
+        sections: Its sections.
         overrides: Texts that stand in for files, by name; nothing is written.
         environment: For `!env_var`; the process's own without it.
         cache: What the last check of this directory kept.
@@ -332,6 +332,6 @@ def _by_file_and_line(error: ConfigError) -> tuple[bool, str, int, int]:
 
 
 def _takes_a_list(section: Section) -> bool:
-    """Whether a mapping is one item of a list that may stand alone, and not entries by name."""
+    """Whether a mapping is one item of a list that may be written without the list, and not entries by name."""
     schema = to_json_schema(section.schema)
     return any(each.get("type") == "array" for each in schema.get("anyOf", (schema,)))

@@ -28,7 +28,7 @@ class Config(Mapping[str, Any]):
         kept_items: For sections checked item by item: the index (or name) in the files of each validated item.
         errors: All that is wrong, in the order of files and lines.
         recovery: Whether the root file cannot be read, or a critical section is broken.
-        present: Top-level keys that stand in the files.
+        present: Top-level keys that are in the files.
         files: Hash of every file that was read.
         folders: Folders whose files are included.
         secrets: Every secret in it, to be redacted.

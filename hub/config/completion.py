@@ -1,4 +1,4 @@
-"""What may stand at a place of a YAML text that is being written: keys, values, tags and names of secrets."""
+"""Completions at a place of a YAML text that is being written: keys, values, tags and names of secrets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LINE = re.compile(r"^(?P<indent> *)(?P<dashes>(?:- +)*)(?:(?P<key>[^\s:#'\"\[{]
 def completions(
     schema: JsonSchema, prefix: KeyPath, text: str, line: int, column: int, secrets: list[str]
 ) -> list[dict[str, Any]]:
-    """Return what may stand at a place, each with label, kind (key, value, tag or secret), insert and description.
+    """Return completions at a place, each with label, kind (key, value, tag or secret), insert and description.
 
     Args:
         schema: JSON Schema of the whole configuration.
@@ -98,7 +98,7 @@ def _entry(label: str, kind: str, insert: str) -> dict[str, Any]:
 
 
 def _way(lines: list[str], number: int, before: str) -> tuple[KeyPath, dict[str, Any]]:
-    """Return the keys above a line by their indentation, and the keys that stand beside it."""
+    """Return the keys above a line by their indentation, and the keys beside it."""
     match = _LINE.match(before)
     assert match is not None  # noqa: S101  the pattern matches every text
     level = len(match["indent"]) + len(match["dashes"])
@@ -131,7 +131,7 @@ def _way(lines: list[str], number: int, before: str) -> tuple[KeyPath, dict[str,
 
 
 def _below(lines: list[str], number: int, level: int, present: dict[str, Any]) -> dict[str, Any]:
-    """Add the keys that stand beside a line, below it."""
+    """Add the keys beside a line, below it."""
     for below in lines[number + 1 :]:
         found = _LINE.match(below)
         if found is None or not below.strip():

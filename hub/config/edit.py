@@ -302,7 +302,7 @@ class _Edit:
         return position + 1
 
     def _dash(self, node: SpanNode) -> int:
-        """Return where the dash of a list item is; comments may stand between the two."""
+        """Return where the dash of a list item is; comments may be between the two."""
         end = max(node.start, 1)
         while True:
             start = self._line_start(end)

@@ -143,7 +143,7 @@ def _cut(body: str, node: SpanNode, keys: KeyPath, column: int, start: int) -> I
 
 
 def _first_comment(body: str, node: SpanNode) -> int:
-    """Return where an item begins with the comments that stand between its dash and its first key."""
+    """Return where an item begins with the comments between its dash and its first key."""
     start = cursor = node.start
     while (before := body.rfind("\n", 0, cursor)) >= 0 and not body[before + 1 : cursor].strip():
         above = body.rfind("\n", 0, before) + 1

@@ -26,7 +26,7 @@ def reference(sections: Sections) -> str:
     """Return the reference: each section with a table of its keys, in the order in which they may be written.
 
     Args:
-        sections: What may stand in the configuration.
+        sections: The sections of the configuration.
 
     Returns:
         Markdown, with headings of the second level. Pure: the same sections give the same text.
@@ -68,7 +68,7 @@ def _table(section: Section) -> str:
     rows = list(_rows(schema, section.name, 0))
     if not rows:
         takes_any = schema == {} or bool(schema.get("additionalProperties"))
-        return "It takes any settings.\n" if takes_any else "It takes no settings; the key may stand alone.\n"
+        return "It takes any settings.\n" if takes_any else "It takes no settings; the key may be left empty.\n"
     lines = ["| key | what it takes | default | |", "|---|---|---|---|"]
     lines += [f"| `{path}` | {_cell(kind)} | {_cell(default)} | {_text(text)} |" for path, kind, default, text in rows]
     return "\n".join(lines) + "\n"
@@ -81,7 +81,7 @@ def _rows(schema: JsonSchema, path: str, depth: int) -> Iterator[tuple[str, str,
     if "items" in schema:
         yield from _rows(schema["items"], f"{path}{_ITEM}", depth + 1)
         return
-    # Where a single item may stand for a list of one, the list is shown.
+    # Where a single item may be written instead of a list of one, the list is shown.
     lists = [each for each in schema.get("anyOf", ()) if each.get("items") in schema["anyOf"]]
     if lists:
         yield from _rows(lists[0], path, depth)

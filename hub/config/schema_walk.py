@@ -1,4 +1,4 @@
-"""Finds what a JSON Schema says about one place: which keys may stand there, which values, and how to say so."""
+"""Finds what a JSON Schema says about one place: which keys are valid there, which values, and how to say so."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _find_anchors(schema: Any, found: dict[str, JsonSchema]) -> None:
 
 
 def keys_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> dict[str, JsonSchema]:
-    """Return the keys that may stand in the mapping at `keys`, each with its schema."""
+    """Return the valid keys of the mapping at `keys`, each with its schema."""
     found: dict[str, JsonSchema] = {}
     for each in schemas_at(schema, keys, data):
         for name, inner in each.get("properties", {}).items():
@@ -67,7 +67,7 @@ def keys_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> dict[str, Js
 
 
 def values_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[Any]:
-    """Return the values that may stand at `keys`, when they are a closed set or have a default."""
+    """Return the valid values at `keys`, when they are a closed set or have a default."""
     found: list[Any] = []
     for each in schemas_at(schema, keys, data):
         options = [*each.get("enum", ())]

@@ -141,7 +141,7 @@ class Sections:
         return list(self._core.values())
 
     def names(self) -> list[str]:
-        """Return every name that may stand at the top level: core sections, then integrations."""
+        """Return every valid name of the top level: core sections, then integrations."""
         return [*self._core, *sorted(set(self.integrations.domains()) - set(self._core))]
 
     def get(self, name: str) -> Section | None:

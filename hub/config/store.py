@@ -80,7 +80,7 @@ class ConfigStore:
 
     Args:
         home: The home directory.
-        sections: What may stand in it.
+        sections: Its sections.
         bus: Told `config_changed` (changed, added, removed, needs_restart, files) and `config_refused` (errors).
         repairs: Told what is broken, with file and line.
         environment: For `!env_var`; the process's own without it.
@@ -205,7 +205,7 @@ class ConfigStore:
         return whole_schema(self.sections)
 
     def completions(self, name: str, text: str, line: int, column: int) -> list[dict[str, Any]]:
-        """Return what may stand at a place of a file (line and column from 1); see `hub.config.completion`."""
+        """Return completions at a place of a file (line and column from 1); see `hub.config.completion`."""
         from hub.config.completion import completions, keys_of_file
 
         return completions(

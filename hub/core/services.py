@@ -44,7 +44,7 @@ class ServiceCall(Struct, frozen=True):
 
     Attributes:
         idempotency_key: The same for every repetition of the same call after a crash; only idempotent services get one.
-        notes: Takes what is to be told about the call beside its response (`run_id` of a run it began); None when
+        notes: Takes what is known about the call beside its response (`run_id` of a run it began); None when
             nobody reads it.
         quoted: Whether words from outside in what a model reads of the data (`Service.told`) are quoted there.
     """

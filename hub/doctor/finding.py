@@ -22,8 +22,8 @@ class Finding:
         severity: How bad it is.
         what: What is wrong and what follows from it, in a sentence.
         where: The file, key or address.
-        command: What mends it, to be typed in a terminal; may be empty.
-        mend: Mends it; only for permissions, which `--fix` sets.
+        command: What fixes it, to be typed in a terminal; may be empty.
+        mend: Fixes it; only for permissions, which `--fix` sets.
     """
 
     severity: Severity

@@ -1,6 +1,6 @@
 """How two entries stand to each other, by their words alone: the same, apart in a number, date, name or negation. Pure.
 
-It is careful: what cannot be told by rule is `UNSURE`, and whoever has a model may ask it.
+It is careful: what a rule cannot decide is `UNSURE`, and whoever has a model may ask it.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def _clash(mine: Gist, theirs: Gist) -> bool:
 
 
 def _letters(gist: Gist) -> set[str]:
-    """Return the letters that stand alone: blood group A."""
+    """Return the letters that are alone: blood group A."""
     return set(_LETTER.findall(" ".join(gist.order)))
 
 

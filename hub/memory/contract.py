@@ -142,7 +142,7 @@ class Forget(Struct, frozen=True):
     At least one is given, and all that are given must hold.
 
     Attributes:
-        query: All its words stand in the entry or the message, or it is exactly that.
+        query: All its words are in the entry or the message, or it is exactly that.
         session: Key of the session that the entry came from.
         person: Whom the entry came from.
     """

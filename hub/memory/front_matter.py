@@ -50,7 +50,7 @@ def front_matter(text: str) -> tuple[FrontMatter, int]:
     if first.removeprefix("\ufeff").rstrip() != "---":
         return NO_FRONT_MATTER, 1
     said: dict[str, str] = {}
-    is_prose = True  # what stands between two rules, unless some line of it is a field
+    is_prose = True  # what is between two rules, unless some line of it is a field
     for number, line in enumerate(lines[:LINES_LIMIT], start=2):
         if line.rstrip() in ("---", "..."):
             return (NO_FRONT_MATTER, 1) if is_prose else (_read(said), number + 1)

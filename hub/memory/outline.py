@@ -101,7 +101,7 @@ class _Reader:
             self._run = None
             self._at += 1
         elif bare:
-            # Nothing stands below it: what it says is text.
+            # Nothing is below it: what it says is text.
             self._add(line, PackedCut.PARAGRAPH)
         else:
             self._path.append((level, text))

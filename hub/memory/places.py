@@ -20,7 +20,7 @@ GROUPS = f"{FOLDER}/groups"
 SHARED = f"{FOLDER}/shared.md"
 IMPORTED = f"{FOLDER}/imported"
 CURATED_LIMIT_BYTES = 16_000
-"""Beyond this, `MEMORY.md` takes no more by itself: it stands in every prompt of the owner's private sessions."""
+"""Beyond this, `MEMORY.md` takes no more by itself: it is in every prompt of the owner's private sessions."""
 CURATED_TITLE = "# Memory"
 SHARED_TITLE = "# Shared"
 

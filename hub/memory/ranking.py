@@ -56,7 +56,7 @@ class RankingRules(Struct, frozen=True):
         vector_weight, text_weight: Shares of the two scores; only their ratio counts.
         min_score: Least cosine of what is not among the first by word.
         half_life_days: Days after which a dated passage counts half; 0 for never.
-        recency_least: What age leaves of a score at least: what is older is told by what it says, and of equals the
+        recency_least: What age leaves of a score at least: what is older is ranked by what it says, and of equals the
             newer comes first.
         diversity: MMR's λ, 1 for relevance alone.
         vector_share: How much of what the vectors say counts for this query, see `rules_for`.

@@ -11,7 +11,7 @@ class MemoryScope(Struct, frozen=True):
     Attributes:
         person: Id of the person the session belongs to; None for a group or a stranger.
         private: Whether this is an owner's private session, which alone sees `MEMORY.md` and the days.
-        group: Of a group's session, its `<channel>-<id>` as it stands in a file name; such a memory is seen in that
+        group: Of a group's session, its `<channel>-<id>` as it is in a file name; such a memory is seen in that
             group alone.
         shared: Whether what this home shares among its people is seen.
     """

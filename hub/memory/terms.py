@@ -40,7 +40,7 @@ def terms_of(document: KeywordDocument) -> Terms:
 
 
 def terms_asked(query: str) -> list[str]:
-    """Return the words a query asks for, each once, and the dates it names; marks (`@2026-05`) may stand in it."""
+    """Return the words a query asks for, each once, and the dates it names; marks (`@2026-05`) may be in it."""
     query = query[:MAX_QUERY_CHARACTERS]
     marks = [*_MARK.findall(query), *marks_in(query)]
     words = words_searched(_MARK.sub(" ", query))

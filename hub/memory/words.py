@@ -39,7 +39,7 @@ _CHINESE_ASIDES = re.compile(
 _COMMON_CHARACTERS = frozenset(
     "一不个上下大小有人到去来能要会可以多少么么怎得着给从对很最更没为于中里后前天年月日时候间号家用做说看让给点次件第"
 )
-"""Characters that stand in so many passages that one of them alone says nothing."""
+"""Characters that are in so many passages that one of them alone says nothing."""
 KNOWN_STEMS = 8_192
 """Words whose stem is remembered: a language has some thousands that make up nearly all of a text."""
 
@@ -146,7 +146,7 @@ def _parts(text: str) -> Iterator[tuple[str, bool]]:
 
 @lru_cache(maxsize=KNOWN_STEMS)
 def _stem_of(piece: str) -> str:
-    """Return the stem of a piece as it stands in folded text; of a stop word, nothing."""
+    """Return the stem of a piece as it is in folded text; of a stop word, nothing."""
     word = _bare(piece)
     return "" if word in STOP_WORDS else stem(word)
 

@@ -183,7 +183,7 @@ GROUP_SCHEMA = Schema(
             ),
             Optional("skills", description="Only these skills in this group, within those of the agent."): skill_names,
             Optional("agent", description="Id of the agent that answers, whatever the bindings say."): slug,
-            Optional("system_prompt", description="What the agent is told beside its own prompt."): All(
+            Optional("system_prompt", description="Added to the agent's own prompt."): All(
                 string, Length(max=SYSTEM_PROMPT_LIMIT)
             ),
             Optional("history_limit", description="Messages since its last answer that are given as context."): All(

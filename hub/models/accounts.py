@@ -41,7 +41,7 @@ class ModelAccounts:
     """Adds, tries and removes the credentials of providers.
 
     Args:
-        models: The models; it is told when there are other credentials.
+        models: The models; it learns of other credentials.
         store: Keeps them.
         clock: Time.
         tasks: Owns the sign-ins that wait.

@@ -17,7 +17,7 @@ _FENCE = 3
 
 
 class InlineThinking:
-    """The events of one model call, with what stands between tags as thinking; what is in code stays text.
+    """The events of one model call, with what is between tags as thinking; what is in code stays text.
 
     `<final>` tags and closing tags without an opening one are taken out, and so is white space behind thinking.
     """

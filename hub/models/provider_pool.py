@@ -36,7 +36,7 @@ class ProviderPool:
         clock: Time.
         repairs: A refused key opens a repair.
         cooldowns: Which credentials are not to be used now.
-        infos: Tells the properties of models, and is told to forget those of a provider that goes.
+        infos: Tells the properties of models, and forgets those of a provider that goes.
         speakers: The integration that speaks each API, to name it when it is not set up.
         tasks: Owns the closing of those that are retired.
         tokens: The credentials that were added, when there can be.
@@ -113,7 +113,7 @@ class ProviderPool:
     def _renewal(
         self, config: ProviderConfig, health: Health, factory: Factory
     ) -> Callable[[], Awaitable[ModelProvider | None]]:
-        """Return what makes a provider anew when its sign-in was renewed."""
+        """Return what makes a provider again when its sign-in was renewed."""
 
         async def refresh(stored: StoredCredential) -> StoredCredential:
             from hub.models.oauth import refresh_credential

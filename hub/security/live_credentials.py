@@ -43,7 +43,7 @@ class Credential(Struct, frozen=True, kw_only=True):
 
     @property
     def credential_id(self) -> str:
-        """What listeners to revocation are told: `<kind>:<id>`."""
+        """What listeners to revocation receive: `<kind>:<id>`."""
         return f"{self.KIND}:{self.id}"
 
 

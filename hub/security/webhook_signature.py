@@ -56,7 +56,7 @@ def form_of(name: str, tolerance_s: float | None = None) -> SignatureForm:
 
 
 def sign(secret: str, body: bytes, form: SignatureForm, timestamp: str | None = None) -> str:
-    """Return what stands in the signature's header."""
+    """Return the value of the signature's header."""
     payload = body if timestamp is None else timestamp.encode() + b"." + body
     digest = hmac.new(secret.encode(), payload, sha256).digest()
     text = digest.hex() if form.encoding == "hex" else base64.b64encode(digest).decode()

@@ -1,7 +1,7 @@
 """Session keys: the one name of a conversation, `agent:<agent>:…`, parsed and formatted.
 
 Ids from outside may hold anything; every character that is not plainly harmless is written `%XX`, so that a key has one
-spelling, splits at its colons, and can stand in a log, a URL fragment or a command line. A key is never a file name.
+spelling, splits at its colons, and can be used in a log, a URL fragment or a command line. A key is never a file name.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class SessionKey(Struct, frozen=True):
         agent: The agent whose conversation it is.
         kind: What kind of conversation.
         id: Peer, room, automation, hook, node or subagent, as the outside names it; None for `main`.
-        channel: The channel of a direct conversation (when sessions are told apart by it) or of a room.
+        channel: The channel of a direct conversation (when it separates sessions) or of a room.
         account: The account, when sessions are separate by account.
         thread: Thread or topic inside a room.
         thread_kind: Which of the two.

@@ -71,7 +71,7 @@ def may_search(session: Session, authority: Authority) -> bool:
 
 
 def _room(key: SessionKey) -> str:
-    """Return a room's name as it can stand in a file name; two rooms never share one. Its threads are one memory."""
+    """Return a room's name as it can be used in a file name; two rooms never share one. Its threads are one memory."""
     whole = f"{key.channel}:{key.id}"
     plain = _NOT_PLAIN.sub("-", whole.lower()).strip("-")[:_ROOM_LIMIT]
     # Whoever can choose the id of a room of theirs must not find one whose name is that of another.

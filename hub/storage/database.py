@@ -67,7 +67,7 @@ class Database:
         self._damage_listeners: list[Callable[[], object]] = []
 
     async def open(self) -> None:
-        """Open the file, making it when there is none, mending it when it is damaged, and migrate its schema.
+        """Open the file, creating it when there is none, repairing it when it is damaged, and migrate its schema.
 
         Raises:
             NewerSchema: A newer program wrote it; it was not changed.
@@ -158,7 +158,7 @@ class Database:
             raise from_os(error, self.path, "opening") from error
 
     def _open_sound(self) -> sqlite3.Connection:
-        """Open the database, after mending it when it is damaged."""
+        """Open the database, after repairing it when it is damaged."""
         reason = is_foreign(self.path)
         if reason is None:
             try:

@@ -220,7 +220,7 @@ class TemplateEngine:
             text = sandbox.render(compiled.root, variables)
         except (NeedsAnswer, TemplateFailed):
             raise
-        except Exception as error:  # a template may raise anything at all; it is told as one kind of error
+        except Exception as error:  # a template may raise anything at all; it becomes one kind of error
             raise self._failure(template, compiled, error) from None
         finally:
             self._rendering, sandbox.work = outer, outer_work

@@ -33,7 +33,7 @@ _ANY = (code.ANY, code.ANY_ALL, code.NOT_LITERAL, code.IN, code.LITERAL)
 _ANCHORS = ([(code.AT, code.AT_BEGINNING)], [(code.AT, code.AT_BEGINNING_STRING)])
 _REPEATS = (code.MAX_REPEAT, code.MIN_REPEAT, code.POSSESSIVE_REPEAT)
 NEAR_LIMIT = 0x250
-"""Characters below are told apart one by one, those beyond by their kind."""
+"""Characters below are distinguished one by one, those beyond by their kind."""
 _NEAR = frozenset(map(chr, range(NEAR_LIMIT)))
 _FAR_DIGIT, _FAR_SPACE, _FAR_WORD, _FAR_REST = ("far digit", "far space", "far word", "far rest")
 _FAR = frozenset({_FAR_DIGIT, _FAR_SPACE, _FAR_WORD, _FAR_REST})
@@ -68,7 +68,7 @@ def judged(find: Any, text: str, *, ignorecase: bool = False, from_start: bool =
     if work * starts + length > PATTERN_STEPS:
         raise BoundReached(
             f"the pattern {find[:60]!r} may take too long on {len(text)} characters: "
-            "name what stands between its repeats, or shorten the text"
+            "name what is between its repeats, or shorten the text"
         )
     return pattern
 

@@ -193,7 +193,7 @@ class Texts:
         return json.dumps(json.loads(text), indent=2 if pretty_print else None)
 
     def to_html_json(self, value: Any, indent: int | None = None) -> str:
-        """The value as JSON that may stand in HTML."""
+        """The value as JSON that is safe in HTML."""
         text = self.to_json(value, pretty_print=bool(indent), ensure_ascii=True, sort_keys=True)
         for char in "<>&'":
             text = text.replace(char, f"\\u{ord(char):04x}")

@@ -64,7 +64,7 @@ def test_the_owner_lists_approves_and_revokes(ask: Terminal, hub: HubProcess) ->
     status, receipt = hub.post("/doorbell", {"id": "bob-2", "who": "bob", "text": "/whoami"})
     revoked = ask("pairing", "revoke", "doorbell", "doorbell:user:bob")
 
-    assert nobody.out == "Nobody asks to be let in.\n"
+    assert nobody.out == "No requests are waiting.\n"
     assert "doorbell:user:bob" in listed.out
     assert code not in f"{listed.out}{waiting}{everybody}"
     assert (waiting["identity"], waiting["state"]) == ("doorbell:user:bob", "pending")

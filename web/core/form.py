@@ -107,7 +107,7 @@ def _of_parts(header: str, body: bytes) -> list[tuple[str, bytes]]:
     """Return name and content of each part of a form with files."""
     message = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + header.encode("latin-1") + b"\r\n\r\n" + body)
     if not message.is_multipart():
-        raise ValueError("its parts cannot be told apart")
+        raise ValueError("its parts cannot be distinguished")
     parts = message.get_payload()
     if not isinstance(parts, list) or len(parts) > FIELD_LIMIT:
         raise ValueError("it has too many parts")

@@ -47,7 +47,7 @@ export function marks(doc, problems) {
 /**
  * Open an editor in `host`.
  *
- * `check(text)` returns problems, `save()` is what Ctrl+S does, `changed(text)` is told of each edit, `complete` is a
+ * `check(text)` returns problems, `save()` is what Ctrl+S does, `changed(text)` is called at each edit, `complete` is a
  * source of completions of CodeMirror, `name` is what the editor is called.
  */
 export function yamlView({ host, nonce, text, name, check, save, changed = () => {}, complete = null }) {

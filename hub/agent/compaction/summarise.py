@@ -29,7 +29,7 @@ takes its place: whoever reads it goes on with the work and sees nothing else of
 Write in the language of the conversation, in Markdown, with exactly these headings, in this order:
 
 ## Goal
-What is wanted, by whom, what has been done and what comes next.
+The goals, whose they are, what has been done and what comes next.
 ## Decisions
 What was decided or found out, with its reason; facts, preferences and dates that still matter.
 ## Open questions

@@ -50,7 +50,7 @@ class NewIntent(Struct, frozen=True):
     """A requested reminder.
 
     Attributes:
-        topics: Alternatives; all words of one must stand in a message.
+        topics: Alternatives; all words of one must be in a message.
         text: What to say then.
         days: The number of days it is kept.
         every_hours: The minimum number of hours between two reminders.
@@ -145,7 +145,7 @@ class StandingIntents:
         return intent
 
     def list(self, *, agent_id: str, scope: MemoryScope) -> list[StandingIntent]:
-        """Return those that stand in a scope, the newest first."""
+        """Return those of a scope, the newest first."""
         self._drop_expired(self._now_ms())
         areas = self._areas(scope)
         found = [each for each in self._intents.values() if each.agent_id == agent_id and each.area in areas]

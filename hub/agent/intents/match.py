@@ -40,14 +40,14 @@ def checked_topics(topics: Iterable[str]) -> tuple[str, ...]:
     for topic in found:
         words = topic_words(topic)
         if len(topic) > TOPIC_LIMIT or len(words) > WORDS_LIMIT:
-            raise InvalidRequest(f"the topic {topic[:60]!r} is too long: a few words that stand in the message will do")
+            raise InvalidRequest(f"the topic {topic[:60]!r} is too long: a few words of the message will do")
         if not words:
             raise InvalidRequest(f"the topic {topic[:60]!r} names nothing that could be recognised")
     return found
 
 
 def topic_words(topic: str) -> frozenset[str]:
-    """Return the words that must all stand in a message."""
+    """Return the words that must all be in a message."""
     return frozenset(words_asked(topic))
 
 
@@ -85,7 +85,7 @@ class IntentIndex:
                 del self._filed[key]
 
     def touched(self, text: str) -> list[str]:
-        """Return the ids of the intents of which all words of a topic stand in a text, in the order of the text."""
+        """Return the ids of the intents of which all words of a topic are in a text, in the order of the text."""
         if not self._filed:
             return []
         words = dict.fromkeys(words_of(text[:MESSAGE_LIMIT]))

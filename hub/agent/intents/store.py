@@ -27,7 +27,7 @@ class StandingIntent(Struct, frozen=True):
         id: By which it is named.
         agent_id: The agent that reminds.
         area: In whose conversations: `person-<id>` or `group-<id>`.
-        topics: Alternatives; all words of one must stand in a message.
+        topics: Alternatives; all words of one must be in a message.
         text: The reminder.
         created_ms, expires_ms: Milliseconds since the epoch.
         cooldown_s: The minimum time between two reminders.

@@ -162,7 +162,7 @@ class Subagents:
         return found[0]
 
     def kill(self, subagent: Subagent) -> list[str]:
-        """Stop a subagent and those below it; return the runs that are stopped. Nobody is told of their end."""
+        """Stop a subagent and those below it; return the runs that are stopped. Nobody hears of their end."""
         stopped = self.stop_below(subagent.session_key)
         if (mailbox := self._mail.get(subagent.session_key)) is not None:
             mailbox.close()
@@ -187,7 +187,7 @@ class Subagents:
     # -- start and end ---------------------------------------------------------------------------------------------
 
     async def recover(self) -> int:
-        """Take up what a stop or a crash left: orphans are closed, and results that nobody heard are told.
+        """Take up what a stop or a crash left: orphans are closed, and results that nobody heard are announced.
 
         To be called once, when the runner has recovered. Returns how many were interrupted.
         """

@@ -1,4 +1,4 @@
-"""What a subagent is told of its part, and what its requester hears of the result. Pure."""
+"""What a subagent learns of its part, and what its requester hears of the result. Pure."""
 
 from __future__ import annotations
 

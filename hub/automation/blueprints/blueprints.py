@@ -120,7 +120,7 @@ class Blueprints:
         """Return the automation or script that an item with `use_blueprint: {path, input}` expands to, validated.
 
         Raises:
-            Invalid: With the path in the item; what is wrong in the blueprint is told with its file and line.
+            Invalid: With the path in the item; errors in the blueprint name its file and line.
         """
         with self._kinds.in_use():
             return expand(item, _domain(domain), self._store)

@@ -32,7 +32,7 @@ class Blueprint(Struct, frozen=True):
     Attributes:
         file: What errors call it: `blueprints/automation/homarus/heartbeat.yaml`.
         text: The file.
-        root: What it holds, with marks; inputs stand in it as `Input`.
+        root: What it holds, with marks; inputs are `Input` in it.
     """
 
     file: str

@@ -32,7 +32,7 @@ def expand(item: Mapping[str, Any], domain: str, store: BlueprintStore) -> dict[
     """Return the automation or script that an item with `use_blueprint: {path, input}` expands to, validated.
 
     Raises:
-        Invalid: With the path in the item; what is wrong in the blueprint is told with its file and line.
+        Invalid: With the path in the item; errors in the blueprint name its file and line.
     """
     try:
         found = store.find(domain, item[USE]["path"])

@@ -1,6 +1,6 @@
 """Filling in: from an item with `use_blueprint` to an automation or script that the grammar has accepted.
 
-Each error is told where it can be mended: at the value of an input, or at the line in the blueprint's file.
+Each error is reported where it can be fixed: at the value of an input, or at the line in the blueprint's file.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class InputTags:
         if tag != TAG:
             raise TagError(f"the tag {tag} cannot be used in a blueprint", "make it an input, and use !input NAME")
         if keys[:1] == ("blueprint",):
-            raise TagError("an input cannot stand in the description of the blueprint", "write the value itself")
+            raise TagError("an input cannot be used in the description of the blueprint", "write the value itself")
         if not isinstance(value, str) or not 0 < len(value.strip()) <= NAME_LENGTH_LIMIT:
             raise TagError("!input is followed by the name of an input")
         name = value.strip()

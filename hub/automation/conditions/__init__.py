@@ -1,4 +1,4 @@
 """Conditions: one module for each kind, with its schema, its check and its description.
 
-Not here: what happens when one does not hold; that is told by who asked.
+Not here: what happens when one does not hold; that is up to the caller.
 """

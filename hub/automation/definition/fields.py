@@ -176,7 +176,7 @@ def _trigger_or_nest(value: Any) -> dict[str, Any]:
 
 
 def _triggers(value: Any) -> list[dict[str, Any]]:
-    """Check triggers and make one list of nested lists; `index` tells where each stood."""
+    """Check triggers and make one list of nested lists; `index` tells where each was."""
     return list(_flat(_all_of(_trigger_or_nest, value), ""))
 
 

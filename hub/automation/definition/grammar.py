@@ -1,6 +1,6 @@
 """The grammar of an automation and of a script: the keys they may have, old words turned into new ones, defaults.
 
-The words are those of Home Assistant 2026; errors name the key as it stands in the file.
+The words are those of Home Assistant 2026; errors name the key as written in the file.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ _OF_ITS_OWN = {"triggers", "trigger", "conditions", "condition", "actions", "act
 
 
 def _overriding(keys: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return keys without their defaults, which would stand in the way of what the blueprint says."""
+    """Return keys without their defaults, which would override what the blueprint says."""
     return {
         Optional(str(key), description=key.description): check
         for key, check in keys.items()
@@ -253,10 +253,10 @@ _SCRIPT_BLUEPRINT = Schema(
 def automation(value: Any) -> dict[str, Any]:
     """Validate one automation and return it in today's words, with its defaults; its kinds are those of `kinds_in_use`.
 
-    What uses a blueprint is validated as far as it stands here: `use_blueprint` and what it overrides.
+    What uses a blueprint is validated as far as it is written here: `use_blueprint` and what it overrides.
 
     Raises:
-        Invalid: With the path of the key as it stands in the file.
+        Invalid: With the path of the key as written in the file.
     """
     if not isinstance(value, dict):
         raise Invalid(phrase("expected an automation (triggers and actions), got {value}", value=show(value)))

@@ -97,7 +97,7 @@ class AutomationsFile:
 
         Args:
             change: Given the text of its file and its place in it, returns the new text.
-            inside: Whether only what is in it changes; then it may stand in a file of its own.
+            inside: Whether only what is in it changes; then it may be in a file of its own.
         """
 
         def once() -> None:

@@ -267,7 +267,7 @@ class ScheduleService:
         if request.agent_id != asker.agent_id:
             raise Forbidden("an agent schedules only what it does itself")
         here = await self._here(asker)
-        # What sees more than it did is not told where it was told until now.
+        # What sees more than it did is not sent where it was sent until now.
         if old is None or request.address != old.address or request.session != old.session:
             request = replace(request, address=_narrow(request.address, here))
         if request.session in {"isolated", asker.session_key} or (old is not None and request.session == old.session):
@@ -280,7 +280,7 @@ class ScheduleService:
         """Return where the conversation is held that is scheduled from.
 
         Raises:
-            InvalidRequest: Nobody is there to be told anything.
+            InvalidRequest: Nobody is there who could be sent anything.
         """
         key = asker.session_key
         found = await self._addresses.of_session(key) if key is not None else None
@@ -288,7 +288,7 @@ class ScheduleService:
             return found
         if asker.context.authority.owner and asker.agent_id is not None:
             return await self._addresses.last(asker.agent_id)
-        raise InvalidRequest("nobody is in this conversation who could be told anything later")
+        raise InvalidRequest("nobody is in this conversation who could be sent anything later")
 
     def _may_see(self, each: Scheduled, rows: Mapping[str, ScheduleAuthority], asker: Asker) -> bool:
         """Whether the requester may see it: a person sees all, an agent what it made for the person it serves now.

@@ -86,7 +86,7 @@ class ArmedTriggers:
             self._parts.repairs.clear(REPAIRS, f"{self._id}:trigger")
 
     def _count_from_now(self, keys: Mapping[str, str]) -> None:
-        """Remember since when each schedule counts; those that no longer stand in the file are forgotten.
+        """Remember since when each schedule counts; those that are no longer in the file are forgotten.
 
         An instant that was asked for through the door counts since then: it may be over when it is armed, because
         the files took their time or the hub ended in between.

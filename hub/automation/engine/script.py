@@ -26,7 +26,7 @@ from hub.template.contract import HUB_FUNCTIONS
 _log = logging.getLogger(__name__)
 
 DEPTH_LIMIT = 10
-"""How many scripts may stand in the chain of causes of a script, all of them running."""
+"""How many scripts may be in the chain of causes of a script, all of them running."""
 EVENT_STARTED = "script_started"
 
 

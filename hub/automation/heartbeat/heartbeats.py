@@ -56,7 +56,7 @@ class Beat(Struct, frozen=True):
         target: Where an alert goes; see `addresses.TARGET`.
         in_main: In the main conversation instead of one of its own.
         model, timeout_s: Instead of the agent's.
-        prompt: The first words of what it is told.
+        prompt: The first words of its prompt.
         ack_limit: Characters around HEARTBEAT_OK that are nothing worth telling.
         checks: How many checks at a time.
         quoted: Whether words from outside in `prompt` are quoted there.
@@ -172,7 +172,7 @@ class Heartbeats:
             began: Told the id of the agent's run, when there is something to look after.
 
         Returns:
-            `status` (ok, alert, duplicate, skipped), `text` (what was told, or would have been), `reason`, `reply`,
+            `status` (ok, alert, duplicate, skipped), `text` (what was sent, or would have been), `reason`, `reply`,
             `run_id`, `session_key`, `delivered`, `checks` (texts), `usage`, `cost_usd`, `model`, `tainted` (whether
             words from outside were before the agent).
 
@@ -269,7 +269,7 @@ class Heartbeats:
             timeout_s=beat.timeout_s,
             on_final=on_final,
             after=after,
-            # Events are quoted one by one; a checklist that somebody else wrote is quoted with all that is told.
+            # Events are quoted one by one; a checklist that somebody else wrote is quoted with the rest.
             quoted=view.trusted and (beat.quoted or not context.authority.tainted),
         )
 

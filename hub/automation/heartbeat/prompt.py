@@ -11,7 +11,7 @@ from hub.messaging.outbox.ack import HEARTBEAT_OK
 from hub.tools.quoting import quote_untrusted
 
 OPENING = (
-    "This is a heartbeat: nobody has asked anything. Look after what stands below. Tell only what a person should know "
+    "This is a heartbeat: nobody has asked anything. Look after what is below. Tell only what a person should know "
     "now, in a few words, as a message to them."
 )
 CLOSING = f"If nothing needs their attention, answer {HEARTBEAT_OK} and nothing else."
@@ -31,7 +31,7 @@ def heartbeat_prompt(
         checks: Those that are due.
         notes: Other text of the file.
         events: What happened since the last one; untrusted words are quoted as such.
-        told: What was told last, and when, so that it is not told again.
+        told: What was sent last, and when, so that it is not sent again.
         zone: The home's time zone.
         opening: Instead of the usual first words.
     """

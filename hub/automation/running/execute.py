@@ -141,7 +141,7 @@ async def _attempt(run: Run) -> Ended:
         return Ended(StepOutcome.STOPPED, response=stop.response, reason=stop.text)
     except Interrupted as error:
         return Ended(StepOutcome.INTERRUPTED, _told(run, error), failure=error)
-    except Exception as error:  # `Run.step` has told it in the trace; whoever runs this is told how it ended
+    except Exception as error:  # `Run.step` has told it in the trace; whoever runs this sees how it ended
         return Ended(StepOutcome.FAILED, _told(run, error), failure=error)
     if not completed:
         return Ended(StepOutcome.STOPPED, reason="a condition among its actions does not hold")

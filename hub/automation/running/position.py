@@ -37,7 +37,7 @@ class Position(Struct):
         return bool(self.states or self.attempt or self.error)
 
     def begin_again(self) -> None:
-        """Forget where it stood: the next attempt begins with the first step."""
+        """Forget where it was: the next attempt begins with the first step."""
         self.states.clear()
         self.scopes.clear()
 

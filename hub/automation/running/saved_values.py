@@ -17,7 +17,7 @@ _KIND = "\u0001kind"
 DEPTH_LIMIT = 32
 _INTEGER_LIMIT = 2**63
 NOBODY = Authority("restored")
-"""What stands in a state or event that was restored grants nothing."""
+"""The data of a state or event that was restored grants nothing."""
 
 
 def pack(value: Any, depth: int = 0) -> Any:

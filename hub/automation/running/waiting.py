@@ -72,7 +72,7 @@ class Waiting(Struct, frozen=True):
     keeper: WaitingRuns
 
     def restore(self, plan: RunPlan, parts: AutomationParts) -> Run:
-        """Return the run, to be executed from where it stood."""
+        """Return the run, to be executed from where it was."""
         kept = self.context
         context = Context(parts.people().as_now(kept.authority), kept.id, kept.parent_id, kept.chain)
         run = Run(

@@ -36,7 +36,7 @@ class Wait(Struct, frozen=True):
 
 
 async def begin(step: Mapping[str, Any], run: Run, path: str) -> Wait:
-    """Begin a wait, or take it up again where it stood."""
+    """Begin a wait, or resume it where it was."""
     state = run.resume(path)
     if isinstance(state, dict) and "begun" in state:
         return Wait(state["begun"], state["deadline"])

@@ -192,8 +192,8 @@ def _what_is_wrong(expression: str, fields: Sequence[str]) -> InvalidRequest:
                 details={"field": FIELDS[index]},
             )
     return InvalidRequest(
-        f'cron: the weekday field "{fields[4]}" of "{expression}" mixes what cannot stand together: weekdays of the '
-        "month such as fri#2 or l5 stand alone, with * as the day of month",
+        f'cron: the weekday field "{fields[4]}" of "{expression}" mixes what cannot be combined: weekdays of the '
+        "month such as fri#2 or l5 are written alone, with * as the day of month",
         details={"field": FIELDS[4]},
     )
 

@@ -2,7 +2,7 @@
 
 An occurrence found at most `TOLERANCE_S` after its time is on time. One found later was *missed*: the machine was
 suspended, the clock jumped; so was, however late it is, what came due while nobody looked, since the hub was down.
-`catch_up` says what becomes of it.
+`catch_up` says how it is handled.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class Timetable:
             catch_up: What becomes of missed occurrences.
             within_s: How old, in seconds, a missed occurrence may be to be caught up; None for any age.
             on_skipped: Told of the latest missed occurrence when missed ones are let go and nothing fires in their
-                stead. Without it their number is told with the next firing.
+                stead. Without it the next firing says how many.
 
         Returns:
             The entry; calling it takes it out.

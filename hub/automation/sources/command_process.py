@@ -16,7 +16,7 @@ from hub.core.clock import Clock
 LINE_CHARS = 4_096
 """Longer lines are cut."""
 LINES_PER_SECOND = 100
-"""Further lines of the same second are let go; how many is told with the next one."""
+"""Further lines of the same second are let go; the next one says how many."""
 STOP_S = 5.0
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MOST_S = 300.0
@@ -52,7 +52,7 @@ OnExit = Callable[[int | None, float], None]
 
 
 class CommandProcess:
-    """Runs one command, again and again when that is wanted.
+    """Runs one command, again and again if configured.
 
     Args:
         on_line: None when nobody reads what it writes.

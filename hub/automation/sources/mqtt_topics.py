@@ -39,9 +39,9 @@ def problem_of(topic_filter: str) -> str | None:
     levels = topic_filter.split("/")
     for place, level in enumerate(levels):
         if "#" in level and (level != "#" or place != len(levels) - 1):
-            return phrase("# stands alone in the last level of a topic")
+            return phrase("# may only be the whole last level of a topic")
         if "+" in level and level != "+":
-            return phrase("+ stands alone in its level of a topic")
+            return phrase("+ may only be a whole level of a topic")
     return None
 
 

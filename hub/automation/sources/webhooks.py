@@ -116,7 +116,7 @@ class Webhooks:
             What ends it.
 
         Raises:
-            InvalidRequest: The id cannot stand in a path, or it is open to others and has no secret.
+            InvalidRequest: The id cannot be part of a path, or it is open to others and has no secret.
             Conflict: Another trigger waits for it already.
         """
         if not WEBHOOK_ID.fullmatch(hook.id):

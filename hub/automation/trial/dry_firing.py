@@ -51,7 +51,7 @@ class Trial:
 
     Args:
         config: The automation, validated and expanded.
-        parts: What it stands on; nothing of it is changed, and no model is asked when `parts.judge` is None.
+        parts: The dependencies; nothing of it is changed, and no model is asked when `parts.judge` is None.
         context: Whose authority its templates and conditions have.
     """
 

@@ -50,7 +50,7 @@ def _context(value: Any) -> dict[str, Any]:
 
 
 def matches(wanted: Any, found: Any) -> bool:
-    """Whether data has all that is wanted: mappings by their keys, lists when each item is among the wanted ones."""
+    """Whether data has all that is expected: mappings by their keys, lists when each item is among the wanted ones."""
     if isinstance(wanted, Mapping):
         return isinstance(found, Mapping) and all(key in found and matches(wanted[key], found[key]) for key in wanted)
     if isinstance(wanted, (list, tuple)):
@@ -151,5 +151,5 @@ KIND = TriggerKind(
     },
     arm=told(_arm),
     explain=_explain,
-    description="Something was told on the event bus.",
+    description="An event was fired on the event bus.",
 )

@@ -23,9 +23,9 @@ from hub.security.egress import Egress
 INTERVAL_S = 900.0
 SHORTEST_S = 60.0
 FIRED_LIMIT = 20
-"""New items of one look that fire, the newest; how many others there were is told with the first."""
+"""New items of one look that fire, the newest; the first says how many others there were."""
 FAILURES_TOLD = 3
-"""So many looks in a row have to fail before the owner is told: servers have bad minutes."""
+"""So many looks in a row have to fail before the owner gets a notice: servers have bad minutes."""
 
 
 class _Watcher:

@@ -46,7 +46,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
         if patterns and not any(fnmatchcase(path if "/" in each else name, each) for each in patterns):
             return
         trigger = {"path": path, "name": name, "change": what, "description": f"{path} was {what}"}
-        # Whoever made the file chose its name, unless it stands in the configuration.
+        # Whoever made the file chose its name, unless it is in the configuration.
         host.fire(trigger, tainted=path != named)
 
     return host.parts.files.watch(config["path"], changed, is_recursive=config["recursive"])

@@ -40,7 +40,7 @@ class Holding:
     def begin(self, key: str, trigger: Mapping[str, Any], context: Context | None) -> None:
         """Fire once this has held for the duration, given as `trigger.for`; immediately without one.
 
-        A wait for the same key is replaced. A duration that cannot be told is a failure of the trigger.
+        A wait for the same key is replaced. A duration that cannot be evaluated is a failure of the trigger.
 
         Args:
             key: What is held: an entity id.

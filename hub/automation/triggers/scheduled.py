@@ -45,7 +45,7 @@ def watch(
     after: float | None,
     wanted: Callable[[Due], bool] | None = None,
 ) -> ScheduledEntry:
-    """Fire whenever a schedule comes due, as `catch_up` of the automation says; what is let go is told once a gap.
+    """Fire whenever a schedule comes due, as `catch_up` of the automation says; what is let go is reported once a gap.
 
     Args:
         facts: What templates see of it, beside now, planned, missed and caught_up.

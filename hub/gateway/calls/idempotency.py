@@ -2,7 +2,7 @@
 
 Keys count per principal and method for 24 hours, together with a hash of the parameters. The row is committed before
 anything is done; a duplicate that arrives meanwhile attaches to the first. A call cut off by a crash is repeated only
-by methods that find out themselves what was done (`Method.repeatable`); for the others the client is told.
+by methods that find out themselves what was done (`Method.repeatable`); for the others the client gets an error.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class RouteTable:
     def match(self, method: str, path: str, *, websocket: bool = False) -> RouteMatch | None:
         """Return the route for a decoded path, or None.
 
-        HEAD is served by GET. A WebSocket upgrade is served by a route with `websocket`, which may stand beside a GET
+        HEAD is served by GET. A WebSocket upgrade is served by a route with `websocket`, which may exist beside a GET
         of the same path.
         """
         if websocket:

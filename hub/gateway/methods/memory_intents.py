@@ -41,7 +41,7 @@ class IntentMethods:
         """Return the methods."""
         add = Schema(
             {
-                Required("topics", description="Alternatives; all words of one must stand in a message."): All(
+                Required("topics", description="Alternatives; all words of one must be in a message."): All(
                     [All(told, Length(min=1, max=TOPIC_LIMIT))], Length(min=1, max=TOPICS_LIMIT)
                 ),
                 Required("remind", description="What to say then."): All(told, Length(min=1, max=TEXT_LIMIT)),

@@ -41,8 +41,8 @@ class ServiceMethods:
         call = Schema(
             {
                 Required("service", description="domain.name."): _NAME,
-                Optional("data", default=dict, description="What it is told."): plain_mapping,
-                Optional("response", description="Whether its response is wanted; without it, when it has one."): AnyOf(
+                Optional("data", default=dict, description="Data of the service."): plain_mapping,
+                Optional("response", description="Whether to return its response; by default, when it has one."): AnyOf(
                     None, boolean
                 ),
             }

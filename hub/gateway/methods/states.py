@@ -88,7 +88,7 @@ class StateMethods:
             raise Forbidden(f"{id} says what the engine does; use the services of {domain} instead")
         kept = self._states.get(id)
         if not authority.owner and (domain in PEOPLES_DOMAINS or (kept is not None and SET_BY not in kept.attributes)):
-            raise Forbidden(f"{id} is told by a part of this hub; only its owner may say otherwise")
+            raise Forbidden(f"{id} is set by a part of this hub; only its owner may change it")
 
     def _found(self, id: str) -> EntityState:
         state = self._states.get(id)

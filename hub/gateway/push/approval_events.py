@@ -22,7 +22,7 @@ class ApprovalEvents:
     """Pushes pending approvals and their outcomes to clients.
 
     Args:
-        bus: Where it is told.
+        bus: Fires its events.
         broadcast: The clients.
     """
 

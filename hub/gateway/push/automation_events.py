@@ -22,7 +22,7 @@ class AutomationEvents:
     A client that reads slowly may miss one; it asks for the list then.
 
     Args:
-        bus: Where it is told.
+        bus: Fires its events.
         broadcast: The clients.
     """
 

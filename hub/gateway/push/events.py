@@ -59,7 +59,7 @@ class RunEvents:
     """Pushes the events of runs to clients.
 
     Args:
-        bus: Where runs are told.
+        bus: Fires the events of runs.
         broadcast: The clients.
     """
 
@@ -325,7 +325,7 @@ class HubEvents:
     """Pushes all other events to clients: sessions, configuration, pairing, health.
 
     Args:
-        bus: Where it is told.
+        bus: Fires its events.
         broadcast: The clients.
         health: The payload of the event `health`.
     """

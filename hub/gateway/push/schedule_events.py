@@ -21,7 +21,7 @@ class ScheduleEvents:
     """Pushes the events of schedules to clients.
 
     Args:
-        bus: Where it is told.
+        bus: Fires its events.
         broadcast: The clients.
         said: Shows words in a conversation, given an id, the session's key and the words.
     """
@@ -68,7 +68,7 @@ class ScheduleEvents:
         self._broadcast.push(Push("cron", payload, scope=READ, droppable=True))
 
     def _heartbeat(self, event: Event) -> None:
-        # Everybody is told that it beat; what it said is for those who ask with `last-heartbeat`.
+        # Everybody sees that it beat; what it said is for those who ask with `last-heartbeat`.
         self._broadcast.push(Push("heartbeat", shown_heartbeat(event.data, preview=False), scope=None, droppable=True))
 
     def _said(self, event: Event) -> None:

@@ -121,7 +121,7 @@ class Standing(Struct, frozen=True):
 
 
 def standing_in(area: Area, files: Sequence[AreaFile], today: date) -> list[Standing]:
-    """Return the entries that stand in an area: all of the curated file, and those of the last days.
+    """Return the entries of an area: all of the curated file, and those of the last days.
 
     An entry of a day is left out when the same was struck since, or when it speaks of its own day (today, 昨天).
     """

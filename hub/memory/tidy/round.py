@@ -62,7 +62,7 @@ class TidyPlan(Struct):
         merged: Struck duplicates, and the entries kept for them.
         contradictions: Newly marked pairs.
         removed: How many struck entries leave.
-        unsettled: How many marks stand in the end.
+        unsettled: How many marks are there in the end.
         over_limit: Whether the curated file is, or would have become, larger than it may be.
         problem: Why nothing is planned for this area.
     """
@@ -78,7 +78,7 @@ class TidyPlan(Struct):
 
     @property
     def sources(self) -> set[str]:
-        """The files whose entries are told elsewhere than where they stand."""
+        """The files whose entries are reported under another file."""
         return {each.path for each in (*self.promoted, *(side for pair in self.contradictions for side in pair))}
 
 
@@ -200,7 +200,7 @@ class Round:
         return bool(newer.curated) or (not self._is_undone(newer.newest) and self._item(newer) is not None)
 
     def _merge(self, one: _Class) -> None:
-        """Strike what stands in the curated file more than once; lines written by hand stay, and the clearest entry."""
+        """Strike what is in the curated file more than once; lines written by hand stay, and the clearest entry."""
         there = one.curated
         ours = [each for each in there if not each.by_hand]
         if len(there) < 2 or not ours:

@@ -182,7 +182,7 @@ class Pairings:
         return True
 
     async def approve(self, channel: str, code: str, context: Context, only: str | None = None) -> PairingEntry:
-        """Let in whoever was shown a code; it is on disk when this returns, and they are told.
+        """Let in whoever was shown a code; it is on disk when this returns, and they get a message.
 
         Args:
             channel: Name of the channel.
@@ -200,7 +200,7 @@ class Pairings:
         try:
             await self._outbox.send(address, say("pairing.approved", self._language()), context)
         except HubError as error:
-            _log.warning("%s could not be told that they are paired: %s", entry.identity, error.message)
+            _log.warning("%s did not get the message that they are paired: %s", entry.identity, error.message)
         return entry
 
     async def deny(self, channel: str, code_or_id: str, context: Context) -> PairingEntry:

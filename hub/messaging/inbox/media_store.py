@@ -32,7 +32,7 @@ from hub.security.root import Root
 _log = logging.getLogger(__name__)
 
 ATTACHMENTS_LIMIT = 10
-"""Attachments of one message that are fetched; of the others the model is told that they are there."""
+"""Attachments of one message that are fetched; for the others the model only learns that they exist."""
 FETCH_LIMIT_S = 120.0
 """For all attachments of a message."""
 IMAGE_LIMIT_BYTES = 5_000_000

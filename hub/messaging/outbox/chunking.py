@@ -87,14 +87,14 @@ def paragraphs(text: str) -> list[str]:
 def block_end(text: str, start: int, least: int, most: int, break_at: BlockBreak) -> int | None:
     """Return where the next block of a growing text ends, or None while there is no good place.
 
-    Below `most` characters it ends at a break that is wanted, outside of fenced code; at `most` it ends anyway.
+    Below `most` characters it ends at a suitable break, outside of fenced code; at `most` it ends anyway.
 
     Args:
         text: All there is so far.
         start: Where the block begins.
         least: The fewest characters of a block.
         most: The most.
-        break_at: The weakest break that is wanted.
+        break_at: The weakest suitable break.
     """
     there = len(text) - start
     if there < least:

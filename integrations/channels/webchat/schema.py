@@ -1,4 +1,4 @@
-"""Web chat takes no settings; the key may stand alone."""
+"""Web chat takes no settings; the key may be left empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the worker is told about an agent's memory: where its files are, where its index is, and how it is made."""
+"""What the worker knows about an agent's memory: where its files are, where its index is, and how it is made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TranscriptSource:
     """A conversation that is searched.
 
     Attributes:
-        id: As it stands in results, `transcripts/<id>`.
+        id: As shown in results, `transcripts/<id>`.
         path: The file, relative to the source's root.
         area: Who sees it.
         person: Who speaks in it, when it is one of this home's people.

@@ -240,7 +240,7 @@ class NotesMemory:
         """
         terms = terms_of(what.query or "", self._today())
         if (what.query and not terms) or not (what.query or what.session or what.person):
-            raise InvalidRequest("say what to forget, with a word that stands in it")
+            raise InvalidRequest("say what to forget, with a word that is in it")
         if not areas_of(scope):
             own_file(scope)
         spoken = await self._spoken(agent_id, what)

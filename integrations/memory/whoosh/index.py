@@ -163,6 +163,6 @@ def _fields(document: KeywordDocument) -> dict[str, Any]:
 def _cancel(writer: Any) -> None:
     """Give up a writer; a commit that failed has done it already."""
     if not writer.is_closed:
-        # What stopped it is what is told; whoosh releases its lock before it raises another.
+        # What stopped it is reported; whoosh releases its lock before it raises another.
         with contextlib.suppress(OSError, ValueError):
             writer.cancel()

@@ -9,7 +9,7 @@ from hub.models.contract import ModelRequest
 from hub.models.provider_config import ProviderConfig
 from hub.models.vendors import LITELLM_API
 
-# Where a vendor must be told what to cache: behind the system prompt, and behind the newest message.
+# Where a vendor must know what to cache: behind the system prompt, and behind the newest message.
 CACHE_POINTS = [{"location": "message", "role": "system"}, {"location": "message", "index": -1}]
 
 

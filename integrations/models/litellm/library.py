@@ -157,7 +157,7 @@ def _main(ready: concurrent.futures.Future[tuple[Any, asyncio.AbstractEventLoop]
         with _no_collection():
             module = _import()
             loop.run_until_complete(_rehearse(module))
-    except Exception as error:  # whatever its import raises is told to those who wait
+    except Exception as error:  # whatever its import raises is passed to those who wait
         loop.close()
         ready.set_exception(error if isinstance(error, ImportError) else ImportError(repr(error)))
         return

@@ -153,5 +153,5 @@ def unwrap(said: str) -> tuple[str, datetime | None]:
     match = _ENVELOPE.match(said)
     if match is None:
         return said, None
-    # Local time of the home, whose zone does not matter for what is told from it.
+    # Local time of the home, whose zone does not matter for what is computed from it.
     return said[match.end() :], datetime.strptime(match[1], "%Y-%m-%d %H:%M")  # noqa: DTZ007

@@ -221,7 +221,7 @@ def _device_state(intent: RecognizedIntent, results: Sequence[StepResult], turn:
     device = find(read_devices(states[-1].output), intent.slots["name"])
     if device is not None:
         return Say(reply("state", language, name=device.name, state=device.shown))
-    # No device of that name: it may be something that was told.
+    # No device of that name: it may be something from memory.
     if "memory_search" in turn.tools:
         return memories.recall(RecognizedIntent("Recall", intent.language, intent.slots), results, language, turn.now)
     return Say(reply("state_unknown", language, name=intent.slots["name"]))

@@ -39,7 +39,7 @@ class EntryQuery(Struct, frozen=True):
     all_words: frozenset[str]
 
     def share(self, told: Told) -> float:
-        """Return how much of it, 0 to 1, stands in what memory told."""
+        """Return how much of it, 0 to 1, is in what memory found."""
         own = {*words_of(told.text), *marks_in(told.text), *(marks_of_day(told.day) if told.day else ())}
         terms = [*(frozenset([word]) for word in self.words), *self.days]
         if not terms:

@@ -16,7 +16,7 @@ from integrations.models.offline.steps import Call, Say, Step, StepResult, read_
 NEAR_SCORE = 0.35
 """What has none of the words that were asked is near to it from this score on."""
 FITS_SHARE = 0.6
-"""What has less of what was asked is told as near to it only."""
+"""What has less of what was asked is shown as similar only."""
 ANY_SHARE, WHOLE_SHARE = 0.0, 1.0
 TOLD_LIMIT = 5
 LIST_LIMIT = 20

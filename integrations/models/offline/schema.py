@@ -1,4 +1,4 @@
-"""The offline model takes no settings; the key may stand alone."""
+"""The offline model takes no settings; the key may be left empty."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ Step = Say | Call
 
 
 def read_json(output: str) -> dict[str, Any]:
-    """Return the JSON object in a tool's output, which may stand between words and markers; empty for none."""
+    """Return the JSON object in a tool's output, which may be between words and markers; empty for none."""
     begin, end = output.find("{"), output.rfind("}")
     try:
         found = json.loads(output[begin : end + 1])

@@ -26,7 +26,7 @@ def find_when(text: str, now: datetime) -> tuple[When, str] | None:
     if len(text) > LENGTH_LIMIT:
         return None
     for pattern, read in (*ENGLISH_TIMES, *CHINESE_TIMES):
-        # What stands at an end of the sentence is meant; a time in its middle belongs to the reminder.
+        # What is at an end of the sentence is meant; a time in its middle belongs to the reminder.
         for match in _at_the_ends(pattern, text):
             when = read(match, now)
             if when is not None:

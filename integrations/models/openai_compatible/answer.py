@@ -151,7 +151,7 @@ class StreamReader:
         return events
 
     def _cut_off(self, data: bytes) -> list[ModelEvent]:
-        """Take what stood at the very end without its blank line; half an event says nothing."""
+        """Take what was at the very end without its blank line; half an event says nothing."""
         try:
             chunk = orjson.loads(data)
         except ValueError:

@@ -23,7 +23,7 @@ def show_file(data: bytes, path: str, offset: int, limit: int) -> ToolResult:
 
     Args:
         data: What the file holds.
-        path: The file, for what is told of it.
+        path: The file, for messages about it.
         offset: First line, from 1.
         limit: Lines at most.
 

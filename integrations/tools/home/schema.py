@@ -1,4 +1,4 @@
-"""The home tools take no settings; the key may stand alone."""
+"""The home tools take no settings; the key may be left empty."""
 
 from __future__ import annotations
 

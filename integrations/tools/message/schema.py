@@ -1,4 +1,4 @@
-"""The message tool takes no settings; the key may stand alone."""
+"""The message tool takes no settings; the key may be left empty."""
 
 from __future__ import annotations
 

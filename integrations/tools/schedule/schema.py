@@ -1,4 +1,4 @@
-"""The schedule tool takes no settings; the key may stand alone."""
+"""The schedule tool takes no settings; the key may be left empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session tools take no settings; the key may stand alone."""
+"""The session tools take no settings; the key may be left empty."""
 
 from __future__ import annotations
 

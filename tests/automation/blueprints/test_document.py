@@ -93,7 +93,7 @@ def test_all_that_a_blueprint_says_of_itself_is_read() -> None:
         (HEAD + "  input:\n    a:\nactions: !input b", "b.yaml:6:10: actions: there is no input b (there are: a)"),
         (HEAD + "actions: !input", "!input is followed by the name of an input"),
         (HEAD + "actions: !input [a]", "!input is followed by the name of an input"),
-        (HEAD + "  description: !input a", "an input cannot stand in the description of the blueprint"),
+        (HEAD + "  description: !input a", "an input cannot be used in the description of the blueprint"),
         (HEAD + "actions: !secret password", "the tag !secret cannot be used in a blueprint"),
         (HEAD + "actions: !include other.yaml", "the tag !include cannot be used in a blueprint"),
         (HEAD + "actions: !env_var HOME", "the tag !env_var cannot be used in a blueprint"),

@@ -125,7 +125,7 @@ def extra_sources(home: Path, configured: Iterable[str | Mapping[str, Any]]) -> 
 
 
 def keys_elsewhere(ground: JobSources) -> dict[str, Any]:
-    """Return keys and addresses of embedding providers that are configured for models or stand in the environment."""
+    """Return keys and addresses of embedding providers that are configured for models or set in the environment."""
     keys, urls = {}, {}
     providers = ground.providers()
     for name in KEYED:
@@ -158,7 +158,7 @@ def conversations(ground: JobSources, agent_id: str) -> Source:
 def _searched(source: Source) -> Source:
     """Return the conversations that are searched, in an order that does not change with each word that is said.
 
-    The worker is told of every change.
+    The worker learns of every change.
     """
     files = [each for each in source.files if each.area][:TRANSCRIPTS_LIMIT]
     return replace(source, files=tuple(sorted(files, key=lambda each: each.id)))

@@ -226,7 +226,7 @@ def _number(id: str) -> int:
 def _without(record: Record, keys: Collection[str], paths: Collection[str]) -> Record:
     """Return a record without what is forgotten; the same object when nothing of it is in there."""
     files = tuple(_file_without(file, keys, gone=file.path in paths) for file in record.files)
-    # Of a file that was too long to be kept here, its title may be what is told of it.
+    # Of a file that was too long to be kept here, its title may be all that is shown of it.
     is_gone = any(file.path in paths for file in record.files) and not record.forgotten
     if not is_gone and all(new is old for new, old in zip(files, record.files, strict=True)):
         return record

@@ -33,7 +33,7 @@ class Hunk:
 
 
 class Moved(Exception):
-    """What is to be taken back is not there any more, or cannot be told from the same elsewhere."""
+    """What is to be taken back is not there any more, or cannot be distinguished from the same elsewhere."""
 
 
 def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
@@ -131,7 +131,7 @@ def _place(lines: Sequence[str], hunk: Hunk) -> int:
     there = [at for at in range(len(lines) - size + 1) if tuple(lines[at : at + size]) == hunk.after]
     near = {at: _around(lines, at, hunk) for at in there}
     if not size:
-        # Lines that were taken out are put back only between those that they stood between.
+        # Lines that were taken out are put back only between those that they were between.
         near = {at: around for at, around in near.items() if _is_between(lines, at, hunk)}
     best = max(near.values(), default=0)
     places = [at for at, around in near.items() if around == best]

@@ -74,7 +74,7 @@ class AgentIndex:
     Attributes:
         version: The current one, None while there is none.
         synced_ms: When all files were last looked through, milliseconds since the epoch.
-        leaving_out: What is told of conversations that something is left out of, by path (`scan.leaving_out`).
+        leaving_out: What is left out of conversations, by path (`scan.leaving_out`).
         building: How far a new index is, None when none is being built.
         first_look: Ends when the files were looked through for the first time.
     """

@@ -27,11 +27,11 @@ BUILD_WAIT_S = 2.0
 LOOK_WAIT_S = 0.25
 """How long it waits for the first look at the files after a start, when there is an index already."""
 LOOK_SHARE = 0.25
-"""Of the time within which an answer is wanted, how much may go by with that."""
+"""Of the time limit of an answer, how much may go by with that."""
 CHOICE_WAIT_S = 1.0
 QUERY_WAIT_S = 4.0
 RANKING_S = 0.02
-"""What is left for the ranking of the time within which an answer is wanted."""
+"""What is left for the ranking of the time limit of an answer."""
 ATTEMPTS = 3
 
 

@@ -302,7 +302,7 @@ class Catalog:
         return [row[-1] for row in sorted(found, reverse=True)[:limit]]
 
     def outdated(self, told: Mapping[str, str]) -> set[str]:
-        """Return those of these files whose passages were made when something else was told of them."""
+        """Return those of these files whose passages were made with other data about them."""
         query = "SELECT told FROM files WHERE path = ?"
         with self._file.reading() as connection:
             return {path for path, now in told.items() if connection.execute(query, (path,)).fetchone() != (now,)}

@@ -13,7 +13,7 @@ from integrations.memory.notes.index.common_terms import SAMPLE, CommonTerms
 from integrations.memory.notes.index.sqlite_file import SqliteFile
 
 LARGE = 5_000
-"""Passages from which on common words are told from others."""
+"""Passages from which on common words are distinguished from others."""
 LEARN_AGAIN = 0.2
 CANDIDATES, LEAST_CANDIDATES = 4, 50
 """Passages found by rarer words, of which the common ones choose: so many times as are wanted."""
@@ -126,7 +126,7 @@ class Fts5Index:
         with self._file.reading() as connection:
             for id_, score in found:
                 (packed,) = connection.execute("SELECT packed FROM terms WHERE id = ?", (id_,)).fetchone()
-                # With a blank at either end, a word is found as what stands between blanks.
+                # With a blank at either end, a word is found as what is between blanks.
                 columns = [f" {column} " for column in self._unpacked(id_, packed)]
                 worth = sum(learnt.weight(term, _times(term, columns)) for term in common)
                 scored.append((id_, score + worth))

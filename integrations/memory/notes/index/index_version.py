@@ -217,7 +217,7 @@ class IndexVersion:
 
         Args:
             rows: The passages.
-            leaving_out: What is told of conversations that something is left out of, by path.
+            leaving_out: What is left out of conversations, by path.
         """
         found = list(rows)
         told = {row.path: leaving_out[row.path] for row in found if row.path in leaving_out}

@@ -74,7 +74,7 @@ def find(sources: Sequence[Source], path: str) -> Present | None:
     """Return one file by its path in results, None when it is not there (any longer); blocks.
 
     Raises:
-        OSError, HubError: It cannot be told.
+        OSError, HubError: It cannot be read.
     """
     for source in sources:
         if source.name == TRANSCRIPTS:

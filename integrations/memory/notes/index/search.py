@@ -83,7 +83,7 @@ class Search:
     Args:
         version: Where.
         asked: What.
-        leaving_out: What is told of conversations that something is left out of, by path.
+        leaving_out: What is left out of conversations, by path.
 
     Attributes:
         found: What was found, once `by_word` and `by_meaning` were called.
@@ -206,7 +206,7 @@ class Search:
 
 
 def aging_day(path: str, day: str | None) -> date | None:
-    """Return the day from which a passage ages; None for what stands in a file that is about no day."""
+    """Return the day from which a passage ages; None for what is in a file that is about no day."""
     if day is None or (day_of(path) is None and not path.startswith(f"{TRANSCRIPTS}/")):
         return None
     try:

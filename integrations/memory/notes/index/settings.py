@@ -55,5 +55,5 @@ class IndexSettings:
 
     @property
     def wants_vectors(self) -> bool:
-        """Whether search by meaning is wanted."""
+        """Whether search by meaning is configured."""
         return str(self.embeddings.get("provider", "auto")) != "none"

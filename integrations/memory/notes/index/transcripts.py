@@ -194,7 +194,7 @@ def _groups(said: list[Said], tokens: int) -> Iterator[list[Said]]:
 
 
 def _cut(whole: Chunk, settings: IndexSettings) -> Iterator[Chunk]:
-    """Cut one long thing that was said as other text is cut; all pieces stand on its lines."""
+    """Cut one long thing that was said as other text is cut; all pieces are on its lines."""
     pieces = chunk("conversation.md", whole.text, tokens=settings.tokens, overlap=settings.overlap)
     if not pieces:
         yield whole

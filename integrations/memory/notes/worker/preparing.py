@@ -32,7 +32,7 @@ def _load(settings: IndexSettings, chosen: Chosen | None) -> None:
         names = [VECTORS if settings.vectors == EXACT else None, None if embedder.id.provider == LOCAL else "aiohttp"]
     for name in names:
         if name is not None:
-            with contextlib.suppress(ImportError):  # what is missing is told by the search
+            with contextlib.suppress(ImportError):  # the search reports what is missing
                 import_module(name)
 
 

@@ -90,7 +90,7 @@ class Server:
             reply = {"id": id_, "error": _error("UNAVAILABLE", error.text)}
         except HubError as error:
             reply = {"id": id_, "error": _error(error.code, error.message)}
-        except Exception as error:  # the worker serves other agents too: one request that dies is told and logged
+        except Exception as error:  # the worker serves other agents too: one request that dies is reported and logged
             _log.exception("%s died", message.get("op"))
             reply = {"id": id_, "error": _error("INTERNAL", f"{message.get('op')} died: {error!r}")}
         else:

@@ -230,7 +230,7 @@ class Sender:
 
 
 def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return what is told of several failures at once: the first of the provider's, else the first."""
+    """Return the error to report of several failures: the first of the provider's, else the first."""
     flat: list[BaseException] = []
     stack: list[BaseException] = [failures]
     while stack:
