@@ -102,7 +102,7 @@ def surroundings(connection: SqlConnection, run_id: str) -> RunSurroundings:
         (run_id, ROWS_LIMIT),
     ).fetchall()
     approvals = connection.execute(
-        "SELECT kind, title, json_extract(details, '$.tool'), state, created_ms, decided_ms, decided_by, reason"
+        "SELECT kind, title, details, state, created_ms, decided_ms, decided_by, reason"
         " FROM approvals WHERE run_id = ? ORDER BY position LIMIT ?",
         (run_id, ROWS_LIMIT),
     ).fetchall()
@@ -113,7 +113,10 @@ def surroundings(connection: SqlConnection, run_id: str) -> RunSurroundings:
     ).fetchall()
     return RunSurroundings(
         _named(("id", "at", "channel", "account", "from"), received),
-        _named(("kind", "title", "tool", "state", "at", "decidedAt", "by", "reason"), approvals),
+        [
+            {**each, "tool": (_data(each["tool"]) or {}).get("tool")}
+            for each in _named(("kind", "title", "tool", "state", "at", "decidedAt", "by", "reason"), approvals)
+        ],
         _named(
             ("at", "updatedAt", "channel", "account", "to", "kind", "state", "attempts", "error", "text"),
             sent,
