@@ -66,7 +66,7 @@ def test_the_engines_of_other_integrations_are_found_by_their_manifests() -> Non
             {"embeddings": {"provider": "gemeni"}},
             ("there is no engine gemeni for embeddings", "did you mean gemini?"),
         ),
-        ({"keywords": "chroma"}, ("there is no engine chroma for keywords", "There are: fts5, whoosh")),
+        ({"keywords": "chroma"}, ("there is no engine chroma for keywords", "there are: fts5, whoosh")),
     ],
 )
 def test_the_check_knows_which_engines_there_are(section: dict[str, object], problem: tuple[str, str] | None) -> None:
