@@ -71,3 +71,12 @@ class ConfigInvalid(HubError):
     def __init__(self, message: str, errors: list[ConfigError]) -> None:
         super().__init__(message, details={"errors": [error.as_dict() for error in errors]})
         self.errors = errors
+
+
+class TagError(Exception):
+    """A tag cannot be resolved: what is wrong and a hint."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint

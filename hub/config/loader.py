@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.config.bounds import INCLUDE_DEPTH_LIMIT, TOTAL_SIZE_LIMIT_BYTES, Budget
-from hub.config.errors import ERROR_LIMIT, ConfigError
+from hub.config.errors import ERROR_LIMIT, ConfigError, TagError
 from hub.config.files import ROOT_FILE, FileProblem, HomeFiles, content_hash, decode
 from hub.config.labels import join_labelled
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, MarkOrigin, start_of
@@ -19,7 +19,7 @@ from hub.config.packages import merge_packages
 from hub.config.paths import KeyPath
 from hub.config.secrets_file import SecretsFile
 from hub.config.tags import Tags
-from hub.config.yaml_reader import TagError, YamlReader, split_items
+from hub.config.yaml_reader import YamlReader, split_items
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.security.root import Root

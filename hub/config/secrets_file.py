@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hub.config.bounds import Budget
-from hub.config.errors import ConfigError
+from hub.config.errors import ConfigError, TagError
 from hub.config.files import SECRETS_FILE, FileProblem, HomeFiles, content_hash, decode
 from hub.config.marks import BROKEN, ConfigMapping, MarkOrigin, start_of
 from hub.config.suggest import did_you_mean
-from hub.config.yaml_reader import TagError, YamlReader
+from hub.config.yaml_reader import YamlReader
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
 

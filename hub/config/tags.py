@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hub.config.errors import TagError
 from hub.config.files import SECRETS_FILE, YAML_SUFFIXES, FileProblem, HomeFiles, resolve_name
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, place
 from hub.config.paths import KeyPath
 from hub.config.scalars import BadScalar, resolve_plain
 from hub.config.secrets_file import SecretsFile
 from hub.config.suggest import did_you_mean
-from hub.config.yaml_reader import TagError
 from hub.core.phrases import phrase
 
 TAGS = (

@@ -24,7 +24,7 @@ from ruamel.yaml.events import (
 )
 
 from hub.config.bounds import ANCHOR_LIMIT, DEPTH_LIMIT, KEY_LENGTH_LIMIT, Budget
-from hub.config.errors import ERROR_LIMIT, ConfigError
+from hub.config.errors import ERROR_LIMIT, ConfigError, TagError
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, MarkOrigin, place
 from hub.config.paths import Key, KeyPath
 from hub.config.scalars import BadScalar, resolve_plain
@@ -33,15 +33,7 @@ from hub.core.phrases import phrase
 
 CORE_TAG = "tag:yaml.org,2002:"
 MERGE_KEY = "<<"
-
-
-class TagError(Exception):
-    """A tag cannot be resolved: what is wrong and a hint."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+_TOO_MANY = phrase("the configuration holds too many values (after aliases are expanded)")
 
 
 class TagResolver(Protocol):
@@ -136,17 +128,15 @@ class YamlReader:
         event = self._next()
         if not isinstance(event, StreamEndEvent):
             mark = self._mark(event)
-            return self._fail(
-                mark, phrase("a second document begins here; a file holds one"), phrase("remove the line with ---")
-            )
+            told = phrase("a second document begins here; a file holds one")
+            return self._fail(mark, told, phrase("remove the line with ---"))
         return value
 
     def _anchor(self, event: Any, value: Any) -> None:
         self._anchors[event.anchor] = value
         if len(self._anchors) > ANCHOR_LIMIT:
-            self._tell(
-                self._mark(event), phrase("the file holds more than {limit} anchors (&name)", limit=ANCHOR_LIMIT)
-            )
+            told = phrase("the file holds more than {limit} anchors (&name)", limit=ANCHOR_LIMIT)
+            self._tell(self._mark(event), told)
             raise YamlStop
 
     def _node(self, event: Any) -> tuple[Any, int]:
@@ -172,9 +162,8 @@ class YamlReader:
 
     def _container(self, event: Any, build: Callable[[Any], ConfigMapping | ConfigList]) -> tuple[Any, int]:
         if self._depth >= DEPTH_LIMIT:
-            self._tell(
-                self._mark(event), phrase("more than {limit} mappings and lists inside each other", limit=DEPTH_LIMIT)
-            )
+            told = phrase("more than {limit} mappings and lists inside each other", limit=DEPTH_LIMIT)
+            self._tell(self._mark(event), told)
             raise YamlStop
         anchor = event.anchor
         if anchor is not None:
@@ -184,9 +173,7 @@ class YamlReader:
         self._depth -= 1
         size = value.size
         if self._budget.values < 0:
-            self._tell(
-                self._mark(event), phrase("the configuration holds too many values (after aliases are expanded)")
-            )
+            self._tell(self._mark(event), _TOO_MANY)
             raise YamlStop
         tag = event.tag
         if tag is not None and tag not in {"!", f"{CORE_TAG}map", f"{CORE_TAG}seq"}:
@@ -215,16 +202,14 @@ class YamlReader:
                 continue
             size += held
             if budget.values < 0:
-                self._tell(key_mark, phrase("the configuration holds too many values (after aliases are expanded)"))
+                self._tell(key_mark, _TOO_MANY)
                 raise YamlStop
             if key == MERGE_KEY:
                 merges.append((value, key_mark))
             elif key in found:
                 line = place(found.key_marks[key])[1]
-                self._tell(
-                    key_mark,
-                    phrase("the key {key} appears a second time; it is already on line {line}", key=key, line=line),
-                )
+                told = phrase("the key {key} appears a second time; it is already on line {line}", key=key, line=line)
+                self._tell(key_mark, told)
                 found[key] = BROKEN
             else:
                 found.put(key, value, key_mark, value_mark)
@@ -247,7 +232,7 @@ class YamlReader:
             size += held
             index += 1
             if budget.values < 0:
-                self._tell(found.mark, phrase("the configuration holds too many values (after aliases are expanded)"))
+                self._tell(found.mark, _TOO_MANY)
                 raise YamlStop
         keys.pop()
         found.size = size
@@ -294,17 +279,14 @@ class YamlReader:
                     found.size += held
                     found.put(key, each, source.key_marks[key], source.value_marks[key])
             if self._budget.values < 0:
-                self._tell(mark, phrase("the configuration holds too many values (after aliases are expanded)"))
+                self._tell(mark, _TOO_MANY)
                 raise YamlStop
 
     def _alias(self, event: Any) -> tuple[Any, int]:
         mark = self._mark(event)
         if event.anchor not in self._anchors:
-            self._tell(
-                mark,
-                phrase("there is no anchor &{anchor} before this alias", anchor=event.anchor),
-                phrase("write &{anchor} first", anchor=event.anchor),
-            )
+            told = phrase("there is no anchor &{anchor} before this alias", anchor=event.anchor)
+            self._tell(mark, told, phrase("write &{anchor} first", anchor=event.anchor))
             return BROKEN, 1
         value = self._anchors[event.anchor]
         if value is YamlStop:
@@ -314,7 +296,7 @@ class YamlReader:
         self._budget.values -= size
         self._budget.aliases -= 1
         if self._budget.values < 0 or self._budget.aliases < 0:
-            self._tell(mark, phrase("the configuration holds too many values (after aliases are expanded)"))
+            self._tell(mark, _TOO_MANY)
             raise YamlStop
         return value, size
 
@@ -358,9 +340,8 @@ class YamlReader:
     def _tagged(self, tag: str, value: Any, mark: Mark) -> Any:
         self.tagged = True
         if tag.startswith(CORE_TAG):
-            self._tell(
-                mark, phrase("the tag !!{name} is not used here", name=tag.removeprefix(CORE_TAG)), phrase("remove it")
-            )
+            told = phrase("the tag !!{name} is not used here", name=tag.removeprefix(CORE_TAG))
+            self._tell(mark, told, phrase("remove it"))
             return BROKEN
         if self._resolve is None:
             self._tell(mark, phrase("the tag {tag} cannot be used in this file", tag=tag))

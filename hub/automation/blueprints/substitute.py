@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from hub.config.errors import TagError
 from hub.config.marks import Mark, plain
 from hub.config.paths import KeyPath
-from hub.config.yaml_reader import TagError
 
 TAG = "!input"
 NAME_LENGTH_LIMIT = 100

@@ -17,7 +17,7 @@ MISTAKES = Path(__file__).parent / "mistakes"
 LEAST = 80
 _HELPFUL = re.compile(
     r"expected|did you mean|there are|use |use$|needs|is missing|at least|at most|exclude|in quotes"
-    r"|stands alone|give each|come from|put it inside|name the|name entities|write a script|one too many",
+    r"|may only be|give each|come from|put it inside|name the|name entities|write a script|one too many",
     re.IGNORECASE,
 )
 """Words that say what to write instead."""
