@@ -77,6 +77,8 @@ class TranscriptSearch:
         self._off = "it is still being opened"
         self._known: dict[str, IndexedTranscript] = {}
         self._changed: set[str] = set()
+        self._latest: dict[str, str] = {}
+        """Sessions that changed, by their id at that time, with their agent."""
         self._all_changed = True
         self._is_damaged = False
         self._closed = asyncio.Event()
@@ -87,6 +89,8 @@ class TranscriptSearch:
     def note(self, key: str) -> None:
         """Note that something happened in a session; the index follows."""
         self._changed.add(key)
+        if (session := self._sessions.get(key)) is not None:
+            self._latest[session.session_id] = session.agent_id
         self._wake.set()
 
     async def follow(self) -> None:
@@ -162,13 +166,13 @@ class TranscriptSearch:
             return
         db = self._db or await self._open()
         changed, self._changed = self._changed, set()
+        latest, self._latest = self._latest, {}
         if self._all_changed:
             transcripts = await asyncio.to_thread(self._on_disk)
             transcripts |= {each.session_id: each.agent_id for each in self._known.values()}
         else:
             transcripts = {each.session_id: each.agent_id for each in self._known.values() if each.key in changed}
-            now = (self._sessions.get(key) for key in changed)
-            transcripts |= {each.session_id: each.agent_id for each in now if each is not None}
+            transcripts |= latest
         self._all_changed = True  # until all of them are done
         dropped = False
         for session_id, agent_id in transcripts.items():

@@ -111,6 +111,15 @@ async def test_what_was_said_before_a_reset_is_found_as_past(rig: Rig) -> None:
     ]
 
 
+async def test_what_was_said_just_before_a_reset_is_found_too(rig: Rig) -> None:
+    await rig.find("boiler")
+    await rig.say("The boiler is broken")
+    await rig.store.reset(MAIN)
+    rig.search.note(MAIN)
+
+    assert await rig.texts("boiler") == ["The boiler is broken"]
+
+
 async def test_of_a_deleted_session_nothing_is_found_or_kept(rig: Rig) -> None:
     await rig.say("The zebrafish is broken")
     await rig.store.reset(MAIN)
