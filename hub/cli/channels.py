@@ -45,10 +45,13 @@ def list_(home: Path, as_json: bool) -> None:
     if as_json:
         print_json({"accounts": accounts, "available": [each["channel"] for each in kinds]})
         return
-    print_table(
-        [(each["channel"], each["accountId"], each["name"] or "", each["state"]) for each in accounts],
-        ("channel", "account", "as", "state"),
-    )
+    if accounts:
+        print_table(
+            [(each["channel"], each["accountId"], each["name"] or "", each["state"]) for each in accounts],
+            ("channel", "account", "as", "state"),
+        )
+    else:
+        click.echo("There are no accounts yet. Add one with `homarus channels add CHANNEL`.")
     click.echo("\nTo add: " + ", ".join(each["channel"] for each in kinds))
 
 

@@ -17,6 +17,9 @@ from tests.web.test_pages import signed_in
 
 CONFIGURATION = """\
 hub: {name: Pier}
+people:
+  - {id: me, name: Me, owner: true}
+  - {id: nils, name: Nils}
 ferry:
   - token: good
     allow_from: ["ferry:user:anna", "ferry:user:fog"]
@@ -86,6 +89,21 @@ async def test_a_stranger_is_let_in_by_their_code_from_the_overview(plain: Plain
 
     await plain.press("Revoke: ferry:user:per")
     assert "Nobody is paired." in plain.text("#who-ferry-default")
+
+
+async def test_a_stranger_is_let_in_as_a_person_of_this_home(plain: PlainBrowser, hub: HubProcess) -> None:
+    code = await stranger(hub, "nils")
+    await waiting(plain, "ferry:user:nils")
+
+    plain.fill("The code that they give you", code)
+    plain.fill("Who it is", "nils")
+    await plain.press("Approve: ferry:user:nils")
+
+    assert "identities:" in (hub.home / "configuration.yaml").read_text()
+    call(hub, "land", who="nils", text="/whoami", id="nils-2")
+    async with asyncio.timeout(10):
+        while not any("Nils" in text for text in call(hub, "sent")["texts"]):
+            await asyncio.sleep(0.02)
 
 
 async def test_a_wrong_code_is_refused_where_it_was_typed(plain: PlainBrowser, hub: HubProcess) -> None:

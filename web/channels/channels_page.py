@@ -28,6 +28,7 @@ PAIR = Schema(
         Required("id"): _NAME,
         Required("answer"): In(["approve", "deny"]),
         Optional("code", default=""): All(string, Length(max=128)),
+        Optional("person", default=""): All(string, Length(max=128)),
     }
 )
 REVOKE = Schema({Required("channel"): _NAME, Required("identity"): All(string, Length(min=1, max=512))})
@@ -87,6 +88,7 @@ class ChannelsPage:
         params = {"channel": fields["channel"], "code": fields["id"]}
         if fields["answer"] == "approve":
             params |= {"code": fields["code"].strip(), "id": fields["id"]}
+            params |= {"person": fields["person"]} if fields["person"] else {}
         try:
             decided = await self._client.ask(call, f"pairing.{fields['answer']}", params)
         except HubError as error:

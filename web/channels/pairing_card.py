@@ -26,22 +26,23 @@ class PairingCard:
         """Return who waits, oldest first; None to those who may not answer."""
         if call.caller is None or not call.caller.authority.has(ADMIN):
             return None
-        return self._shown((await self._client.ask(call, "pairing.list"))["requests"])
+        return self._shown(await self._client.ask(call, "pairing.list"))
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the card."""
-        pairing = self._shown((await self._client.read("pairing.list"))["requests"])
+        pairing = self._shown(await self._client.read("pairing.list"))
         html = self._renderer.fragment("pairing", language, pairing=pairing, refused=None)
         return ({"t": "html", "id": "pairing", "html": html},)
 
-    def _shown(self, requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def _shown(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [
             {
                 **each,
+                "people": answer["people"],
                 "since": self._renderer.when(each["createdAtMs"]),
                 "since_iso": self._renderer.iso(each["createdAtMs"]),
                 "until": self._renderer.when(each["expiresAtMs"]),
                 "until_iso": self._renderer.iso(each["expiresAtMs"]),
             }
-            for each in requests
+            for each in answer["requests"]
         ]

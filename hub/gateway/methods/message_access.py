@@ -90,7 +90,10 @@ class MessageAccessMethods:
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         wanted, decided = call.params.get("channel"), call.params["all"]
-        answer = {"requests": [each.as_dict() for each in await self._pairings.entries(wanted, decided=decided)]}
+        answer: dict[str, Any] = {
+            "requests": [each.as_dict() for each in await self._pairings.entries(wanted, decided=decided)],
+            "people": [{"id": each["id"], "name": each.get("name") or each["id"]} for each in self._stated_people()],
+        }
         if decided:
             accounts = [each for each in self._channels.all() if wanted in (None, each.channel.name)]
             answer["allowed"] = [_allowed(each) for each in accounts if not self._channels.is_home(each.channel.name)]
@@ -119,13 +122,17 @@ class MessageAccessMethods:
         Raises:
             NotFound: The configuration has no such person.
         """
-        stated = self._config.current.raw.get("people")
-        people = [each for each in stated if isinstance(each, Mapping)] if isinstance(stated, list) else []
+        people = self._stated_people()
         for index, each in enumerate(people):
-            if each.get("id") == person:
+            if each["id"] == person:
                 return ("people", index, "identities")
-        known = ", ".join(str(each.get("id")) for each in people) or "nobody"
+        known = ", ".join(each["id"] for each in people) or "nobody"
         raise NotFound(f"there is no person {person!r:.80} in the configuration (people); there is: {known}")
+
+    def _stated_people(self) -> list[Mapping[str, Any]]:
+        """Return the people of this home as the configuration states them."""
+        stated = self._config.current.raw.get("people")
+        return [each for each in stated if isinstance(each, Mapping)] if isinstance(stated, list) else []
 
     async def _deny(self, call: MethodCall) -> Mapping[str, Any]:
         return (await self._pairings.deny(call.params["channel"], call.params["code"], call.context)).as_dict()
