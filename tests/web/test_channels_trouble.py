@@ -102,7 +102,7 @@ async def test_a_stranger_is_let_in_as_a_person_of_this_home(plain: PlainBrowser
     assert "identities:" in (hub.home / "configuration.yaml").read_text()
     call(hub, "land", who="nils", text="/whoami", id="nils-2")
     async with asyncio.timeout(10):
-        while not any("Nils" in text for text in call(hub, "sent")["texts"]):
+        while not any("Nils" in text for text in call(hub, "sent")["texts"]):  # noqa: ASYNC110  another process answers
             await asyncio.sleep(0.02)
 
 
