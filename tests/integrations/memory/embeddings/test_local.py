@@ -46,7 +46,7 @@ def test_it_gives_the_published_similarities(model: MiniLM) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Hello", "The dentist appointment is on May 12th.", "Ünïcödé, 你好 and emoji 🎉", "a " * 60]
+    "text", ["Hello", "The dentist appointment is on May 12th.", "Ünïcödé, 你好 and emoji 🎉", "a " * 25]
 )
 def test_it_agrees_with_a_slow_reference(model: MiniLM, text: str) -> None:
     (row,) = _unit(model, [text])
@@ -55,7 +55,7 @@ def test_it_agrees_with_a_slow_reference(model: MiniLM, text: str) -> None:
 
 
 def test_neighbours_in_a_batch_change_nothing(model: MiniLM) -> None:
-    texts = ["short", LONG[:600], "", "a text of middling length about the car and its tyres", "short"]
+    texts = ["short", LONG[:200], "", "a text of middling length about the car and its tyres", "short"]
 
     together, alone = _unit(model, texts), np.concatenate([_unit(model, [text]) for text in texts])
 
