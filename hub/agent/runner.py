@@ -176,7 +176,8 @@ class AgentRunner:
 
     async def _wait(self, run_id: str) -> RunResult:
         while True:
-            active = self._active.get(run_id)
+            async with self._asking:  # what was asked for before this has begun by now
+                active = self._active.get(run_id)
             if active is not None and active.task is not None:
                 return await asyncio.shield(active.task)
             if (kept := self._ended.get(run_id)) is not None:

@@ -308,6 +308,15 @@ async def test_an_ephemeral_run_leaves_no_session_but_a_row(house: AgentHouse, o
     assert sent["body"]["messages"][1]["content"].startswith("my name is Ada")
 
 
+async def test_a_run_that_was_just_asked_for_can_be_waited_for(house: AgentHouse) -> None:
+    running = [asyncio.ensure_future(house.runner.run(house.request(run_id=f"r{number}"))) for number in range(9)]
+    await asyncio.sleep(0)
+
+    waited = await house.runner.wait("r8", 20)
+
+    assert waited == (await asyncio.gather(*running))[-1]
+
+
 async def test_waiting_for_a_run(house: AgentHouse, openai_server: OpenAIServer) -> None:
     openai_server.queue([{"hold": "go"}, {"text": "there"}])
     request = house.request(run_id="r1", kind="message")
