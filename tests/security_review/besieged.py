@@ -105,6 +105,10 @@ class Answer:
     body: bytes
 
 
+UNREAD, READ_BY_NOW = '"unread":true', '"unread":false'
+"""A conversation that is opened is marked as read."""
+
+
 class Besieged:
     """The hub and the ways to reach it."""
 
@@ -192,7 +196,7 @@ class Besieged:
         return list((await self.hub.sessions.open_transcript(found)).entries())
 
     def kept(self) -> dict[str, Any]:
-        """What is kept, but for when a credential was last used: tables, files of the configuration and workspace."""
+        """What is kept in tables and files, but for when a credential was last used, and what was read."""
         path = self.hub.home.hub_db
         kept: dict[str, Any] = {}
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
@@ -200,10 +204,12 @@ class Besieged:
             for table in tables:
                 columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
                 shown = ", ".join(each for each in columns if not each.startswith("last_used"))
-                kept[table] = sorted(map(repr, connection.execute(f"SELECT {shown} FROM {table}")))
+                rows = map(repr, connection.execute(f"SELECT {shown} FROM {table}"))
+                kept[table] = sorted(row.replace(UNREAD, READ_BY_NOW) for row in rows)
         for file in self.hub.home.path.rglob("*"):
             disposable = file.is_relative_to(self.hub.home.storage / "memory")  # the index: made again from the files
-            if file.is_file() and not disposable and not file.name.startswith(("hub.db", "history.db", "hub.lock")):
+            others = ("hub.db", "history.db", "conversations.db", "hub.lock")  # the third: from transcripts
+            if file.is_file() and not disposable and not file.name.startswith(others):
                 kept[str(file)] = file.read_bytes()
         return kept
 
