@@ -9,12 +9,13 @@ _WORDS = (
     "DELETE FROM outbox WHERE session_key = ? AND created_ms < ?",
     "DELETE FROM runs WHERE session_key = ? AND created_ms < ?",
     "DELETE FROM approvals WHERE session_key = ? AND created_ms < ?",
+    "DELETE FROM idempotency WHERE instr(responses, ?) AND created_ms < ?",
     "DELETE FROM system_events WHERE session_key = ? AND created_ms < ?",
 )
 
 
 def forget_session(connection: SqlConnection, session_key: str, before_ms: int) -> None:
-    """Delete what was received, sent, run and asked in a session before a moment, and overwrite it in the file.
+    """Delete what a session received, sent, ran, asked and answered before a moment, and overwrite it in the file.
 
     Args:
         connection: Inside a transaction.

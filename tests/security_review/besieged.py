@@ -105,10 +105,6 @@ class Answer:
     body: bytes
 
 
-UNREAD, READ_BY_NOW = '"unread":true', '"unread":false'
-"""A conversation that is opened is marked as read."""
-
-
 class Besieged:
     """The hub and the ways to reach it."""
 
@@ -196,7 +192,7 @@ class Besieged:
         return list((await self.hub.sessions.open_transcript(found)).entries())
 
     def kept(self) -> dict[str, Any]:
-        """What is kept in tables and files, but for when a credential was last used, and what was read."""
+        """What is kept in tables and files, but for when a credential was last used."""
         path = self.hub.home.hub_db
         kept: dict[str, Any] = {}
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
@@ -204,8 +200,7 @@ class Besieged:
             for table in tables:
                 columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
                 shown = ", ".join(each for each in columns if not each.startswith("last_used"))
-                rows = map(repr, connection.execute(f"SELECT {shown} FROM {table}"))
-                kept[table] = sorted(row.replace(UNREAD, READ_BY_NOW) for row in rows)
+                kept[table] = sorted(map(repr, connection.execute(f"SELECT {shown} FROM {table}")))
         for file in self.hub.home.path.rglob("*"):
             disposable = file.is_relative_to(self.hub.home.storage / "memory")  # the index: made again from the files
             others = ("hub.db", "history.db", "conversations.db", "hub.lock")  # the third: from transcripts

@@ -113,7 +113,6 @@ class ChatPage:
         key = self._key(call.request.query.get("session"))
         before, past = call.request.query.get("before"), call.request.query.get("past")
         if before is None and past is None:
-            await self._read(key)
             return await self._renderer.respond(
                 call, RenderedPage("chat", "Chat", await self._conversation(key), "/chat")
             )
@@ -212,8 +211,10 @@ class ChatPage:
         return json_response({"deleted": key}) if wants_json(call.request) else see_other("/chat/sessions")
 
     async def session_state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frames that show the conversation of a live topic."""
+        """Return the frames that show the conversation of a live topic, which somebody looks at: it is read now."""
         key = self._key(topic.partition(":")[2])
+        if (session := self._sessions.get(key)) is not None and (session.unread or session.snoozed_ms):
+            await self._sessions.patch(key, unread=False, snoozed_ms=0)
         html = self._renderer.fragment("log", language, page=await self._conversation(key))
         return (
             {"t": "html", "id": "log", "html": html},
@@ -260,10 +261,6 @@ class ChatPage:
             "turns": [self._live_chat.shown(turn, key) for turn in turns[first:]],
             "earlier_path": f"{path}&before={first}" if first else None,
         }
-
-    async def _read(self, key: str) -> None:
-        if (session := self._sessions.get(key)) is not None and (session.unread or session.snoozed_ms):
-            await self._sessions.patch(key, unread=False, snoozed_ms=0)
 
     async def _sessions_data(self, channel: str = "", search: str = "", show: str = "") -> dict[str, Any]:
         working = self._live_chat.working()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
@@ -18,6 +19,14 @@ from tests.web.test_pages import signed_in
 async def owner(hub: HubProcess) -> AsyncIterator[ClientSession]:
     async with signed_in(hub) as session:
         yield session
+
+
+async def look_at(owner: ClientSession, key: str) -> None:
+    """Have a conversation open in a tab."""
+    async with owner.ws_connect("/live") as socket:
+        await socket.send_json({"t": "watch", "topics": [f"session:{key}"]})
+        while (await socket.receive_json()).get("id") != "log":
+            pass
 
 
 async def test_conversations_are_pinned_archived_and_found_by_name(owner: ClientSession) -> None:
@@ -39,7 +48,7 @@ async def test_conversations_are_pinned_archived_and_found_by_name(owner: Client
 
     await owner.post("/chat/place", json={"session": elm, "place": "snooze_1d"})
     without, snoozed = await listed(), await listed(show="snoozed")
-    await owner.get("/chat", params={"session": elm})
+    await look_at(owner, elm)
     nonsense = await owner.get("/chat/sessions", params={"show": "attic"})
 
     assert pinned == [oak, elm]
@@ -94,10 +103,13 @@ async def test_an_answer_that_nobody_saw_is_unread_until_the_conversation_is_ope
             break
         await asyncio.sleep(0.1)
     await owner.get("/chat", params={"session": key})
+    fetched = await shown()
+    await look_at(owner, key)
     opened = await shown()
     await owner.post("/chat/place", json={"session": key, "place": "unread"})
 
-    assert (before["unread"], opened["unread"], (await shown())["unread"]) == (True, False, True)
+    seen = [each["unread"] for each in (before, fetched, opened, await shown())]
+    assert seen == [True, True, False, True]
 
 
 async def test_copies_are_listed_below_their_original(owner: ClientSession, hub: HubProcess) -> None:
@@ -121,6 +133,8 @@ async def test_of_an_incognito_conversation_nothing_is_left_when_it_is_deleted(
     sent = {"session": key, "key": "okapi-1", "text": "Remember that the okapi is striped"}
     await owner.post("/chat/send", json=sent)
     hub.rpc("agent.wait", {"runId": "okapi-1", "timeoutMs": 20_000})
+    hub.rpc("agent", {"message": "When does the okapi sleep?", "sessionKey": key, "idempotencyKey": "okapi-2"})
+    hub.rpc("agent.wait", {"runId": "okapi-2", "timeoutMs": 20_000})
     page = await (await owner.get("/chat", params={"session": key}, headers={"Accept": "text/html"})).text()
     during = okapis(hub)
     await owner.post("/chat/delete", json={"session": key})
@@ -136,13 +150,15 @@ async def test_of_an_incognito_conversation_nothing_is_left_when_it_is_deleted(
 
 def okapis(hub: HubProcess) -> list[str]:
     """Return where the word is: files of the home, and databases by their rows."""
-    found = []
-    for path in (each for each in hub.home.rglob("*") if each.is_file() and "-wal" not in each.name):
-        if path.suffix == ".db":
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
-                held = "okapi" in "\n".join(database.iterdump())
-        else:
-            held = b"okapi" in path.read_bytes()
-        if held:
-            found.append(path.name)
-    return found
+    paths = [each for each in hub.home.rglob("*") if each.is_file() and "-wal" not in each.name]
+    return [each.name for each in paths if b"okapi" in dumped(each)]
+
+
+def dumped(path: Path) -> bytes:
+    """Return what is in a file; nothing when it was deleted just now."""
+    with suppress(FileNotFoundError):
+        if path.suffix != ".db":
+            return path.read_bytes()
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+            return "\n".join(database.iterdump()).encode()
+    return b""
