@@ -73,7 +73,6 @@ class Email:
         self._threads: dict[str, dict[str, str]] = {}
         self._answers: dict[str, dict[str, float]] = {}
         self._thread_of_imap = Executor("email", 1)
-        self._mailbox: Mailbox | None = None
         self._listening: asyncio.Task[None] | None = None
         self._beginning: asyncio.Future[str | None] | None = None
 
@@ -88,8 +87,6 @@ class Email:
         """Stop reading."""
         if self._listening is not None:
             self._listening.cancel()
-            if self._mailbox is not None:
-                self._mailbox.close()
             await asyncio.wait({self._listening, *({self._beginning} if self._beginning is not None else ())})
 
     async def send(self, message: OutboundMessage) -> Delivery:
@@ -155,13 +152,13 @@ class Email:
 
     async def _connect(self) -> None:
         """Read what comes, for as long as the connection lasts."""
-        mailbox = self._mailbox = Mailbox(self._config)
+        mailbox = Mailbox(self._config)
         try:
             await self._read(mailbox, self._receive)
         except (TimeoutError, *BROKEN) as error:
             raise Unavailable(f"{self._config.imap_host}: {error}") from error
         finally:
-            mailbox.close()
+            mailbox.interrupt()
 
     async def _read(self, mailbox: Mailbox, receive: Receiver) -> None:
         run = self._thread_of_imap.run

@@ -111,13 +111,21 @@ class Mailbox:
         self._closing.wait(min(seconds, POLL_S))
         box.client.noop()
 
-    def close(self) -> None:
-        """Cut the connection; may be called from any thread, and ends what waits in `wait`."""
+    def interrupt(self) -> None:
+        """End what another thread does here, and the connection with it.
+
+        The descriptor is closed with this object, once that thread is through: the system gives the number of a closed
+        one to the next connection, for which the thread would then wait.
+        """
         self._closing.set()
+        if self._box is not None:
+            with suppress(OSError):
+                self._box.client.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the connection, which no other thread uses."""
         box, self._box = self._box, None
         if box is not None:
-            with suppress(OSError):
-                box.client.sock.shutdown(socket.SHUT_RDWR)
             with suppress(*BROKEN):
                 box.client.shutdown()
 
