@@ -201,7 +201,7 @@ class Workspaces:
         note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomic(note, str(workspace).encode())
         if written:
-            _log.info("furnished the workspace %s of agent %s", workspace, agent.id)
+            _log.info("wrote the first files of the workspace %s of agent %s", workspace, agent.id)
         return written
 
 

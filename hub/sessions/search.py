@@ -142,6 +142,9 @@ class TranscriptSearch:
             Unavailable: The index is not open, or is being built again.
         """
         words = words_searched(query)
+        if self._changed and not self._all_changed:
+            with suppress(HubError, OSError):  # `follow` says so; what was indexed before is found
+                await self.catch_up()
         if self._db is None:
             raise Unavailable(f"conversations cannot be searched: {self._off}", retry_after_s=DELAY_S)
         visible = frozenset(

@@ -238,6 +238,15 @@ async def test_the_index_follows_by_itself(rig: Rig) -> None:
     assert found[0].session_key == MAIN
 
 
+async def test_what_was_said_a_moment_ago_is_found(rig: Rig) -> None:
+    await rig.search.catch_up()
+    await rig.say("the boiler hums")
+
+    found = await rig.search.search("boiler", lambda _: True, 10)
+
+    assert [each.text for each in found] == ["the boiler hums"]
+
+
 @pytest.mark.parametrize("query", ["the", "?!", '"', "  "])
 async def test_a_query_without_words_is_refused(rig: Rig, query: str) -> None:
     with pytest.raises(InvalidRequest, match="name a word"):
