@@ -78,6 +78,36 @@ def list_(provider: str | None, home: Path, as_json: bool) -> None:
     print_table(rows, ("model", "window", "takes"))
 
 
+@command.command("usage")
+@click.option("--days", type=click.IntRange(1, 400), default=30, show_default=True, help="How many days, with today.")
+@click.option(
+    "--by",
+    type=click.Choice(["model", "agent", "session", "day", "channel"]),
+    default="model",
+    show_default=True,
+    help="What is summed.",
+)
+@home_option
+@json_option
+def usage(days: int, by: str, home: Path, as_json: bool) -> None:
+    """Show calls, tokens and cost by model, agent, session, day or channel.
+
+    Example:
+      homarus models usage --days 7 --by agent
+    """
+    found = HubClient(home).call("models.usage", {"days": days, "by": by})
+    if as_json:
+        print_json(found)
+        return
+    if not found["rows"]:
+        click.echo(f"No model was called in {days} days.")
+        return
+    rows = [_used(str(each[by]), each) for each in found["rows"]]
+    print_table([*rows, _used("total", found["total"])], (by, "calls", "tokens in", "cached", "out", "cost"))
+    if found["count"] > len(rows):
+        click.echo(f"{found['count'] - len(rows)} more are in the total.")
+
+
 @command.command("test")
 @click.argument("model", metavar="[MODEL]", required=False)
 @home_option
@@ -308,6 +338,12 @@ def _state(provider: Mapping[str, Any], key: Mapping[str, Any]) -> str:
 def _tested(each: Mapping[str, Any]) -> tuple[str, str, str, str]:
     answers, detail = ("yes", f"{each['duration_ms']} ms") if each["ok"] else ("no", str(each["error"]))
     return (str(each["model"]), str(each["credential"]), answers, detail)
+
+
+def _used(name: str, each: Mapping[str, Any]) -> tuple[str, ...]:
+    cached, cost = each["cache_read_tokens"] + each["cache_write_tokens"], each["cost_usd"]
+    counts = (each["calls"], each["input_tokens"], cached, each["output_tokens"])
+    return (name, *(f"{count:,}" for count in counts), "-" if cost is None else f"${cost:,.4f}")
 
 
 def _ends(each: Mapping[str, Any]) -> str:

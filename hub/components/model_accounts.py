@@ -39,7 +39,7 @@ class ModelAccountsComponent(Component):
             base.config,
             apply=apply,
             budgets=budgets.status,
-            used=lambda days: history.usage_by_day(days, base.zone()),
+            used=lambda days, sessions: history.usage_by_day(days, base.zone(), sessions=sessions),
         )
 
     def stages(self) -> Sequence[Stage]:

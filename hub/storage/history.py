@@ -273,35 +273,41 @@ class HistoryStore:
         arguments = () if automation_id is None else (automation_id,)
         return [_decode(data) for (data,) in await self._read(query, (*arguments, _bounded(limit)))]
 
-    async def usage_by_day(self, days: int, zone: tzinfo = UTC) -> list[dict[str, Any]]:
+    async def usage_by_day(self, days: int, zone: tzinfo = UTC, *, sessions: bool = False) -> list[dict[str, Any]]:
         """Return usage summed by day, agent and model, the newest day first.
 
         Args:
             days: How many days back, today included.
             zone: The time zone of the days.
+            sessions: Whether each session is summed by itself.
 
         Returns:
-            Mappings with `day` (ISO date), `agent_id`, `model`, `calls`, the four token counts, and `cost_usd` (None
-            when no price is known).
+            Mappings with `day` (ISO date), `agent_id`, `model`, with `sessions` also `session_key` (None outside of
+            sessions), `calls`, the four token counts, and `cost_usd` (None when no price is known).
         """
         since_ms = int((self._wall_time() - max(1, days) * 86_400) * 1000)
         query = (
-            f"SELECT time_ms / {BUCKET_MS}, agent_id, model, COUNT(*), SUM(input_tokens), SUM(output_tokens), "  # noqa: S608
+            f"SELECT time_ms / {BUCKET_MS}, agent_id, model, {'session_key' if sessions else 'NULL'}, COUNT(*), "  # noqa: S608
+            "SUM(input_tokens), SUM(output_tokens), "
             "SUM(cache_read_tokens), SUM(cache_write_tokens), SUM(cost_usd) FROM usage "
-            "WHERE time_ms >= ? GROUP BY 1, 2, 3"
+            "WHERE time_ms >= ? GROUP BY 1, 2, 3, 4"
         )
-        sums: dict[tuple[str, str, str], list[Any]] = {}
-        for bucket, agent_id, model, *numbers in await self._read(query, (since_ms,)):
+        sums: dict[tuple[str, str, str, str | None], list[Any]] = {}
+        for bucket, agent_id, model, session_key, *numbers in await self._read(query, (since_ms,)):
             day = datetime.fromtimestamp(bucket * BUCKET_MS / 1000, zone).date().isoformat()
-            total = sums.setdefault((day, agent_id, model), [0, 0, 0, 0, 0, None])
+            total = sums.setdefault((day, agent_id, model, session_key), [0, 0, 0, 0, 0, None])
             for index, number in enumerate(numbers):
                 if number is not None:
                     total[index] = (total[index] or 0) + number
         names = ("calls", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd")
         first_day = datetime.fromtimestamp(self._wall_time() - (max(1, days) - 1) * 86_400, zone).date().isoformat()
         return [
-            {"day": day, "agent_id": agent_id, "model": model, **dict(zip(names, total, strict=True))}
-            for (day, agent_id, model), total in sorted(sums.items(), key=lambda item: item[0], reverse=True)
+            {"day": day, "agent_id": agent_id, "model": model}
+            | ({"session_key": session_key} if sessions else {})
+            | dict(zip(names, total, strict=True))
+            for (day, agent_id, model, session_key), total in sorted(
+                sums.items(), key=lambda item: item[0][:3], reverse=True
+            )
             if day >= first_day
         ]
 

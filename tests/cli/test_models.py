@@ -62,6 +62,19 @@ def test_a_key_is_added_used_and_removed(hub: HubProcess, ask: Terminal) -> None
     assert "No credential work of mine" in again.err
 
 
+def test_usage_is_summed_by_what_is_asked_for(ask: Terminal) -> None:
+    assert ask("models", "usage").out == "No model was called in 30 days.\n"
+    assert ask("chat", "hello").code == 0
+
+    by_session = ask("models", "usage", "--days", "7", "--by", "session", "--json").json
+    by_model = ask("models", "usage").out.splitlines()
+
+    assert [(each["session"], each["calls"]) for each in by_session["rows"]] == [("agent:main:main", 1)]
+    assert by_session["total"]["tokens"] == by_session["rows"][0]["tokens"] > 0
+    assert [line.split()[:2] for line in by_model[1:]] == [["mine/m", "1"], ["total", "1"]]
+    assert "--by" in ask("models", "usage", "--by", "moon").err
+
+
 def test_fallbacks_and_aliases_are_kept_in_the_configuration(hub: HubProcess, ask: Terminal) -> None:
     assert ask("models", "fallbacks", "add", "mine/small").out == "mine/small\n"
     assert "small" in ask("models", "aliases", "set", "fast", "mine/small").out

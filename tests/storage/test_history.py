@@ -78,6 +78,15 @@ async def test_usage_is_summed_by_day_agent_and_model(history: HistoryStore) -> 
     assert found[0]["cost_usd"] == pytest.approx(0.01)
 
 
+async def test_usage_is_summed_by_session_too(history: HistoryStore) -> None:
+    for key in ("agent:main:main", "agent:main:main", None):
+        history.record_usage("main", key, None, "openai/x", Used(), NOON)
+
+    found = await history.usage_by_day(1, sessions=True)
+
+    assert {(each["session_key"], each["calls"]) for each in found} == {("agent:main:main", 2), (None, 1)}
+
+
 async def test_days_end_at_the_midnight_of_the_home(history: HistoryStore) -> None:
     history.record_usage("main", None, None, "m", Used(cost_usd=None), NOON - 6.6 * 3600)
 

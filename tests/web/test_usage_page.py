@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from tests.servers.hub_process import HubProcess
 from tests.web.plain_browser import plain_browser
-from web.usage.chart import HEIGHT, WIDTH, bars, by_model, daily
+from web.usage.chart import HEIGHT, WIDTH, bars, daily
 from web.usage.usage_page import COLUMNS, csv_of
 
 TODAY = date(2026, 3, 2)
@@ -41,18 +41,6 @@ def test_days_without_use_are_there_and_older_ones_are_not() -> None:
         ("2026-02-28", 0, 0, 0.0),
         ("2026-03-01", 2, 20, 0.5),
         ("2026-03-02", 0, 0, 0.0),
-    ]
-
-
-def test_models_come_by_cost_and_then_by_tokens_and_an_unknown_price_is_not_zero() -> None:
-    rows = [row("d", "free/x", tokens=99), row("d", "dear/y", cost=2.0), row("e", "dear/y"), row("e", "free/z")]
-
-    found = by_model(rows)
-
-    assert [(each["model"], each["cost_usd"]) for each in found] == [
-        ("dear/y", 2.0),
-        ("free/x", None),
-        ("free/z", None),
     ]
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from hub.sessions.usage_sums import tokens_of
+
 WIDTH, HEIGHT = 600.0, 120.0
 GAP = 0.2
 """The part of a day's place that stays empty."""
@@ -38,18 +40,6 @@ def daily(rows: Sequence[Mapping[str, Any]], days: int, today: date) -> list[dic
     return [{"day": day, **each} for day, each in sums.items()]
 
 
-def by_model(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the sums of each model, the most expensive first, then the most used."""
-    sums: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        found = sums.setdefault(row["model"], {"model": row["model"], "calls": 0, "tokens": 0, "cost_usd": None})
-        found["calls"] += row["calls"]
-        found["tokens"] += tokens_of(row)
-        if row["cost_usd"] is not None:
-            found["cost_usd"] = (found["cost_usd"] or 0.0) + row["cost_usd"]
-    return sorted(sums.values(), key=lambda each: (-(each["cost_usd"] or 0.0), -each["tokens"], each["model"]))
-
-
 def bars(days: Sequence[Mapping[str, Any]], measure: str) -> list[UsageBar]:
     """Return the bars of a measure; the highest takes the whole height."""
     place = WIDTH / max(1, len(days))
@@ -62,8 +52,3 @@ def bars(days: Sequence[Mapping[str, Any]], measure: str) -> list[UsageBar]:
         width = place * (1 - GAP)
         found.append(UsageBar(each["day"], value, *(round(n, 2) for n in (x, HEIGHT - height, width, height))))
     return found
-
-
-def tokens_of(row: Mapping[str, Any]) -> int:
-    """Return all tokens of a row."""
-    return int(row["input_tokens"] + row["output_tokens"] + row["cache_read_tokens"] + row["cache_write_tokens"])

@@ -12,10 +12,11 @@ from aiohttp import web
 
 from hub.core.schema import All, Length, Required, Schema, string
 from hub.gateway.calls.contract import ADMIN, HttpCall
+from hub.sessions.usage_sums import summed
 from web.core.form import read_fields
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, wants_json
-from web.usage.chart import HEIGHT, WIDTH, bars, by_model, daily
+from web.usage.chart import HEIGHT, WIDTH, bars, daily
 
 PATH = "/usage"
 SPANS = (7, 30, 90)
@@ -82,7 +83,7 @@ class UsagePage:
             "width": WIDTH,
             "height": HEIGHT,
             "total": _sums(each_day, priced=priced),
-            "models": [_shown(each) for each in by_model(rows)],
+            "models": [_shown(each) for each in summed(rows, "model")],
             "table": [_shown(each) for each in reversed(each_day) if each["calls"]],
             "credentials": _keys(status) if call.known_caller.authority.has(ADMIN) else [],
             "budgets": status["budgets"],

@@ -15,11 +15,13 @@ from hub.models.credential_file import CredentialKind
 from hub.models.oauth import PASTE_LIMIT
 from hub.models.registry import ModelRegistry
 from hub.models.schema import model_ref
+from hub.sessions.usage_sums import GROUPINGS, summed, total_of
 
 OWNER = "gateway"
 WAIT_LIMIT_S = 50.0
 FALLBACKS_LIMIT = 20
 DAYS_LIMIT = 400
+SUMS_LIMIT = 1_000
 
 _NAME = All(string, Length(min=1, max=64))
 _ONE = {Required("provider"): _NAME, Required("id", description="Its name at that provider"): _NAME}
@@ -28,8 +30,8 @@ _DAYS = All(integer, Range(min=1, max=DAYS_LIMIT))
 _KEYS = [CredentialKind.API_KEY.value, CredentialKind.SETUP_TOKEN.value]
 
 Apply = Callable[[ReloadResult], Awaitable[None]]
-Used = Callable[[int], Awaitable[list[dict[str, Any]]]]
-"""Returns the use of so many days, summed by day, agent and model."""
+Used = Callable[[int, bool], Awaitable[list[dict[str, Any]]]]
+"""Returns the use of so many days, summed by day, agent and model; also by session when that is asked for."""
 Budgets = Callable[[], list[dict[str, Any]]]
 
 
@@ -73,9 +75,10 @@ class ModelMethods:
         }
         wait = {Optional("timeout_s", default=WAIT_LIMIT_S): All(number, Range(min=0, max=WAIT_LIMIT_S))}
         paste = {Required("pasted"): All(string, Length(min=1, max=PASTE_LIMIT))}
+        usage = Schema({Optional("days", default=30): _DAYS, Optional("by"): In(list(GROUPINGS))})
         return [
             Method("models.status", self._status, OWNER, Schema({}), READ),
-            Method("models.usage", self._usage, OWNER, Schema({Optional("days", default=30): _DAYS}), READ),
+            Method("models.usage", self._usage, OWNER, usage, READ),
             Method("models.test", self._test, OWNER, one, ADMIN, acts=True),
             Method("models.scan", self._scan, OWNER, Schema({}), ADMIN, acts=True),
             Method("models.fallbacks", self._fallbacks, OWNER, fallbacks, ADMIN, acts=True),
@@ -92,7 +95,12 @@ class ModelMethods:
         return {**self._models.status(), "budgets": self._budgets()}
 
     async def _usage(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"rows": await self._used(call.params["days"])}
+        by = call.params.get("by")
+        rows = await self._used(call.params["days"], by in ("session", "channel"))
+        if by is None:
+            return {"rows": rows}
+        sums = summed(rows, by)
+        return {"count": len(sums), "rows": sums[:SUMS_LIMIT], "total": total_of(sums)}
 
     async def _test(self, call: MethodCall) -> Mapping[str, Any]:
         results = await self._accounts.test(call.params.get("model"))
