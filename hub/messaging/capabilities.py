@@ -104,6 +104,19 @@ class CanPublishCommands(Protocol):
         ...
 
 
+@runtime_checkable
+class CanOpenThread(Protocol):
+    """A channel whose rooms have threads that are opened before anything is said in them."""
+
+    async def open_thread(self, address: Address, title: str) -> Address:
+        """Open a thread in a room; return where it is written to, which is the same in a thread.
+
+        Raises:
+            HubError: The room has no threads, or the account may not open one.
+        """
+        ...
+
+
 class Capability(StrEnum):
     """The capabilities of a channel beyond sending text."""
 

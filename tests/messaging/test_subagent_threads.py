@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hub.automation.services.subagent_threads import SubagentThreads
 from hub.core.context import Authority
-from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.core.ids import new_id
 from hub.hooks.registry import Hook
 from hub.messaging.contract import Address, ChannelLimits, InboundMessage
@@ -21,11 +22,25 @@ from tests.servers.openai_server import OpenAIServer
 WORKING = [{"hold": "work"}, {"text": "Four."}]
 
 
+class Opening(Pigeons):
+    """A channel whose threads are opened: as topics of a chat, or as rooms of their own."""
+
+    rooms = False
+    refusal: HubError | None = None
+
+    async def open_thread(self, address: Address, title: str) -> Address:
+        if self.refusal is not None:
+            raise self.refusal
+        if address.parent is not None:
+            return address
+        return replace(address, peer="cats", parent=address.peer) if self.rooms else replace(address, thread="cats")
+
+
 class Threading(Delegating):
     """A post on a platform with threads; `write` says something in one."""
 
-    def __init__(self, folder: Path, base_url: str) -> None:
-        super().__init__(folder, base_url, Pigeons(limits=ChannelLimits(text=400, threads=True)))
+    def __init__(self, folder: Path, base_url: str, pigeons: Pigeons | None = None) -> None:
+        super().__init__(folder, base_url, pigeons or Pigeons(limits=ChannelLimits(text=400, threads=True)))
         threads = SubagentThreads(self.subagents, self.places, lambda: "en")
         self.commands.add(threads.command())
         self.inbox.answer_with(threads.hear)
@@ -47,6 +62,18 @@ async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Thr
     await post.write("hello", None)
     await post.until(lambda: post.told(None) == ["hello"])
     yield post
+    await post.close()
+
+
+@pytest.fixture
+async def opening(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[tuple[Threading, Opening]]:
+    channel = Opening(limits=ChannelLimits(text=400))
+    post = Threading(tmp_path / "home", openai_server.base_url, channel)
+    await post.open()
+    openai_server.queue("hello")
+    await post.write("hello", None)
+    await post.until(lambda: post.told(None) == ["hello"])
+    yield post, channel
     await post.close()
 
 
@@ -120,3 +147,35 @@ async def test_a_thread_whose_first_message_is_not_sent_is_refused(post: Threadi
     with pytest.raises(Unavailable, match="thread: the message that begins it is stopped"):
         await post.spawn("count the cats", thread=True)
     assert post.state() == {}
+
+
+@pytest.mark.parametrize("rooms", [False, True], ids=["a topic of the chat", "a room of its own"])
+async def test_a_thread_that_is_opened_takes_the_words_and_the_result(
+    opening: tuple[Threading, Opening], openai_server: OpenAIServer, rooms: bool
+) -> None:
+    post, channel = opening
+    channel.rooms = rooms
+    peer, thread = ("cats", None) if rooms else ("7", "cats")
+    openai_server.rule(r"(?s)\A(?!.*(only the black|Subagent results)).*count", WORKING)
+    openai_server.rule("only the black", "One.")
+    openai_server.rule("Subagent results", "One black cat, says my helper.")
+
+    await post.spawn("count the cats", label="cats", session=MAIN, authority=OWNER, thread=True)
+    await post.until(lambda: len(openai_server.requests()) == 2)
+    await post.write("only the black ones", thread, peer=peer)
+    await post.until(lambda: len(channel.sent) >= 3)
+    openai_server.release("work")
+    await post.until(lambda: len(channel.sent) >= 4)
+
+    said = [each.text for each in channel.sent if (each.address.peer, each.address.thread) == (peer, thread)]
+    assert said[0].startswith("cats: I work on this in the background.")
+    assert said[1:] == ["cats gets this before its next step.", "One black cat, says my helper."]
+
+
+async def test_a_chat_where_no_thread_may_be_opened_has_none(opening: tuple[Threading, Opening]) -> None:
+    post, channel = opening
+    channel.refusal = HubError("not enough rights to create a topic")
+
+    with pytest.raises(InvalidRequest, match="thread: not enough rights to create a topic; spawn it without one"):
+        await post.spawn("count the cats", session=MAIN, authority=OWNER, thread=True)
+    assert (post.state(), len(channel.sent)) == ({}, 1)

@@ -23,6 +23,7 @@ THREAD = "601"
 PERSON = "7"
 DM = "17"
 HEARTBEAT_MS = 41_250
+THREAD_KINDS = {10, 11, 12}
 EPOCH_MS = 1_420_070_400_000
 
 Json = dict[str, Any]
@@ -91,6 +92,7 @@ class DiscordServer:
         add("*", "/api/channels/{channel}/messages/{message}", self._message)
         add("*", "/api/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._react)
         add("POST", "/api/channels/{channel}/typing", self._nothing)
+        add("POST", "/api/channels/{channel}/threads", self._open_thread)
         add("GET", "/api/guilds/{guild}/members/{user}", self._member)
         add("POST", "/api/interactions/{id}/{token}/callback", self._callback)
         add("PATCH", "/api/webhooks/{application}/{token}/messages/@original", self._original)
@@ -263,6 +265,23 @@ class DiscordServer:
             self._nonces[nonce] = message
         await self.emit("MESSAGE_CREATE", message)
         return web.json_response(message)
+
+    async def _open_thread(self, request: web.Request) -> web.Response:
+        room, body = self.channels.get(request.match_info["channel"]), request[BODY]
+        if room is None:
+            return _refused(404, 10003, "Unknown Channel")
+        if "guild_id" not in room or room["type"] in THREAD_KINDS:
+            return _refused(400, 50024, "Cannot execute action on this channel type")
+        if not 1 <= len(body.get("name", "")) <= 100 or body.get("type") not in THREAD_KINDS:
+            return _refused(400, 50035, "Invalid Form Body")
+        opened = {"id": self.new_id(), "type": body["type"], "guild_id": GUILD, "parent_id": room["id"]}
+        opened |= {"name": body["name"], "owner_id": BOT["id"]}
+        self.channels[opened["id"]] = opened
+        self.messages[opened["id"]] = []
+        await self.emit("THREAD_CREATE", {**opened, "newly_created": True})
+        notice = self._new_message(room["id"], BOT, {"type": 18, "content": body["name"]})
+        await self.emit("MESSAGE_CREATE", {**notice, "guild_id": GUILD})
+        return web.json_response(opened, status=201)
 
     async def _message(self, request: web.Request) -> web.Response:
         channel, id = request.match_info["channel"], request.match_info["message"]

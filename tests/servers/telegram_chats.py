@@ -20,6 +20,7 @@ FILE_LIMIT_BYTES = 20_000_000
 MEDIA = ("photo", "document", "voice", "audio", "video", "sticker")
 EMOJIS = frozenset("👍👎❤🔥🎉🤔👀😁👏🙏👌💯")
 FIRST_MESSAGE = 100
+TOPIC_NAME_LIMIT = 128
 _SIZE = {"width": 1, "height": 1}
 _DETAILS: dict[str, Json] = {
     "photo": _SIZE,
@@ -64,6 +65,10 @@ class TelegramChats:
         self.commands: list[Json] = []
         self.files: dict[str, bytes] = {}
         self.topics: dict[int, set[int]] = defaultdict(set)
+        self.closed: set[tuple[int, int]] = set()
+        """Topics, by chat and topic."""
+        self.forums: dict[int, bool] = {}
+        """Groups with topics, and whether the bot may manage them."""
         self.migrated: dict[int, int] = {}
         self.blocked: set[int] = set()
         self.posted = asyncio.Event()
@@ -157,6 +162,22 @@ class TelegramChats:
             given, {"poll": {**poll, **flags, "allows_multiple_answers": multiple, "allows_revoting": True}}
         )
 
+    def create_topic(self, given: Json) -> Json:
+        """createForumTopic."""
+        chat, name = self._chat_of(given), given.get("name", "").strip()[:TOPIC_NAME_LIMIT]
+        if chat not in self.forums:
+            raise bad("the chat is not a forum")
+        if not self.forums[chat]:
+            raise bad("not enough rights to create a topic")
+        if not name:
+            raise bad("title must be non-empty")
+        made = {"name": name, "icon_color": 7322096}
+        opened = self._post({"chat_id": chat}, {"forum_topic_created": made})
+        topic = opened["message_id"]
+        opened |= {"message_thread_id": topic, "is_topic_message": True}
+        self.topics[chat].add(topic)
+        return {"message_thread_id": topic, **made}
+
     def edit(self, given: Json) -> Json:
         """editMessageText and editMessageCaption."""
         message = self._mine(given, "edit")
@@ -225,6 +246,8 @@ class TelegramChats:
         if (thread := given.get("message_thread_id")) is not None:
             if int(thread) not in self.topics[chat]:
                 raise bad("message thread not found")
+            if (chat, int(thread)) in self.closed and not self.forums.get(chat):
+                raise bad("TOPIC_CLOSED")
             message |= {"message_thread_id": int(thread), "is_topic_message": True}
         if (reply := json.loads(given.get("reply_parameters") or "{}")) and "message_id" in reply:
             target = self.messages[chat].get(reply["message_id"])
@@ -286,6 +309,8 @@ class TelegramChats:
         if (thread := more.pop("thread", None)) is not None:
             self.topics[chat].add(thread)
             message |= {"message_thread_id": thread, "is_topic_message": True}
+            if thread in self.messages[chat]:  # what opened the topic is in the reply of each message that is none
+                message["reply_to_message"] = self.messages[chat][thread]
         if (reply := more.pop("reply_to", None)) is not None:
             message["reply_to_message"] = {
                 k: v for k, v in self.messages[chat][reply].items() if k != "reply_to_message"

@@ -236,6 +236,7 @@ class TelegramServer:
             "getwebhookinfo": lambda _: self._webhook_info(),
             "sendmessage": chats.send_message,
             "sendpoll": chats.send_poll,
+            "createforumtopic": chats.create_topic,
             "editmessagetext": chats.edit,
             "editmessagecaption": chats.edit,
             "deletemessage": chats.delete,

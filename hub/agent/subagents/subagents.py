@@ -86,7 +86,7 @@ class Subagents:
             await parts.models.resolve(model)
         place = await self._places.find(request.run_id, request.session_key)
         if request.thread:
-            label = request.label or request.task[:TITLE_CHARS]
+            label = request.label or " ".join(request.task.split())[:TITLE_CHARS]
             place = await self._places.open_thread(place, request.session_key, label, request.context)
         async with self._spawning:
             running = sum(each.requester_key == request.session_key for each in self.running())

@@ -13,10 +13,11 @@ from hub.agent.run_request import RunRequest, RunResult
 from hub.agent.subagents.record import Subagent
 from hub.automation.services.agent_messages import AgentMessages
 from hub.core.context import Context
-from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.core.sql import SqlConnection
 from hub.hooks.contract import SubagentDeliveryTarget
 from hub.hooks.registry import Hooks
+from hub.messaging.capabilities import CanOpenThread
 from hub.messaging.contract import Address, ChatType
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import ReplyTarget
@@ -70,23 +71,35 @@ class SubagentAnswers:
         In a conversation that is a thread, its result comes there.
 
         Raises:
-            InvalidRequest: There are no threads.
+            InvalidRequest: There are no threads, or the account may not open one.
             Unavailable: The message that begins it was not sent.
         """
         address = msgspec.json.decode(place, type=_Place).address if place else None
         attached = self._outbox.channels.get(address.channel, address.account) if address is not None else None
-        if address is None or attached is None or not attached.channel.limits.threads:
+        channel = attached.channel if attached is not None else None
+        opens = isinstance(channel, CanOpenThread)
+        if address is None or channel is None or not (opens or channel.limits.threads):
             raise InvalidRequest("thread: there are no threads in this conversation; spawn it without one")
         if address.thread is not None:
             return place
         if not self._may_reply(address, session_key):
             raise InvalidRequest("thread: nothing may be sent to this chat; spawn it without one")
+        opened = address
+        if isinstance(channel, CanOpenThread):
+            try:
+                opened = await channel.open_thread(address, label)
+            except HubError as error:
+                raise InvalidRequest(f"thread: {error.message}; spawn it without one") from error
+            if opened == address:
+                return place
         text = say("subagents.thread", self._outbox.settings.language, label=label)
-        ids = await self._outbox.send(address, text, context, session_key=session_key)
+        ids = await self._outbox.send(opened, text, context, session_key=session_key)
         [row] = await self._outbox.outcome(ids[:1], THREAD_LIMIT_S)
         if row.state != "sent" or not row.platform_ids:
             raise Unavailable(f"thread: the message that begins it is {row.state}; spawn it without one")
-        return msgspec.json.encode(_Place(replace(address, thread=row.platform_ids[0]), opened=True)).decode()
+        if not opens:
+            opened = replace(address, thread=row.platform_ids[0])
+        return msgspec.json.encode(_Place(opened, opened=True)).decode()
 
     def opened_thread(self, place: str) -> Address | None:
         """Return the thread that was begun for a subagent, if one was."""

@@ -61,8 +61,6 @@ class SubagentThreads:
 
     def _in(self, address: Address, authority: Authority) -> Subagent | None:
         """Return the subagent at work that has a thread and hears a sender there."""
-        if address.thread is None:
-            return None
         for each in self._subagents.running():
             known = self._places.opened_thread(each.place)
             if each.id in self._left or known is None or _chat(known) != _chat(address):

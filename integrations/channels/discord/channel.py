@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from msgspec.structs import replace
+
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.secret import Secret
@@ -46,6 +48,7 @@ POLL_HOURS = 24
 SILENT = 1 << 12
 EPOCH_MS = 1_420_070_400_000
 UNKNOWN_MESSAGE = 10008
+PUBLIC_THREAD = 11
 NO_MENTIONS = {"parse": [], "replied_user": False}
 
 
@@ -182,6 +185,14 @@ class DiscordChannel:
             "enforce_nonce": True,
         }
         return await self._call("POST", f"/channels/{await self._target(poll.address)}/messages", body)
+
+    async def open_thread(self, address: Address, title: str) -> Address:
+        """Open a thread that everybody in the room sees; see `CanOpenThread`."""
+        if (room := self._intake.rooms.get(address.peer)) is not None and room.parent is not None:
+            return address
+        body = {"name": title, "type": PUBLIC_THREAD}
+        made = await self._rest.call("POST", f"/channels/{await self._target(address)}/threads", body)
+        return replace(address, peer=made["id"], parent=address.peer)
 
     async def typing(self, address: Address) -> None:
         """Show for ten seconds that an answer is being written."""

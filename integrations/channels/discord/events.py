@@ -119,7 +119,7 @@ def _message(
         sender,
         text or ("(forwarded)" if forwarded else ""),
         sender_name=author.get("global_name") or author.get("username"),
-        mentioned=_addressed(data, replied, me),
+        mentioned=room.owner == me.id or _addressed(data, replied, me),
         sent_at=datetime.fromisoformat(data["timestamp"]).timestamp(),
         media=tuple(media for each in (data, *forwarded) for media in _media(each)),
         reply_to=None if forwarded else reference.get("message_id"),

@@ -16,11 +16,12 @@ class DiscordRoom(FollowedRoom, omit_defaults=True, kw_only=True):
 
     Attributes:
         guild: The server; None in direct messages.
-        parent: The channel that a thread belongs to.
+        parent, owner: The channel that a thread belongs to, and who opened it.
     """
 
     guild: str | None = None
     parent: str | None = None
+    owner: str | None = None
     name: str | None = None
 
     def address(self, account: str) -> Address:
@@ -37,6 +38,7 @@ def room_of(data: Mapping[str, Any], guild: str | None = None, me: str | None = 
         id=data["id"],
         guild=guild or data.get("guild_id"),
         parent=data.get("parent_id") if data.get("type") in THREADS else None,
+        owner=data.get("owner_id") if data.get("type") in THREADS else None,
         person=others[0] if others and data.get("type") == 1 else None,
         name=data.get("name"),
     )

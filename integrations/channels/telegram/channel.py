@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
@@ -184,6 +185,11 @@ class Telegram:
             return str(sent["message_id"])
 
         return await self._attempt(poll.address, attempt)
+
+    async def open_thread(self, address: Address, title: str) -> Address:
+        """Open a topic; see `CanOpenThread`."""
+        made = await self._logged_in.api.call("createForumTopic", name=title, chat_id=int(address.peer))
+        return replace(address, thread=str(made["message_thread_id"]), topic=True)
 
     async def typing(self, address: Address) -> None:
         """Show that an answer is being written, for five seconds; nothing happens when that fails."""

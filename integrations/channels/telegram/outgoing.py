@@ -14,6 +14,7 @@ from integrations.channels.telegram.api import TelegramApi
 
 GENERAL_TOPIC = "1"
 BUTTONS_PER_ROW = 8
+TOPIC_GONE = ("message thread not found", "TOPIC_DELETED", "TOPIC_CLOSED")
 _FIELDS = {
     MediaKind.IMAGE: "photo",
     MediaKind.VIDEO: "video",
@@ -43,7 +44,7 @@ async def send(api: TelegramApi, message: OutboundMessage, data: Iterable[str], 
         api: The API.
         message: What is sent.
         data: What its buttons carry, in order.
-        topic_gone: Begins the text when its topic was deleted and it goes to the group.
+        topic_gone: Begins the text when its topic is deleted or closed and it goes to the group.
 
     Raises:
         PlatformError, OSError: It was not sent, or that is not known.
@@ -56,7 +57,8 @@ async def send(api: TelegramApi, message: OutboundMessage, data: Iterable[str], 
     try:
         return await _request(api, message, message.text, request)
     except PlatformError as error:
-        if "message thread not found" not in error.message or request.pop("message_thread_id", None) is None:
+        gone = any(reason in error.message for reason in TOPIC_GONE)
+        if not gone or request.pop("message_thread_id", None) is None:
             raise
     return await _request(api, message, f"{topic_gone}\n\n{message.text}", request)
 

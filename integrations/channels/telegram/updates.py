@@ -112,10 +112,11 @@ class UpdateReader:
             return []  # it is for another bot
         address = self._address(message)
         reply = message.get("reply_to_message")
+        ours = reply is not None and "forum_topic_created" in reply and reply.get("from", {}).get("id") == self._me.id
         if reply is not None and _opens_topic(message, reply):
             reply = None
         album, location, contact = (message.get(each) for each in ("media_group_id", "location", "contact"))
-        mentioned = address.chat_type is ChatType.DIRECT or commanded or self._addressed(message, reply)
+        mentioned = address.chat_type is ChatType.DIRECT or commanded or ours or self._addressed(message, reply)
         if album is not None and mentioned:
             self._addressed_albums.append(album)
         read = InboundMessage(

@@ -19,7 +19,7 @@ from hub.messaging.contract import (
     OutboundPoll,
 )
 from integrations.channels.discord.channel import DiscordChannel
-from tests.integrations.channels.discord.test_discord import IN_ROOM, WITH_ADA, bot, channel, discord, out
+from tests.integrations.channels.discord.test_discord import IN_ROOM, WITH_ADA, bot, channel, discord, out, taken
 from tests.integrations.channels.rig import Rig
 from tests.servers.discord_server import ROOM, DiscordServer
 
@@ -42,6 +42,35 @@ async def test_a_message_goes_out_once_under_its_nonce_and_pings_nobody(
     assert posted[0]["allowed_mentions"] == {"parse": [], "replied_user": False}
     assert posted[0]["message_reference"] == {"message_id": "5", "fail_if_not_exists": False}
     assert posted[0]["flags"] == 4096
+
+
+async def test_a_thread_is_opened_and_what_is_said_in_it_is_meant_for_the_bot(
+    rig: Rig, discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    opened = await channel.open_thread(IN_ROOM, "cats")
+    await channel.send(out("I count", opened))
+    await discord.say("only the black ones", opened.peer)
+    message = await taken(rig)
+
+    assert discord.channels[opened.peer] == discord.channels[opened.peer] | {"type": 11, "name": "cats"}
+    assert discord.messages[opened.peer][0]["content"] == "I count"
+    assert (message.address, message.mentioned) == (opened, True)
+    assert await channel.open_thread(opened, "more cats") == opened
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said"),
+    [(403, 50013, "Missing Permissions"), (400, 160006, "Maximum number of active threads reached")],
+)
+async def test_a_thread_that_discord_refuses_is_not_there(
+    discord: DiscordServer, channel: DiscordChannel, status: int, code: int, said: str
+) -> None:
+    discord.fail(f"POST /channels/{ROOM}/threads", status, body={"message": said, "code": code})
+
+    with pytest.raises(HubError, match=said):
+        await channel.open_thread(IN_ROOM, "cats")
+    with pytest.raises(HubError, match="Cannot execute action on this channel type"):
+        await channel.open_thread(WITH_ADA, "cats")
 
 
 async def test_a_person_is_written_to_by_their_id_and_a_room_by_its_own_even_as_a_person(

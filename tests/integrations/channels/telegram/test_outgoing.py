@@ -98,6 +98,33 @@ async def test_a_deleted_topic_is_said_and_the_message_goes_to_the_group(server:
     assert server.chats.shown(GROUP) == ["(The topic was deleted.)\n\nbold"]
 
 
+async def test_what_was_said_in_a_topic_that_is_closed_goes_to_the_group(server: TelegramServer, bot: Telegram) -> None:
+    server.chats.says("hello", chat=GROUP, thread=77)
+    server.chats.closed.add((GROUP, 77))
+
+    delivery = await send(bot, "done", to(GROUP, "77"))
+
+    assert delivery.state is DeliveryState.DELIVERED
+    assert server.chats.shown(GROUP) == ["(The topic was deleted.)\n\ndone"]
+
+
+async def test_a_topic_is_opened_in_a_forum_where_the_bot_may(server: TelegramServer, bot: Telegram) -> None:
+    server.chats.says("hello", chat=GROUP)
+    for rights, refusal in ((None, "the chat is not a forum"), (False, "not enough rights to create a topic")):
+        if rights is not None:
+            server.chats.forums[GROUP] = rights
+        with pytest.raises(HubError, match=refusal):
+            await bot.open_thread(to(GROUP), "Cats")
+    server.chats.forums[GROUP] = True
+
+    opened = await bot.open_thread(to(GROUP), "Cats")
+    await send(bot, "I count", opened)
+
+    assert opened.thread is not None
+    assert opened.topic
+    assert server.chats.shown(GROUP, int(opened.thread))[1:] == ["I count"]
+
+
 async def test_a_picture_has_its_caption(server: TelegramServer, bot: Telegram, tmp_path: Path) -> None:
     await send(bot, "**look**", media=files(tmp_path, MediaKind.IMAGE))
 

@@ -120,11 +120,23 @@ def test_a_reply_to_it_addresses_it_and_one_to_another_does_not(said: Said) -> N
 
 
 def test_the_message_that_opened_a_topic_is_no_reply(said: Said) -> None:
-    stub = {"message_id": 77, "from": ME, "forum_topic_created": {"name": "Garden"}}
+    stub = {"message_id": 77, "from": {"id": 7, "is_bot": False}, "forum_topic_created": {"name": "Garden"}}
 
     message = said.says("hello", chat=GROUP, thread=77, reply_to_message=stub)
 
     assert (message.address.thread, message.mentioned, message.reply_to) == ("77", False, None)
+
+
+def test_in_a_topic_that_the_bot_opened_it_is_meant_by_what_replies_to_nobody(said: Said) -> None:
+    said.says("hello", chat=GROUP)
+    said.chats.forums[GROUP] = True
+    topic = said.chats.create_topic({"chat_id": GROUP, "name": "Cats"})["message_thread_id"]
+
+    first = said.says("only the black ones", chat=GROUP, thread=topic)
+    reply = said.says("what?", chat=GROUP, thread=topic, reply_to=int(first.message_id))
+
+    assert (first.address.thread, first.mentioned, first.reply_to) == (str(topic), True, None)
+    assert (reply.mentioned, reply.reply_to) == (False, first.message_id)
 
 
 def test_the_part_that_was_quoted_is_what_is_quoted(said: Said) -> None:
