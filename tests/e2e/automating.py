@@ -13,8 +13,6 @@ from tests.e2e.homes import MODELS
 from tests.e2e.talk import until
 from tests.servers.hub_process import HubProcess
 
-PEOPLE = "people:\n  - {id: me, name: Me, owner: true}\n"
-_EMPTY = "people: []\n"
 _DEFAULT = (
     "models:\n  default: auto          # a configured key, else a local Ollama, else offline; "
     "an agent may name another with `model:`\n"
@@ -22,14 +20,12 @@ _DEFAULT = (
 
 
 def seeded_home(path: Path, base_url: str | None = None) -> Path:
-    """Make a home with `homarus init`, an owner, and a model server when there is one."""
+    """Make a home with `homarus init`, and a model server when there is one."""
     made = HubProcess(path).cli("init", "--yes", "--time-zone", "Europe/Berlin")
     assert made.returncode == 0, made.stderr
     file = path / "configuration.yaml"
     text = file.read_text()
-    assert _EMPTY in text
     assert _DEFAULT in text
-    text = text.replace(_EMPTY, PEOPLE)
     if base_url is not None:
         text = text.replace(_DEFAULT, MODELS.format(base_url=base_url))
     file.write_text(text)

@@ -215,7 +215,7 @@ def test_a_second_agent_has_its_own_memory_and_its_workspace_may_come_later(runn
     running.sections["agents"] = agents
     running.configure()
     cook.workspace = tmp_path / "later" / "kitchen"
-    until(lambda: f"furnished the workspace {cook.workspace}" in running.hub.log.read_text())
+    until(lambda: f"first files of the workspace {cook.workspace}" in running.hub.log.read_text())
     shutil.rmtree(cook.workspace.parent)
 
     cook.write(NOTE, day("The zebrafish is not for dinner"))

@@ -126,7 +126,7 @@ class MessageAccessMethods:
         for index, each in enumerate(people):
             if each["id"] == person:
                 return ("people", index, "identities")
-        known = ", ".join(each["id"] for each in people) or "nobody"
+        known = ", ".join(each["id"] for each in people) or "nobody; add `people: [{id: me, owner: true}]`"
         raise NotFound(f"there is no person {person!r:.80} in the configuration (people); there is: {known}")
 
     def _stated_people(self) -> list[Mapping[str, Any]]:
