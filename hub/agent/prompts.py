@@ -77,6 +77,11 @@ class Prompts:
         )
 
 
+def spec_of(tool: Tool) -> ToolSpec:
+    """Return a tool as it is described to a model."""
+    return ToolSpec(tool.name, tool.description, tool.parameters.json_schema)
+
+
 def spec_bytes(spec: ToolSpec) -> int:
     """Return how many bytes a tool has as described to a model."""
     return len(orjson.dumps({"name": spec.name, "description": spec.description, "parameters": spec.parameters}))
@@ -93,14 +98,10 @@ def _prompt(facts: PromptFacts, tools: Sequence[Tool]) -> Prompt:
         shown = [tool for tool in shown if tool.name not in FINDERS]
     names = tuple(tool.name for tool in tools)
     parts = prompt_parts(replace(facts, tool_names=names, more_tools=tuple(tool.name for tool in found)))
-    specs = tuple(_spec(tool) for tool in shown)
+    specs = tuple(spec_of(tool) for tool in shown)
     system = "\n\n".join(part.text for part in parts)
     tokens = estimate_text(system) + sum(spec_tokens(spec) for spec in specs)
-    return Prompt(system, specs, tokens, parts, tuple(_spec(tool) for tool in found))
-
-
-def _spec(tool: Tool) -> ToolSpec:
-    return ToolSpec(tool.name, tool.description, tool.parameters.json_schema)
+    return Prompt(system, specs, tokens, parts, tuple(spec_of(tool) for tool in found))
 
 
 def _titled(title: str | None, text: str | None) -> str:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hub.agent.flush.digest import Digester
 from hub.agent.flush.flush import Flush, FlushNeeds
+from hub.agent.flush.turn import MemoryTurn
 from hub.agent.intents.intents import StandingIntents
 from hub.agent.intents.tool import IntentTool
 from hub.agent.recall import Recall, RecallNeeds
@@ -93,6 +94,7 @@ class AgentMemory:
                 parts.agents,
                 needs.memory,
                 Digester(parts.models, parts.history, parts.clock),
+                MemoryTurn(parts.models, parts.tools, parts.history, parts.clock, parts.redactor),
                 needs.lanes,
                 parts.bus,
                 parts.clock,

@@ -1,4 +1,4 @@
-"""A small call of a model: rules and a few messages in, text out, read strictly; no tools, no conversation, bounded."""
+"""A small call of a model: rules and a few messages in, text out, read strictly; no conversation, bounded."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Any, cast
 
 from hub.agent.agents import Agent
+from hub.agent.draft import AnswerDraft
 from hub.models.contract import (
     Message,
     ModelEvent,
@@ -15,6 +16,7 @@ from hub.models.contract import (
     Role,
     TextBlock,
     TextDelta,
+    ToolSpec,
     Usage,
     UsageEvent,
     user_message,
@@ -35,22 +37,35 @@ class SmallCall:
         system: The rules.
         messages: The prompt.
         timeout_s: How long one attempt may take at most.
+        tools: What it may call; nothing by default.
 
     Attributes:
         model: The model that answered, or was asked last.
         usage: The usage, if reported.
     """
 
-    def __init__(self, agent: Agent, system: str, messages: tuple[Message, ...], timeout_s: float) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        system: str,
+        messages: tuple[Message, ...],
+        timeout_s: float,
+        tools: tuple[ToolSpec, ...] = (),
+    ) -> None:
         self.model = ""
         self.usage: Usage | None = None
         self._agent = agent
         self._system = system
         self._messages = messages
         self._timeout_s = timeout_s
+        self._tools = tools
 
     async def run(self, models: ModelRegistry, candidates: list[Resolved]) -> str:
-        """Return what was answered, cut at `REPLY_LIMIT` characters or a little later.
+        """Return the text that was answered; see `ask`."""
+        return (await self.ask(models, candidates)).text
+
+    async def ask(self, models: ModelRegistry, candidates: list[Resolved]) -> Message:
+        """Return what was answered, its text cut at `REPLY_LIMIT` characters or a little later.
 
         Raises:
             HubError: No candidate answered.
@@ -63,6 +78,7 @@ class SmallCall:
                 model=resolved.info.id,
                 system=self._system,
                 messages=self._messages,
+                tools=self._tools,
                 timeout_s=min(resolved.timeout_s, self._timeout_s),
                 extra={**resolved.params, **self._agent.params},
             )
@@ -70,19 +86,19 @@ class SmallCall:
         def attempted(attempt: Attempt) -> None:
             self.model = attempt.candidate.ref
 
-        text: list[str] = []
+        draft = AnswerDraft()
         length = 0
         stream = stream_with_failover(candidates, request, policy=models.retry_policy, on_attempt=attempted)
         async with aclosing(cast(AsyncGenerator[ModelEvent, None], stream)) as events:
             async for event in events:
+                draft.add(event)
                 if isinstance(event, TextDelta):
-                    text.append(event.text)
                     length += len(event.text)
                     if length > REPLY_LIMIT:
                         break
                 elif isinstance(event, UsageEvent):
                     self.usage = event.usage
-        return "".join(text)
+        return draft.turn().message
 
 
 async def real_candidates(models: ModelRegistry, model: str | None) -> list[Resolved]:

@@ -111,7 +111,7 @@ class Digester:
     async def _ask(
         self, lines: Sequence[SaidLine], agent: Agent, session_key: str, candidates: list[Resolved]
     ) -> Digest:
-        quoted = quote_untrusted(_shown(lines), source="the conversation")
+        quoted = quote_untrusted(conversation_text(lines, TEXT_LIMIT), source="the conversation")
         messages: list[Message] = [user_message(f"{_ASKED}\n\n{quoted}")]
         problem = ""
         for _ in range(ATTEMPTS):
@@ -174,11 +174,12 @@ def slug_of(text: str) -> str:
     return _NOT_PLAIN.sub("-", text.lower())[:SLUG_LIMIT].strip("-")
 
 
-def _shown(lines: Sequence[SaidLine]) -> str:
+def conversation_text(lines: Sequence[SaidLine], limit: int) -> str:
+    """Return what was said as a model is shown it: its last `limit` characters."""
     # Further lines are indented, so that no one can fake a line of another speaker.
     said = ((line.speaker or "Assistant", "\n  ".join(line.text[:LINE_LIMIT].splitlines())) for line in lines)
     text = "\n".join(f"{speaker}: {words}" for speaker, words in said)
-    return text if len(text) <= TEXT_LIMIT else f"[…]\n{text[-TEXT_LIMIT:]}"
+    return text if len(text) <= limit else f"[…]\n{text[-limit:]}"
 
 
 def _plain(text: str, limit: int) -> str:

@@ -12,10 +12,11 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from hub.agent.agents import Agents
+from hub.agent.agents import Agent, Agents
 from hub.agent.flush.digest import Digester
 from hub.agent.flush.said import SaidWords, read_branch, said_since
 from hub.agent.flush.store import FlushPlan, FlushPosition, FlushStore
+from hub.agent.flush.turn import MemoryTurn, TurnScene
 from hub.core.clock import Clock
 from hub.core.context import Authority, system_context
 from hub.core.errors import Forbidden, HubError, NotFound, Unavailable
@@ -58,6 +59,7 @@ class FlushNeeds(Struct, frozen=True):
     agents: Agents
     memory: MemoryRegistry
     digester: Digester
+    turn: MemoryTurn
     lanes: Lanes
     bus: EventBus
     clock: Clock
@@ -98,13 +100,17 @@ class Flush:
     async def before_compaction(self, session_key: str) -> None:
         """Write a conversation whose older part is about to be summarised, where there is a memory for it.
 
+        A model with tools does it itself, in a turn that nobody sees; where it does not, the digest of it is written.
+
         Raises:
             HubError: It cannot be read or written.
         """
         if self._needs.memory.current is not None and SessionKey.parse(session_key).kind in KINDS:
-            await self.flush(session_key)
+            await self.flush(session_key, silent_turn=True)
 
-    async def flush(self, session_key: str, authority: Authority | None = None) -> str | None:
+    async def flush(
+        self, session_key: str, authority: Authority | None = None, *, silent_turn: bool = False
+    ) -> str | None:
         """Write what matters of a conversation since it was written last; return the file, None for nothing to write.
 
         For compaction, services and whoever is about to take words out of a conversation. Bounded: a model that is
@@ -113,6 +119,7 @@ class Flush:
         Args:
             session_key: The conversation.
             authority: Who asks; non-owners may flush only their own conversations. None for the hub itself.
+            silent_turn: Whether a model may keep it with the tools of memory, without a file of its own.
 
         Raises:
             NotFound: There is no such conversation.
@@ -126,7 +133,7 @@ class Flush:
             whose = await self._whose(session)
             if authority.person is None or whose.person != authority.person:
                 raise Forbidden(f"the conversation {session_key} belongs to someone else")
-        return await self._write(session)
+        return await self._write(session, silent_turn=silent_turn)
 
     async def _write_behind(self, session: Session) -> None:
         """Write a conversation that is over, once the run that was stopped with it has written its end."""
@@ -145,7 +152,7 @@ class Flush:
             _log.warning("what was said in %s is not kept: %s", session.key, error.message)
             await self._store.drop(session.session_id)
 
-    async def _write(self, session: Session) -> str | None:
+    async def _write(self, session: Session, *, silent_turn: bool = False) -> str | None:
         lock = self._locks.setdefault(session.session_id, asyncio.Lock())
         async with lock:
             memory = self._needs.memory.require()
@@ -164,6 +171,9 @@ class Flush:
                     await self._done(session, said)
                     return taken_up
                 agent = self._needs.agents.get(session.agent_id)
+                if silent_turn and await self._kept_by_a_model(session, whose, memory, said, agent, latest):
+                    await self._done(session, said)
+                    return taken_up
                 digest = await self._needs.digester.digest(said.lines, agent, session.key, session.model)
                 if not digest.points:
                     await self._done(session, said)
@@ -173,6 +183,27 @@ class Flush:
             plan = FlushPlan(digest.slug, title, text, said.trusted, said.entry_id, said.entry_ms)
             await self._store.plan(session, plan, self._now_ms())
             return (await self._carry_out(session, whose, memory, plan)).path
+
+    async def _kept_by_a_model(
+        self,
+        session: Session,
+        whose: _Whose,
+        memory: Memory,
+        said: SaidWords,
+        agent: Agent,
+        forgotten: tuple[int, frozenset[str] | None],
+    ) -> bool:
+        """Let a model keep what one person and the agent said; with words from outside in it, it may not."""
+        person = self._needs.people().by_id(whose.person) if whose.person is not None else None
+        if person is None or not said.trusted:
+            return False
+
+        async def holds() -> bool:
+            return await self._forgotten(session, whose, memory) == forgotten
+
+        authority = Authority(f"person:{person.id}", person=person.id, owner=person.owner)
+        scene = TurnScene(agent, session.key, session.model, authority, holds)
+        return await self._needs.turn.keep(said.lines, scene)
 
     async def _take_up(self, session: Session, whose: _Whose, memory: Memory, plan: FlushPlan) -> FlushPosition:
         """Carry out a plan that a crash cut off, unless it had been carried out by then."""
