@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,29 +31,41 @@ _LEAVE = {"/quit", "/exit", "/q"}
 @click.argument("text", nargs=-1)
 @click.option("--session", "session", metavar="KEY", help="The conversation.  [default: the agent's main one]")
 @click.option("--agent", metavar="ID", help="The agent.  [default: the default agent]")
+@click.option("--incognito", is_flag=True, help="A conversation of its own, whose words are deleted when it ends.")
 @home_option
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, text: tuple[str, ...], session: str | None, agent: str | None, home: Path, as_json: bool
+    ctx: click.Context,
+    text: tuple[str, ...],
+    session: str | None,
+    agent: str | None,
+    incognito: bool,
+    home: Path,
+    as_json: bool,
 ) -> None:
     """Send TEXT and print the answer; without TEXT, talk line by line.
 
     Example:
       homarus chat "remember that the boiler was serviced on 12 May"
       homarus chat --agent main --session main
+      homarus chat --incognito
     """
     session_key = _session_key(session, agent)
-    if not text and as_json and sys.stdin.isatty():
+    if incognito and session is not None:
+        raise CommandFailed("Leave out --session: an --incognito conversation is a new one.", Exit.USAGE)
+    talks = not text and sys.stdin.isatty()
+    if talks and as_json:
         raise CommandFailed("--json needs a TEXT to send", Exit.USAGE)
-    talk = _Talk(home, session_key)
-    if not text and sys.stdin.isatty():
-        _interactive(talk)
-        return
-    said = " ".join(text) or sys.stdin.read(TEXT_LIMIT)
-    if not said.strip():
+    said = "" if talks else " ".join(text) or sys.stdin.read(TEXT_LIMIT)
+    if not talks and not said.strip():
         raise CommandFailed("There is nothing to send.", Exit.USAGE)
-    answer = talk.ask(said)
+    with _incognito(home, agent) if incognito else contextlib.nullcontext(session_key) as key:
+        talk = _Talk(home, key)
+        if talks:
+            _interactive(talk)
+            return
+        answer = talk.ask(said)
     if as_json:
         print_json(answer)
     elif answer["reply"]:
@@ -191,6 +205,24 @@ def _interactive(talk: _Talk) -> None:
             click.echo(failure.message, err=True)
             if failure.code is Exit.NOT_REACHABLE:
                 raise
+
+
+@contextlib.contextmanager
+def _incognito(home: Path, agent: str | None) -> Iterator[str]:
+    """Begin an incognito conversation and give its key; delete it at the end, also when the terminal is closed."""
+    client = HubClient(home)
+    created = client.call("sessions.create", {"incognito": True, **({"agentId": agent} if agent else {})})
+    ends = (signal.SIGHUP, signal.SIGTERM)
+    before = [signal.signal(each, lambda number, _frame: sys.exit(128 + number)) for each in ends]
+    try:
+        yield created["key"]
+    finally:
+        for each, handler in zip(ends, before, strict=True):
+            signal.signal(each, handler)
+        try:
+            client.call("sessions.delete", {"key": created["key"]})
+        except CommandFailed as failure:
+            click.echo(f"Not deleted yet, which happens within a day: {failure.message}", err=True)
 
 
 def _session_key(session: str | None, agent: str | None) -> str:

@@ -36,6 +36,9 @@ class Person:
     def press(self, keys: bytes) -> None:
         os.write(self._terminal, keys)
 
+    def signal(self, number: int) -> None:
+        os.kill(self._pid, number)
+
     def leave(self) -> int:
         """Wait for the end of the process and return its exit code."""
         while True:
