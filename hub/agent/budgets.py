@@ -67,6 +67,11 @@ class RunBudget(Struct, frozen=True):
         """Its name for people."""
         return f"per {self.per.value}" if self.only is None else f"of {self.per.value} {self.only}"
 
+    @property
+    def about(self) -> dict[str, str | None]:
+        """What it is for as plain data, to be named in other languages."""
+        return {"per": self.per.value, "only": self.only}
+
 
 class BudgetState(Struct, frozen=True):
     """How far a budget is used: by the measure that is used most."""
@@ -88,6 +93,10 @@ class BudgetState(Struct, frozen=True):
             "used": f"{min(self.share, 9.99):.0%}",
             "spent": amount(self.measure, self.spent),
             "limit": amount(self.measure, self.limit),
+            **self.budget.about,
+            "measure": self.measure,
+            "spent_amount": self.spent,
+            "limit_amount": self.limit,
         }
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hub.agent.budgets import amount
+from hub.agent.budgets import RunBudget, amount
+from hub.agent.repetition import Repetition
 from hub.models.contract import Usage
 
 DEFAULT_TURNS = 50
@@ -62,26 +65,43 @@ class RunSpent(Struct, frozen=True):
 
 
 class LimitHit(Struct, frozen=True):
-    """A limit that was reached; `name` is its key under `agents[].limits`, `because` says what the run repeated."""
+    """A limit that was reached.
+
+    Attributes:
+        name: Its key under `agents[].limits`, or the measure of a budget.
+        limit, spent: How much is allowed, and how much there was.
+        repeated: What the run repeated.
+        budget: The budget that forbids it, instead of a limit of the run.
+    """
 
     name: str
     limit: float
     spent: float
-    because: str | None = None
-    budget: str | None = None
-    """The name of the budget that forbids it, instead of a limit of the run."""
+    repeated: Repetition | None = None
+    budget: RunBudget | None = None
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What happened as plain data, to be said in other languages."""
+        setting = "budgets" if self.budget is not None else f"agents[].limits.{self.name}"
+        found: dict[str, Any] = {"limit": setting, "value": self.limit, "measure": self.name, "spent": self.spent}
+        if self.budget is not None:
+            found |= self.budget.about
+        if self.repeated is not None:
+            found |= {"repeats": self.repeated.kind.value, "tools": list(self.repeated.tools)}
+        return found
 
     @property
     def message(self) -> str:
         """What happened and where it is changed, for people."""
         if self.budget is not None:
             return (
-                f"The budget {self.budget} is used up: {amount(self.name, self.spent)} of "
+                f"The budget {self.budget.label} is used up: {amount(self.name, self.spent)} of "
                 f"{amount(self.name, self.limit)}. The owner can raise it (budgets in the configuration)."
             )
-        if self.because is not None:
+        if self.repeated is not None:
             return (
-                f"This run was stopped because it went round in circles: {self.because}, {self.spent:g} times "
+                f"This run was stopped because it went round in circles: {self.repeated.what}, {self.spent:g} times "
                 f"(agents[].limits.{self.name}). Say what it should do differently."
             )
         what = {

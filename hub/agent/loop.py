@@ -155,7 +155,7 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
                 yield done if repeated is None else _warned(done, repeated)
         del made[:-CALLS_KEPT]
         if repeated is not None and repeated.is_over:
-            yield Limited(LimitHit("repeats", repeated.limit, repeated.times, repeated.what))
+            yield Limited(LimitHit("repeats", repeated.limit, repeated.times, repeated))
             return
 
 

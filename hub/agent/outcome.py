@@ -40,13 +40,15 @@ class RunOutcome(Struct, frozen=True):
     @classmethod
     def limited(cls, hit: LimitHit) -> RunOutcome:
         """A limit ended it."""
-        setting = "budgets" if hit.budget is not None else f"agents[].limits.{hit.name}"
-        details = {"limit": setting, "value": hit.limit}
-        return cls(RunStatus.ERROR, "limit", {"code": "LIMIT_EXCEEDED", "message": hit.message, "details": details})
+        error = {"code": "LIMIT_EXCEEDED", "message": hit.message, "details": hit.details}
+        return cls(RunStatus.ERROR, "limit", error)
 
     @classmethod
     def timed_out(cls, seconds: float, *, asked_for: bool) -> RunOutcome:
         """It took longer than the agent's limit, or than was asked for."""
         limit = LimitHit("seconds", seconds, seconds)
-        message = f"This run was stopped after {seconds:g} seconds, as was asked for." if asked_for else limit.message
-        return cls(RunStatus.TIMEOUT, "timeout", {"code": "TIMEOUT", "message": message})
+        if asked_for:
+            message = f"This run was stopped after {seconds:g} seconds, as was asked for."
+            return cls(RunStatus.TIMEOUT, "timeout", {"code": "TIMEOUT", "message": message})
+        error = {"code": "TIMEOUT", "message": limit.message, "details": limit.details}
+        return cls(RunStatus.TIMEOUT, "timeout", error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from enum import StrEnum
 
 import orjson
 from msgspec import Struct
@@ -34,18 +35,41 @@ class ToolCallMade(Struct, frozen=True):
     read_only: bool = True
 
 
+class RepetitionKind(StrEnum):
+    """How calls repeat themselves."""
+
+    SAME = "same"
+    IN_TURN = "in_turn"
+    FAILING = "failing"
+    STALE = "stale"
+
+
 class Repetition(Struct, frozen=True):
     """What repeats.
 
     Attributes:
-        what: In words, for model and people.
+        kind: How.
         times: How often.
         limit: How often is too often.
+        tools: The tools that were called, where they are always the same.
     """
 
-    what: str
+    kind: RepetitionKind
     times: int
     limit: int
+    tools: tuple[str, ...] = ()
+
+    @property
+    def what(self) -> str:
+        """What repeats in words."""
+        match self.kind:
+            case RepetitionKind.FAILING:
+                return "every tool call fails"
+            case RepetitionKind.STALE:
+                return "tool calls bring nothing new"
+            case _:
+                turn = "in turn " if self.kind is RepetitionKind.IN_TURN else ""
+                return f"{' and '.join(self.tools)} was called {turn}with the same arguments and the same result"
 
     @property
     def is_over(self) -> bool:
@@ -87,15 +111,14 @@ def repetition(calls: Sequence[ToolCallMade], limit: int) -> Repetition | None:
     for period in range(1, PERIOD_LIMIT + 1):
         times = _rounds(calls, period)
         if times >= max(2, limit // 2):
-            names = " and ".join(dict.fromkeys(call.name for call in calls[-period:]))
-            turn = "in turn " if period > 1 else ""
-            return Repetition(f"{names} was called {turn}with the same arguments and the same result", times, limit)
+            kind = RepetitionKind.IN_TURN if period > 1 else RepetitionKind.SAME
+            return Repetition(kind, times, limit, tuple(dict.fromkeys(call.name for call in calls[-period:])))
     failing = _failing(calls)
     if failing >= limit:
-        return Repetition("every tool call fails", failing, 2 * limit)
+        return Repetition(RepetitionKind.FAILING, failing, 2 * limit)
     stale = _stale(calls)
     if stale >= limit:
-        return Repetition("tool calls bring nothing new", stale, 2 * limit)
+        return Repetition(RepetitionKind.STALE, stale, 2 * limit)
     return None
 
 

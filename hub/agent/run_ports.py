@@ -104,7 +104,7 @@ class RunPorts:
             return None
         verdict = parts.budgets.judge(run.spender)
         if (over := verdict.stop) is not None:
-            return LimitHit(over.measure, over.limit, over.spent, budget=over.budget.label)
+            return LimitHit(over.measure, over.limit, over.spent, budget=over.budget)
         model = verdict.degrade.budget.model if verdict.degrade is not None else None
         if model is not None and model != self._degraded:
             self._degraded = model

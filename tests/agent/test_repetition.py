@@ -7,7 +7,7 @@ from itertools import count, cycle
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.repetition import Repetition, ToolCallMade, call_made, repetition
+from hub.agent.repetition import Repetition, RepetitionKind, ToolCallMade, call_made, repetition
 from hub.agent.run_request import RunStatus
 from hub.models.contract import ToolCallBlock
 from hub.tools.contract import ToolResult
@@ -95,7 +95,7 @@ def test_the_order_of_arguments_makes_no_other_call() -> None:
 
 
 def test_the_warning_names_the_bound() -> None:
-    assert "after 10 this run ends" in Repetition("look was called", 5, 10).warning
+    assert "after 10 this run ends" in Repetition(RepetitionKind.SAME, 5, 10, ("look",)).warning
 
 
 async def test_a_run_that_calls_the_same_tool_for_ever_is_warned_and_ended(

@@ -16,6 +16,7 @@ from hub.core.errors import HubError
 from hub.core.sql import SqlConnection
 from hub.messaging.capabilities import Capability
 from hub.messaging.contract import Address, ChatType, MediaKind, OutboundMedia
+from hub.messaging.limit_texts import limit_text, notice_text
 from hub.messaging.outbox.chunking import closed
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow, Outgoing, RowSource, Withdrawal, select_rows
@@ -107,7 +108,7 @@ class Replies:
 
     def _notices(self, result: RunResult) -> list[str]:
         language = self._language()
-        return [say(f"notice.{each['kind']}", language, **each) for each in result.notices]
+        return [notice_text(each, language) for each in result.notices]
 
     def insert_block(
         self,
@@ -189,7 +190,7 @@ class Replies:
         if nothing and (tool := failed_tool(result.messages)):
             return say("reply.tool_failed", language, tool=tool)
         if result.status != RunStatus.OK:
-            why = error.get("message") or result.status
+            why = limit_text(error, language) or error.get("message") or result.status
             return "\n\n".join(filter(None, [left, say("run.failed", language, error=why)]))
         if parsed.text is None:
             return None
