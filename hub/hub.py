@@ -179,6 +179,7 @@ class Hub:
                 redactor=base.redactor,
                 history=self.history,
                 people=people,
+                subagents=self.subagents,
             )
         )
         facts = clients.facts(self.integrations.statuses)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
+from hub.agent.subagents.subagents import Subagents
 from hub.automation.services.addresses import Addresses
 from hub.components.component import Component
 from hub.core.lanes import Lanes
@@ -28,6 +29,7 @@ from hub.gateway.methods.hub_state import HubFacts
 from hub.gateway.methods.runs import RunMethods
 from hub.gateway.methods.session_search import SessionSearchMethods
 from hub.gateway.methods.sessions import SessionMethods
+from hub.gateway.methods.subagents import SubagentMethods
 from hub.gateway.methods.tools import ToolMethodDependencies, ToolMethods
 from hub.gateway.push.events import RunEvents
 from hub.gateway.push.schedule_events import ScheduleEvents
@@ -63,6 +65,7 @@ class ClientDependencies(Struct, frozen=True):
     redactor: Redactor
     history: HistoryStore
     people: Callable[[], People]
+    subagents: Subagents
 
 
 class ClientsComponent(Component):
@@ -132,7 +135,8 @@ class ClientsComponent(Component):
             redactor=needs.redactor,
         )
         search = SessionSearchMethods(needs.search, needs.sessions)
-        groups = (self._catalog, sessions, search, chat, agent, self._tools, context, runs)
+        subagents = SubagentMethods(needs.subagents, needs.runner.parts.now_ms, needs.redactor)
+        groups = (self._catalog, sessions, search, chat, agent, self._tools, context, runs, subagents)
         return [method for group in groups for method in group.methods()]
 
     def routes(self) -> Iterable[Route]:

@@ -196,7 +196,7 @@ _EIGHTH = (
         depth INTEGER NOT NULL, authority TEXT NOT NULL, place TEXT NOT NULL, cleanup TEXT NOT NULL,
         archive_after INTEGER NOT NULL, created_ms INTEGER NOT NULL, state TEXT NOT NULL, ended_ms INTEGER,
         result TEXT NOT NULL, tainted INTEGER NOT NULL, tokens INTEGER NOT NULL, cost_usd REAL, announce_id TEXT,
-        announced_ms INTEGER)""",
+        announced_ms INTEGER, task TEXT NOT NULL, model TEXT NOT NULL)""",
     """CREATE INDEX subagents_announced ON subagents(announce_id) WHERE announce_id IS NOT NULL""",
 )
 

@@ -11,10 +11,13 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
+from hub.agent.subagents.subagents import Subagents
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
 from hub.automation.definition.kinds import OUR_KINDS
 from hub.automation.services.addresses import Addresses
+from hub.automation.services.agent_messages import AgentMessages
+from hub.automation.services.subagent_answers import SubagentAnswers
 from hub.components.automation import automation_methods
 from hub.components.clients import ClientDependencies, ClientsComponent
 from hub.config.store import ConfigStore, ReloadResult
@@ -234,6 +237,9 @@ class FullRig(Rig):
         await self.automation.open()
         self.gateway.attach(self.tokens, self.web_sessions, self.devices, self.idempotency)
         memory = MemoryApi(self.memory, self.agents, self.clock, self.redactor)
+        addresses = Addresses(self.db, People, self.channels)
+        messages = AgentMessages(self.db, self.outbox, addresses, self.workspaces)
+        answers = SubagentAnswers(messages, self.outbox, lambda address, key: True)
         clients = ClientsComponent(
             ClientDependencies(
                 gateway=self.gateway,
@@ -248,10 +254,11 @@ class FullRig(Rig):
                 lanes=self.lanes,
                 inbox=self.inbox,
                 outbox=self.outbox,
-                addresses=Addresses(self.db, People, self.channels),
+                addresses=addresses,
                 redactor=self.redactor,
                 history=self.history,
                 people=People,
+                subagents=Subagents(self.runner, self.db, answers),
             )
         )
         for stage in clients.stages():

@@ -161,6 +161,8 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "skills.install",
         "skills.remove",
         "skills.update",
+        "subagents.kill",
+        "subagents.list",
         "system-event",
         "template.render",
         "token.create",

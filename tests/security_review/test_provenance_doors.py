@@ -249,7 +249,7 @@ NOT_INTO_CONVERSATIONS = {
         *("hooks.info", "hooks.update", "skills.install", "skills.update", "skills.remove"),
         *("models.test", "models.scan", "models.fallbacks", "models.aliases", "models.auth.list", "models.auth.add"),
         *("models.auth.login", "models.auth.complete", "models.auth.wait", "models.auth.remove"),
-        *("runs.list", "runs.get"),
+        *("runs.list", "runs.get", "subagents.list", "subagents.kill"),
         "runs.replay",  # its run keeps nothing
     },
     "route": {
@@ -259,7 +259,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /chat/place", "POST /chat/incognito"),
         *("POST /channels/probe", "POST /channels/add", "POST /channels/remove"),
         *("POST /channels/pairing", "POST /channels/revoke", "POST /channels/message", "POST /usage/test"),
-        "POST /runs/replay",
+        *("POST /runs/replay", "POST /runs/stop"),
         *("POST /approvals/answer", "POST /automations/turn", "POST /automations/run"),
         *("POST /automations/import-trace", "POST /automations/duplicate", "POST /automations/delete"),
         *("POST /automations/check", "POST /automations/edit", "POST /blueprints/use", "POST /blueprints/import"),

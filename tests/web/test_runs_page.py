@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from playwright.async_api import BrowserContext, expect
 
@@ -13,6 +15,7 @@ from tests.web.plain_browser import plain_browser
 from web.runs.run_view import CHART_HEIGHT, CHART_WIDTH, bars
 
 LIST = {"tool_call": {"name": "ls", "arguments": {"path": "."}}}
+SPAWN = {"tool_call": {"name": "sessions_spawn", "arguments": {"task": "Count <all> dogs.", "label": "dogs"}}}
 
 
 def ask(hub: HubProcess, text: str, name: str, *, wait: bool = True) -> str:
@@ -88,6 +91,53 @@ async def test_runs_are_found_by_how_they_ended_and_by_their_conversation(
     assert len(of_it) == 1
     assert "No runs." in nothing
     assert browser.status == 404
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
+async def test_subagents_are_followed_and_can_be_stopped(
+    signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    model_server.rule("please", SPAWN)
+    model_server.rule("please", "I will let you know.", tool_result="accepted")
+    model_server.rule("Count <all> dogs", [{"hold": "dogs"}, {"text": "Two."}])
+    page = await signed_in.new_page()
+    await page.goto("/runs")
+    await is_ready(page)
+    listed = page.get_by_role("region", name="Subagents").get_by_role("listitem").filter(has_text="have them counted")
+
+    ask(hub, "please have them counted", "dogs")
+    await expect(listed).to_contain_text("running · dogs · please have them counted")
+    await expect(listed).to_contain_text("Count <all> dogs.")
+    assert await faults(page) == []
+    await page.get_by_role("button", name="Stop dogs").click()
+
+    await expect(listed).to_contain_text("stopped · dogs")
+    await expect(page.get_by_role("button", name="Stop dogs")).to_have_count(0)
+
+
+async def test_what_a_subagent_found_is_listed_with_its_model_and_tokens(
+    hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    model_server.reset()
+    model_server.rule("please", SPAWN)
+    model_server.rule("please", "I will let you know.", tool_result="accepted")
+    model_server.rule("Count <all> dogs", "Two <dogs>.")
+    model_server.rule("Subagent results", "Two.")
+    ask(hub, "please count them", "result")
+    [child] = [each for each in hub.rpc("subagents.list")["subagents"] if "result" in each["requesterKey"]]
+    hub.rpc("agent.wait", {"runId": child["runId"]})
+
+    async with plain_browser(hub) as browser:
+        async with asyncio.timeout(10):
+            while "Two <dogs>." not in browser.text():
+                await browser.goto(f"/runs?session={child['requesterKey']}")
+        (row,) = [each.get_text(" ", strip=True) for each in browser.region("Subagents").select("li")]
+        await browser.goto("/runs?state=failed")
+
+    assert "Two <dogs>." in row
+    assert "my_server/scripted" in row
+    assert browser.texts("h2") == []
 
 
 def test_bars_lie_within_their_frame_and_follow_each_other() -> None:

@@ -75,6 +75,15 @@ RUN_STATES = {
     "interrupted": "interrupted",
 }
 
+SUBAGENT_STATES = {
+    "running": "running",
+    "completed": "done",
+    "failed": "failed",
+    "timed_out": "took too long",
+    "killed": "stopped",
+    "interrupted": "interrupted",
+}
+
 ACTIVITY = {
     "message_received": "Message received",
     "message_rejected": "Message refused",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ENTRY = NavigationItem("/runs", "Runs", "list", position=58)
 CHANGES = (
     *("run_queued", "run_started", "run_message", "run_tool_started", "run_finished"),
+    *("subagent_spawned", "subagent_ended"),
     *(EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED, *MESSAGE_ENDS),
 )
 
@@ -28,6 +29,7 @@ def routes(pages: LazyPages[RunsPage]) -> list[Route]:
     return [
         page("/runs", pages.handler(lambda each: each.list), ADMIN),
         page("/runs/show", pages.handler(lambda each: each.show), ADMIN),
+        form("/runs/stop", pages.handler(lambda each: each.stop), ADMIN),
         form("/runs/replay", pages.handler(lambda each: each.replay), ADMIN),
     ]
 

@@ -7,10 +7,19 @@ from typing import Any
 from urllib.parse import urlencode
 
 from web.core.durations import duration_text
-from web.core.texts import RUN_STATES
+from web.core.texts import RUN_STATES, SUBAGENT_STATES
 
 PATH = "/runs"
-MARKS = {"answered": ("good", "✓"), "failed": ("bad", "✗"), "aborted": ("warn", "!"), "interrupted": ("warn", "!")}
+_GOOD, _BAD, _WARN = ("good", "✓"), ("bad", "✗"), ("warn", "!")
+MARKS = {
+    "answered": _GOOD,
+    "failed": _BAD,
+    "aborted": _WARN,
+    "interrupted": _WARN,
+    "completed": _GOOD,
+    "timed_out": _BAD,
+    "killed": _WARN,
+}
 """How a run ended: a tone, and a mark that says the same."""
 GOING_ON = ("queued", "running")
 BRIEF_CHARS = 120
@@ -41,6 +50,24 @@ def shown_run(run: Plain, moment: Moment) -> dict[str, Any]:
         "tokens": f"{usage['total_tokens']:,}" if usage.get("total_tokens") else "",
         "cost": cost(usage),
         "error_text": str(error.get("message") or error.get("code") or ""),
+    }
+
+
+def shown_subagent(subagent: Plain, moment: Moment) -> dict[str, Any]:
+    """Return a subagent as a row of a list."""
+    tone, mark = MARKS.get(subagent["state"], ("", "…"))
+    words, usage = " ".join(subagent["task"].split()), subagent["usage"]
+    return {
+        **subagent,
+        **moment(subagent["createdAt"]),
+        "path": run_path(subagent["runId"]),
+        "state_text": SUBAGENT_STATES[subagent["state"]],
+        "tone": tone,
+        "mark": mark,
+        "took": took(subagent["durationMs"]),
+        "brief": words if len(words) <= BRIEF_CHARS else f"{words[:BRIEF_CHARS]}…",
+        "tokens": f"{usage['total_tokens']:,}" if usage["total_tokens"] else "",
+        "cost": cost(usage),
     }
 
 

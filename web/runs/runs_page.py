@@ -17,10 +17,21 @@ from hub.sessions.keys import SessionKey, SessionKind
 from web.core.form import read_fields
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
-from web.core.render import RenderedPage, Renderer, json_response, wants_json
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import APPROVAL_STATES, MESSAGE_STATES, RUN_STATES
-from web.runs.run_view import CHART_HEIGHT, CHART_WIDTH, GOING_ON, PATH, bars, shown_run, shown_side, shown_step
+from web.runs.run_view import (
+    CHART_HEIGHT,
+    CHART_WIDTH,
+    GOING_ON,
+    PATH,
+    bars,
+    shown_run,
+    shown_side,
+    shown_step,
+    shown_subagent,
+)
 
+STOP = Schema({Required("id"): All(string, Length(min=1, max=256))})
 REPLAY = Schema({Required(name): All(string, Length(min=1, max=256)) for name in ("run", "model")})
 FILTERS = {"agent": "agentId", "session": "sessionKey", "state": "state"}
 """The fields of the form, by what `runs.list` calls them."""
@@ -52,8 +63,13 @@ class RunsPage:
             asked["before"] = int(query["before"])
         revision = self._pulse.revision
         found = await self._client.ask(call, "runs.list", asked)
+        subagents, parent = [], asked.get("sessionKey")
+        if not asked.keys() - {"sessionKey"}:
+            subagents = (await self._client.ask(call, "subagents.list"))["subagents"]
         agents = (await self._client.ask(call, "agents.list"))["agents"]
         data = {
+            "subagents": [self._subagent(each) for each in subagents if parent in (None, each["requesterKey"])],
+            "whole": not asked,
             "runs": [self._row(each) for each in found["runs"]],
             "older": f"{PATH}?{urlencode({**chosen, 'before': found['next']})}" if found["next"] else None,
             "chosen": chosen,
@@ -68,6 +84,11 @@ class RunsPage:
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /runs/show?run=…`: one run."""
         return await self._show(call, call.request.query.get("run", ""))
+
+    async def stop(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /runs/stop`: stop a subagent and those below it."""
+        stopped = await self._client.ask(call, "subagents.kill", read_fields(call, STOP))
+        return json_response(stopped) if wants_json(call.request) else see_other(PATH)
 
     async def replay(self, call: HttpCall) -> web.StreamResponse:
         """`POST /runs/replay`: put a run to another model; the page then has both answers side by side."""
@@ -117,6 +138,11 @@ class RunsPage:
             "session_path": f"/chat?{urlencode({'session': key})}",
             "same_session": f"{PATH}?{urlencode({'session': key})}",
         }
+
+    def _subagent(self, each: dict[str, Any]) -> dict[str, Any]:
+        key = each["requesterKey"]
+        named = {"parent": self._title(key), "is_main": SessionKey.parse(key).kind is SessionKind.MAIN}
+        return {**shown_subagent(each, self._moment), **named, "parent_path": f"/chat?{urlencode({'session': key})}"}
 
     def _moment(self, ts_ms: int | None) -> dict[str, str]:
         return {"when": self._renderer.when(ts_ms, seconds=True), "iso": self._renderer.iso(ts_ms)}

@@ -42,6 +42,8 @@ class Subagent(Struct, frozen=True):
         delete: Whether its conversation is deleted once its result was heard.
         archive_after: Minutes after its end until it is archived.
         created_ms, ended_ms: Milliseconds since the epoch.
+        task: What it was asked, cut short.
+        model: The one that was chosen, then the one that spoke last; empty for the default.
         result: What it said last, or why it failed.
         tainted: Whether words from outside were before it.
         tokens, cost_usd: What it used.
@@ -62,21 +64,23 @@ class Subagent(Struct, frozen=True):
     delete: bool
     archive_after: int
     created_ms: int
+    task: str
     state: SubagentState = SubagentState.RUNNING
     ended_ms: int | None = None
     result: str = ""
     tainted: bool = False
     tokens: int = 0
     cost_usd: float | None = None
+    model: str = ""
     announce_id: str | None = None
     announced_ms: int | None = None
 
 
 _FIXED = (
     *("id", "run_id", "session_key", "requester_key", "requester_agent", "agent_id", "label", "depth", "authority"),
-    *("place", "cleanup", "archive_after", "created_ms"),
+    *("place", "cleanup", "archive_after", "created_ms", "task"),
 )
-_CHANGING = ("state", "ended_ms", "result", "tainted", "tokens", "cost_usd", "announce_id", "announced_ms")
+_CHANGING = ("state", "ended_ms", "result", "tainted", "tokens", "cost_usd", "model", "announce_id", "announced_ms")
 _COLUMNS = (*_FIXED, *_CHANGING)
 _INSERT = f"INSERT INTO subagents({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
 _UPDATE = f"UPDATE subagents SET run_id = ?, {', '.join(f'{name} = ?' for name in _CHANGING)} WHERE id = ?"  # noqa: S608
@@ -139,10 +143,12 @@ def _row(each: Subagent) -> tuple[object, ...]:
     fixed = (
         *(each.id, each.run_id, each.session_key, each.requester_key, each.requester_agent, each.agent_id, each.label),
         *(each.depth, authority, each.place, "delete" if each.delete else "keep", each.archive_after, each.created_ms),
+        each.task,
     )
     return (
         *fixed,
         *(each.state.value, each.ended_ms, each.result, int(each.tainted), each.tokens, each.cost_usd),
+        each.model,
         *(each.announce_id, each.announced_ms),
     )
 

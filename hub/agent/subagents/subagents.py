@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 ARCHIVE_EVERY_S = 60.0
 RUN_PREFIX = "subagent-"
+TASK_CHARS = 2_000
+"""Of a task, as it is listed."""
 TITLE_CHARS = 60
 """Of a task, as the title of a thread."""
 
@@ -110,6 +112,8 @@ class Subagents:
                 request.delete,
                 settings.archive_after,
                 parts.now_ms(),
+                request.task[:TASK_CHARS],
+                model=model or agent.model or "",
             )
             await self._store.insert(subagent)
             self._known[id] = subagent
@@ -134,6 +138,10 @@ class Subagents:
         parts.bus.fire("subagent_spawned", _facts(subagent), context)
         parts.tasks.spawn(self._drive(subagent, run, mailbox), name=f"subagent {id}")
         return subagent
+
+    def all(self) -> list[Subagent]:
+        """Return all that are not archived, the oldest first."""
+        return list(self._known.values())
 
     def running(self) -> list[Subagent]:
         """Return all that are at work."""
@@ -301,6 +309,7 @@ class Subagents:
             ended_ms=now,
             result="\n\n".join(filter(None, [result.reply, error])),
             tainted=result.tainted or at_start,
+            model=result.model or subagent.model,
             tokens=usage.total_tokens,
             cost_usd=usage.cost_usd,
             announced_ms=now if state is SubagentState.KILLED else None,
