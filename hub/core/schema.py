@@ -29,14 +29,20 @@ from voluptuous import (
     Marker,
     Match,
     MultipleInvalid,
-    Optional,
     Range,
     Remove,
-    Required,
 )
 
 from hub.core.phrases import phrase
-from hub.core.schema_bounds import REQUIRED_MESSAGE, AnyOf, Schema, describe_error, each_error
+from hub.core.schema_bounds import (
+    REQUIRED_MESSAGE,
+    AnyOf,
+    Optional,
+    Required,
+    Schema,
+    describe_error,
+    each_error,
+)
 from hub.core.secret import Secret
 
 __all__ = [

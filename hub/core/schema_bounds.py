@@ -13,13 +13,17 @@ from typing import Any, Self
 from voluptuous import (
     ALLOW_EXTRA,
     PREVENT_EXTRA,
+    UNDEFINED,
     Any as _FirstOf,
     Invalid,
     Marker,
     MultipleInvalid,
+    Optional as _BaseOptional,
     Remove,
+    Required as _BaseRequired,
     Schema as _BaseSchema,
 )
+from voluptuous.schema_builder import default_factory
 
 from hub.core.phrases import phrase
 
@@ -118,6 +122,43 @@ class Schema(_BaseSchema):
             return known | _in_batches(validate_batch, path, rest)
 
         return bounded
+
+
+class _Key(Marker):
+    """A key whose own schema is made on first use: a hub has more than a thousand, and the library's take 2 kB each."""
+
+    def __init__(
+        self, schema: Any, msg: str | None = None, default: Any = UNDEFINED, description: Any | None = None
+    ) -> None:
+        self.schema = schema
+        self.msg = msg
+        self.description = description
+        self.default = default_factory(default)
+
+    @cached_property
+    def _schema(self) -> _BaseSchema:  # type: ignore[override]
+        return _BaseSchema(self.schema)
+
+    def __hash__(self) -> int:
+        return hash(self.schema)
+
+
+class Optional(_Key, _BaseOptional):
+    """A key that may be left out."""
+
+
+class Required(_Key, _BaseRequired):
+    """A key that must be there; of one that is several alternatives, one."""
+
+    @property
+    def is_complex_key(self) -> bool:
+        """Whether it is several alternatives."""
+        return isinstance(self.schema, _FirstOf)
+
+    @property
+    def candidate_keys(self) -> list[Any]:  # type: ignore[override]
+        """The alternatives."""
+        return self._extract_candidate_keys(self.schema)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class AnyOf(_FirstOf):
