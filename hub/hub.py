@@ -102,7 +102,7 @@ class Hub:
         models = ModelsComponent(base, db=self.db)
         self.models = models.models
         sessions = SessionsComponent(base, db=self.db)
-        self.sessions = sessions.sessions
+        self.sessions, self.transcript_search = sessions.sessions, sessions.search
         agents = AgentsComponent(
             base,
             storage=storage,
@@ -168,7 +168,7 @@ class Hub:
                 tasks=self.tasks,
                 agents=self.agents,
                 sessions=self.sessions,
-                search=sessions.search,
+                search=self.transcript_search,
                 models=self.models,
                 tools=self.tools,
                 runner=self.runner,

@@ -52,6 +52,7 @@ from hub.models.registry import ModelRegistry
 from hub.nodes.registry import NodeRegistry
 from hub.security.egress import Egress
 from hub.security.people import People
+from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
@@ -75,6 +76,7 @@ class HubParts(Protocol):
     tools: ToolRegistry
     memory: MemoryRegistry
     sessions: SessionStore
+    transcript_search: TranscriptSearch
     agents: Agents
     workspaces: Workspaces
     channels: ChannelRegistry
@@ -130,6 +132,7 @@ class IntegrationHost:
         self.database = hub.db
         self.agents = hub.agents
         self.sessions = hub.sessions
+        self.transcript_search = hub.transcript_search
         self.workspaces = hub.workspaces
         self.scheduled = hub.automation.scheduled
         self.messages = hub.agent_messages

@@ -338,6 +338,7 @@ ELSEWHERE = {
         "session_status": "no words of others",
         "sessions_list": "integrations/tools/test_sessions",
         "sessions_history": "integrations/tools/test_sessions",
+        "sessions_search": "integrations/tools/test_session_search",
         "agents_list": "no words of others",
         "sessions_send": "tests/agent/test_exchanges",
         "sessions_spawn": "tests/agent/test_subagents",

@@ -1,5 +1,5 @@
-"""Sessions: tools that show sessions and agents, give tasks to subagents, write to other conversations, and ask
-people.
+"""Sessions: tools that show and search sessions, show agents, give tasks to subagents, write to other conversations,
+and ask people.
 
 Sessions themselves are in `hub/sessions`, subagents in `hub/agent/subagents`, exchanges in `hub/agent/exchanges`.
 """
@@ -13,6 +13,7 @@ from hub.agent.exchanges.settings import ExchangeSettings
 from integrations.tools.sessions.asking import QuestionTool
 from integrations.tools.sessions.delegation import DelegationTools
 from integrations.tools.sessions.reading import SessionReaders
+from integrations.tools.sessions.searching import SearchTool
 from integrations.tools.sessions.sending import SendTool
 from integrations.tools.sessions.tool import SessionTools
 
@@ -31,4 +32,5 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     delegation = DelegationTools(host.subagents)
     asking = QuestionTool(host.ask, host.sessions, host.clock)
     sending = SendTool(host.exchanges, host.sessions, host.agents, people=lambda: host.people, settings=settings)
-    host.tools.add(*tools.all(), *readers.all(), *delegation.all(), *asking.all(), *sending.all())
+    searching = SearchTool(host.transcript_search, host.sessions, lambda: host.people)
+    host.tools.add(*tools.all(), *readers.all(), *delegation.all(), *asking.all(), *sending.all(), *searching.all())

@@ -1,12 +1,12 @@
 """Which sessions a call may see: an owner those of its agent but for what others say in private, a subagent those below
-it, anybody else their own.
+it, anybody else their own. In a room others read along: it sees itself alone, as it has a memory of its own.
 """
 
 from __future__ import annotations
 
 from hub.core.errors import InvalidRequest, NotFound
 from hub.security.people import People
-from hub.sessions.keys import SessionKey, SessionKind, is_incognito
+from hub.sessions.keys import ROOMS, SessionKey, SessionKind, is_incognito
 from hub.sessions.privacy import is_private
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -46,9 +46,12 @@ def _is_visible(call: ToolCall, key: str, people: People) -> bool:
     if is_incognito(key):
         return False
     try:
-        if SessionKey.parse(own).kind is SessionKind.SUBAGENT:
-            return key.startswith(f"{own}:")
+        kind = SessionKey.parse(own).kind
     except InvalidRequest:
+        return False
+    if kind is SessionKind.SUBAGENT:
+        return key.startswith(f"{own}:")
+    if kind in ROOMS:
         return False
     if SessionKey.parse(key).kind is SessionKind.DIRECT and not is_private(key, authority, people):
         return False

@@ -24,6 +24,7 @@ from hub.models.registry import ModelRegistry
 from hub.sections import all_sections
 from hub.security.people import People, Person
 from hub.security.redaction import Redactor
+from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
@@ -61,6 +62,7 @@ class Standing:
         self.approvals = Approvals(self.db, self.bus, self.clock, Redactor())
         self.memory = MemoryRegistry()
         self.sessions = SessionStore(self.db, self.home, self.clock, self.bus)
+        self.transcript_search = TranscriptSearch(self.home, self.sessions, self.clock)
         self.agents = Agents(None, self.home)
         self.workspaces = Workspaces(self.agents, lambda: self.people, self.home, self.clock)
         self.repairs = Repairs(self.bus)
