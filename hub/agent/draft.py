@@ -13,6 +13,7 @@ from hub.models.contract import (
     StopReason,
     TextBlock,
     TextDelta,
+    TextWasThinking,
     Thinking,
     ThinkingDelta,
     ToolCallBlock,
@@ -56,6 +57,9 @@ class AnswerDraft:
             self._piece(Thinking, event.text)
             if event.signature is not None:
                 self._close(event.signature)
+        elif isinstance(event, TextWasThinking):
+            self._close()
+            self._blocks = [Thinking(each.text) if isinstance(each, TextBlock) else each for each in self._blocks]
         elif isinstance(event, ToolCallEvent):
             self._close()
             self._blocks.append(event.call)

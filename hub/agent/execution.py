@@ -36,7 +36,7 @@ from hub.hooks.contract import (
     LlmOutput,
     ToolResultPersist,
 )
-from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBlock
+from hub.models.contract import StopReason, TextDelta, TextWasThinking, ThinkingDelta, ToolCallBlock
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import INTERRUPTED
 from hub.sessions.transcript_file import FileSync
@@ -138,6 +138,8 @@ class Execution:
                     run.trace.spoke()
                     if event.text:
                         bus.fire("run_thinking", {**facts, "text": event.text}, context)
+                elif isinstance(event, TextWasThinking):
+                    so_far = 0  # who shows the answer while it is written begins again
                 elif isinstance(event, TurnBegun):
                     run.draft = event.draft
                     so_far = 0

@@ -186,6 +186,10 @@ class ThinkingDelta(Struct, frozen=True):
     signature: str | None = None
 
 
+class TextWasThinking(Struct, frozen=True):
+    """All text of this call so far was thinking: the model marked its end, and not its beginning."""
+
+
 class ToolCallEvent(Struct, frozen=True):
     """A complete tool call."""
 
@@ -243,7 +247,7 @@ class StopEvent(Struct, frozen=True):
     reason: StopReason
 
 
-ModelEvent = TextDelta | ThinkingDelta | ToolCallEvent | UsageEvent | StopEvent
+ModelEvent = TextDelta | ThinkingDelta | TextWasThinking | ToolCallEvent | UsageEvent | StopEvent
 
 
 class ModelInfo(Struct, frozen=True):
@@ -388,9 +392,8 @@ def _block_from_dict(stored: Mapping[str, Any]) -> Block:
         case "thinking":
             return Thinking(str(stored["thinking"]), stored.get("signature"))
         case "toolCall":
-            return ToolCallBlock(
-                str(stored["id"]), str(stored["name"]), dict(stored["arguments"]), stored.get("malformed")
-            )
+            arguments = dict(stored["arguments"])
+            return ToolCallBlock(str(stored["id"]), str(stored["name"]), arguments, stored.get("malformed"))
         case "image":
             return Image(str(stored["mimeType"]), str(stored["data"]))
         case other:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hub.models.contract import ModelEvent, StopEvent, TextDelta, ThinkingDelta, ToolCallEvent
+from hub.models.contract import ModelEvent, StopEvent, TextDelta, TextWasThinking, ThinkingDelta, ToolCallEvent
 
 _MARK = re.compile(
     r"(?P<ticks>`+)|\n|<(?P<close>/?)(?:(?P<think>think|thinking|thought|antthinking)|final)(?:\s[^<>]{0,80})?>",
@@ -19,10 +19,12 @@ _FENCE = 3
 class InlineThinking:
     """The events of one model call, with what is between tags as thinking; what is in code stays text.
 
-    `<final>` tags and closing tags without an opening one are taken out, and so is white space behind thinking.
+    `<final>` tags and closing tags without an opening one are taken out, and so is white space behind thinking. Some
+    local models are made to begin with thinking, and write the closing tag alone. The first tag of a call that closes
+    without one before, at the beginning of a line, makes thinking of all text before it: text is not held back for it.
     """
 
-    __slots__ = ("_inside", "_pending", "_ticks", "_trim")
+    __slots__ = ("_bare", "_inside", "_last", "_pending", "_ticks", "_trim")
 
     def __init__(self) -> None:
         self._pending = ""
@@ -30,6 +32,10 @@ class InlineThinking:
         self._ticks = 0
         """How many backticks opened the code that goes on; 0 outside of code."""
         self._trim = False
+        self._bare = True
+        """Whether a closing tag may still be one that ends thinking from the beginning on."""
+        self._last = "\n"
+        """The last character of the text so far."""
 
     def add(self, event: ModelEvent) -> Sequence[ModelEvent]:
         """Take one event; return what is known by now."""
@@ -38,6 +44,7 @@ class InlineThinking:
             if not self._pending and not self._inside and not self._trim and "<" not in text and "`" not in text:
                 if self._ticks < _FENCE and "\n" in text:
                     self._ticks = 0
+                self._last = text[-1:] or self._last
                 return (event,)
             text = self._pending + text
             unfinished = _UNFINISHED.search(text)
@@ -46,6 +53,7 @@ class InlineThinking:
             return self._split(text[:end])
         if self._pending and isinstance(event, (ToolCallEvent, StopEvent)):
             return (*self.end(), event)
+        self._bare = self._bare and not isinstance(event, (ThinkingDelta, ToolCallEvent))
         return (event,)
 
     def end(self) -> Sequence[ModelEvent]:
@@ -61,9 +69,15 @@ class InlineThinking:
                 continue
             self._say(text[begin : mark.start()], found)
             begin = mark.end()
-            if mark["think"] is not None and self._inside is bool(mark["close"]):
+            if mark["think"] is None:
+                continue
+            if self._inside is bool(mark["close"]):
                 self._inside = not self._inside
                 self._trim = True
+            elif self._bare and mark["close"] and self._last == "\n":
+                found.append(TextWasThinking())
+                self._trim = True
+            self._bare = False
         self._say(text[begin:], found)
         return found
 
@@ -90,6 +104,7 @@ class InlineThinking:
         if not text:
             return
         self._trim = False
+        self._last = text[-1]
         kind = ThinkingDelta if self._inside else TextDelta
         if found and type(found[-1]) is kind:
             text = found.pop().text + text  # type: ignore[union-attr]

@@ -32,6 +32,16 @@ async def test_directives_are_followed_and_not_shown(post: Post, openai_server: 
     assert (message.text, message.reply_to, message.silent) == ("Here.", "m1", True)
 
 
+async def test_thinking_of_which_only_the_end_is_marked_is_not_sent(post: Post, openai_server: OpenAIServer) -> None:
+    openai_server.queue([{"text": "They greet me.\n</th"}, {"text": "ink>\n\nHello!"}])
+
+    await post.said("hello")
+    await post.until(lambda: len(post.pigeons.sent) >= 1)
+
+    assert post.pigeons.texts() == ["Hello!"]
+    assert post.house.said()[-1] == ("assistant", "Hello!")
+
+
 async def test_in_a_group_an_answer_replies_to_its_message(post: Post) -> None:
     await post.said("hello", "m1", group="family", mentioned=True)
     await post.until(lambda: len(post.pigeons.sent) == 1)

@@ -10,6 +10,7 @@ from hub.models.contract import (
     StopEvent,
     StopReason,
     TextDelta,
+    TextWasThinking,
     ThinkingDelta,
     ToolCallBlock,
     ToolCallEvent,
@@ -17,17 +18,31 @@ from hub.models.contract import (
 from hub.models.inline_thinking import InlineThinking
 
 PIECES = (
-    *("<think>", "</think>", "<THINKING kind='a'>", "</thinking>", "<final>", "</final>", "<thin", "<b>", "</"),
+    *(
+        "\n</think>\n",
+        "<think>",
+        "</think>",
+        "<THINKING kind='a'>",
+        "</thinking>",
+        "<final>",
+        "</final>",
+        "<thin",
+        "<b>",
+        "</",
+    ),
     *("`", "```", "\n", " a ", "x < y", "<think", ">"),
 )
 
 
 def told(*chunks: str) -> list[tuple[str, str]]:
-    """Return what was thought and said, each run of it as one."""
+    """Return what was thought and said, each run of it as one; what turned out to be thinking as such."""
     thinking = InlineThinking()
     events = [event for chunk in chunks if chunk for event in thinking.add(TextDelta(chunk))] + [*thinking.end()]
     merged: list[tuple[str, str]] = []
     for event in events:
+        if isinstance(event, TextWasThinking):
+            merged = [("thought", "".join(text for _, text in merged))] if merged else []
+            continue
         assert isinstance(event, (TextDelta, ThinkingDelta))
         kind = "thought" if isinstance(event, ThinkingDelta) else "said"
         if merged and merged[-1][0] == kind:
@@ -46,6 +61,11 @@ def told(*chunks: str) -> list[tuple[str, str]]:
         ("So <Thought a='b'>hm</thought> be it", [("said", "So "), ("thought", "hm"), ("said", "be it")]),
         ("<thinking>never closed", [("thought", "never closed")]),
         ("hm</think> Yes.", [("said", "hm Yes.")]),
+        ("hm\n</think>\n\nYes.", [("thought", "hm\n"), ("said", "Yes.")]),
+        ("</think>\n\nYes.", [("said", "Yes.")]),
+        ("<think>hm</think>Yes.\n</think>No.", [("thought", "hm"), ("said", "Yes.\nNo.")]),
+        ("a\n</think>b\n</think>c", [("thought", "a\n"), ("said", "b\nc")]),
+        ("```\na\n</think>\n```\nb", [("said", "```\na\n</think>\n```\nb")]),
         ("<think>hm</think><final>Yes.</final>", [("thought", "hm"), ("said", "Yes.")]),
         ("Write `<think>` or\n```\n<think>\n```\n", [("said", "Write `<think>` or\n```\n<think>\n```\n")]),
         ("it`s\n<think>hm</think>so", [("said", "it`s\n"), ("thought", "hm"), ("said", "so")]),
@@ -79,3 +99,11 @@ def test_what_was_held_back_comes_before_whatever_else_the_model_does(event: Mod
     thinking = InlineThinking()
 
     assert [*thinking.add(TextDelta("a <th")), *thinking.add(event)] == [TextDelta("a "), TextDelta("<th"), event]
+
+
+def test_a_model_that_thinks_beside_its_text_has_said_what_stands_before_a_stray_tag() -> None:
+    thinking = InlineThinking()
+
+    events = [event for each in (ThinkingDelta("hm"), TextDelta("Yes.\n</think>No.")) for event in thinking.add(each)]
+
+    assert events == [ThinkingDelta("hm"), TextDelta("Yes.\nNo.")]
