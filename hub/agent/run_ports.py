@@ -174,10 +174,11 @@ class RunPorts:
                 reason,
                 run.fixed_tokens,
                 run.request.run_id,
+                spender=run.spender,
             ),
         )
         if done is not None:
-            run.trace.note("compaction", begun, {"reason": reason.value, **asdict(done)})
+            run.trace.note("compaction", begun, {"reason": reason.value, **asdict(done), "usage": done.usage.as_dict()})
         return done is not None
 
     async def invoke(self, call: ToolCallBlock) -> ToolResult:

@@ -31,7 +31,10 @@ BEHAVIOURS: Mapping[int, tuple[str, ...]] = {
         "agent/test_compaction_plan.py::test_it_begins_before_the_reserve_which_a_small_window_makes_smaller",
         "agent/test_behaviours.py::test_it_is_compacted_above_the_threshold_and_not_at_it",
     ),
-    3: ("agent/test_loop.py::test_an_answer_that_breaks_off_is_kept_and_marked",),
+    3: (
+        "agent/test_loop.py::test_an_answer_that_breaks_off_is_kept_and_marked",
+        "agent/test_behaviours.py::test_what_was_counted_for_an_answer_that_broke_off_is_not_the_size",
+    ),
     4: ("agent/test_limits.py::test_tokens_are_estimated_when_the_provider_tells_none",),
     5: ("agent/test_compaction_plan.py::test_the_cut_keeps_at_least_what_is_to_be_kept",),
     6: ("agent/test_compaction_plan.py::test_the_cut_keeps_at_least_what_is_to_be_kept",),
@@ -174,6 +177,21 @@ async def test_what_was_counted_before_a_compaction_calls_for_no_other(
 
     assert len(compactions(house)) == 1
     assert house.told("compaction_finished")[0]["tokens_after"] < 10_000
+
+
+async def test_what_was_counted_for_an_answer_that_broke_off_is_not_the_size(
+    house: AgentHouse, openai_server: OpenAIServer
+) -> None:
+    openai_server.set_default([{"text": "ok"}, {"usage": None}])
+    counted = {"usage": {"prompt_tokens": 32_000, "completion_tokens": 1}}
+
+    await talk(house, 2, "word " * 1_000)
+    openai_server.queue([{"text": "I beg"}, counted, {"disconnect": True}])
+    broken = await house.runner.run(house.request("and now?"))
+    await talk(house, 1, "short")
+
+    assert broken.error is not None
+    assert house.told("compaction_started") == []
 
 
 async def test_a_call_is_on_the_disk_before_its_tool_begins_and_all_of_it_in_order(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hub.agent.run_request import RunStatus
 from hub.core.context import Context
 from hub.core.errors import NotFound, Unavailable
 from hub.sessions.entry import TranscriptEntry
-from tests.agent.house import MAIN, OUTSIDE, AgentHouse
+from tests.agent.house import MAIN, OUTSIDE, AgentHouse, standing
 from tests.servers.openai_server import OpenAIServer
 
 SUMMARISE = "Summarise this part|Bring the summary up to date|This summary cannot be used"
@@ -190,6 +191,26 @@ async def test_rules_of_the_workspace_are_given_again(house: AgentHouse, openai_
     shown = sent(openai_server.requests()[-1])[0]
     assert "## Session Startup\nRead NOTES.md first.\n\n## Red Lines\nNever pay." in shown
     assert "## Other" not in shown
+
+
+async def test_what_a_summary_used_is_in_the_trace_and_counts_for_budgets(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    openai_server.reset()
+    openai_server.set_default([{"text": "ok"}, {"usage": None}])
+    used = {"usage": {"prompt_tokens": 900, "completion_tokens": 100}}
+    openai_server.rule(SUMMARISE, [{"text": SUMMARY}, used])
+    budgets = [{"per": "session", "turns": 8}]
+    async with standing(AgentHouse(tmp_path / "home", openai_server.base_url, budgets=budgets)) as house:
+        for at in range(6):
+            last = await house.runner.run(house.request(f"({at}) {LONG}"))
+        over = await house.runner.run(house.request("short"))
+
+    steps = house.usages.traces[last.run_id]["steps"]
+    (noted,) = [each for each in steps if each["kind"] == "compaction"]
+    assert (noted["model"], noted["usage"]["total_tokens"]) == ("test/model", 2_000)  # two calls
+    assert over.error is not None
+    assert "budget per session" in over.error["message"]
 
 
 async def test_somebody_may_ask_for_it_with_instructions(house: AgentHouse, openai_server: OpenAIServer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hub.agent.compaction.compact import Compacted, CompactionReason, CompactionRequest, compact
+from hub.agent.ledger import Spender
 from hub.agent.parts import RunDependencies
 from hub.core.context import Context
 from hub.core.errors import NotFound
@@ -48,6 +49,7 @@ async def compact_session(parts: RunDependencies, lanes: Lanes, call: Compaction
                 candidates,
                 CompactionReason.ASKED,
                 instructions=call.instructions,
+                spender=Spender("", call.session_key, session.session_id, agent.id, None),
             ),
         )
         if done is not None:

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hub.agent.agents import Agent
+from hub.agent.budgets import Spending
 from hub.agent.compaction.entry import Compaction, compaction_entry
 from hub.agent.compaction.plan import Cut, chunks, find_cut
 from hub.agent.compaction.summarise import SUMMARY_CHARS, PoorSummary, SummaryNeeds, summarise
 from hub.agent.conversation import RunConversation
+from hub.agent.ledger import Spender
 from hub.agent.parts import RunDependencies
 from hub.agent.whose_words import speaker
 from hub.agent.window import Item
@@ -65,6 +67,7 @@ class CompactionRequest(Struct, frozen=True):
         fixed_tokens: Size of prompt and tools.
         run_id: The run that goes on, if one does.
         instructions: What the person who asked wants of the summary.
+        spender: Whose budgets pay for the summary.
     """
 
     agent: Agent
@@ -75,14 +78,24 @@ class CompactionRequest(Struct, frozen=True):
     fixed_tokens: int = 0
     run_id: str | None = None
     instructions: str = ""
+    spender: Spender | None = None
 
 
 class Compacted(Struct, frozen=True):
-    """What a compaction came to: estimated tokens before and after, and how many messages the summary replaces."""
+    """What a compaction came to.
+
+    Attributes:
+        tokens_before, tokens_after: Estimated.
+        messages: How many messages the summary replaces.
+        model: The model that wrote it.
+        usage: Of all calls that took.
+    """
 
     tokens_before: int
     tokens_after: int
     messages: int
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
 
 
 async def compact(
@@ -112,11 +125,12 @@ async def compact(
     parts.bus.fire(EVENT_STARTED, facts, request.context)
     window = candidates[0].info.context_window
     told: dict[str, Any] = {}
+    calls: list[tuple[str, Usage]] = []
     try:
         await _write_memory(parts, request)
         items = conversation.items()
         done = Compaction(
-            await _summary(parts, conversation, request, candidates, _summarised(items, cut)),
+            await _summary(parts, conversation, request, candidates, _summarised(items, cut), calls),
             items[cut.at].entry_id,
             items[cut.turn].entry_id if cut.turn is not None else None,
             request.reason.value,
@@ -129,7 +143,8 @@ async def compact(
         await conversation.transcript.append(entry, sync=True)
         after = conversation.tokens() + request.fixed_tokens
         told = {"tokens_after": after, "messages": done.messages}
-        return Compacted(before, after, done.messages)
+        usage = sum((each for _, each in calls), Usage())
+        return Compacted(before, after, done.messages, calls[-1][0] if calls else "", usage)
     except (HubError, PoorSummary, TimeoutError) as error:
         reason = str(error) or f"no summary within {SUMMARY_LIMIT_S:g} s"
         _log.warning("%s is not compacted: %s", request.session_key, reason)
@@ -189,11 +204,15 @@ async def _summary(
     request: CompactionRequest,
     candidates: Sequence[Resolved],
     items: Sequence[Item],
+    calls: list[tuple[str, Usage]],
 ) -> str:
     window = min(each.info.context_window for each in candidates)
     agent, key = request.agent, request.session_key
 
     def used(model: str, usage: Usage) -> None:
+        calls.append((model, usage))
+        if parts.budgets is not None and request.spender is not None:
+            parts.budgets.charge(request.spender, Spending(1, usage.total_tokens, usage.cost_usd or 0.0))
         if parts.history is not None:
             parts.history.record_usage(agent.id, key, request.run_id, model, usage, parts.clock.time())
         parts.sessions.add_usage(key, usage, turns=1)

@@ -122,6 +122,8 @@ def _traced(traced: Sequence[Mapping[str, Any]], words: RunWords) -> list[Step]:
                     "tokensBefore": each["tokens_before"],
                     "tokensAfter": each["tokens_after"],
                     "messages": each["messages"],
+                    "model": each.get("model") or "",
+                    "usage": each.get("usage"),
                 }
         steps.append(step)
     return steps
