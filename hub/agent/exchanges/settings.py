@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from hub.config.checked import Config
 from hub.config.sections import CheckReport, CrossCheck
+from hub.config.suggest import did_you_mean
 from hub.core.errors import Forbidden
+from hub.core.phrases import phrase
 
 ANY = "*"
 KEY = "agent_to_agent"
@@ -60,7 +62,8 @@ def _agents_exist(config: Config, report: CheckReport) -> None:
     agents = [each["id"] for each in stated] or ["main"]
     for at, each in enumerate(tools[KEY]["allow"]):
         if each != ANY and each not in agents:
-            report.error(("tools", KEY, "allow", at), f"there is no agent {each!r}", f"There are: {', '.join(agents)}.")
+            wrong = phrase("there is no agent {agent}", agent=repr(each))
+            report.error(("tools", KEY, "allow", at), wrong, did_you_mean(each, agents, known=phrase("there are")))
 
 
 CROSS_CHECKS: Mapping[str, CrossCheck] = {"agents that write to each other": _agents_exist}

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from hub.automation.schedule.wall import WallPattern, next_fixed, next_following
 from hub.core.errors import InvalidRequest
+from hub.core.phrases import in_series, phrase
 
-FIELDS = ("minute", "hour", "day of month", "month", "weekday")
+FIELDS = (phrase("minute"), phrase("hour"), phrase("day of month"), phrase("month"), phrase("weekday"))
 ALIASES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -88,7 +89,9 @@ def check_cron(expression: str) -> None:
     """
     if _compile(expression).pattern.next_day(date(2024, 1, 1)) is None:
         raise InvalidRequest(
-            f'cron: "{expression}" never comes due: no month it names has such a day of month',
+            phrase(
+                'cron: "{expression}" never comes due: no month it names has such a day of month', expression=expression
+            ),
             details={"field": "day of month"},
         )
 
@@ -160,25 +163,43 @@ def _fields(expression: str) -> tuple[str, ...]:
     """
     text = expression.strip().lower()
     if len(text) > MAX_LENGTH:
-        raise InvalidRequest(f"cron: the expression has {len(text)} characters; at most {MAX_LENGTH} are read")
+        told = phrase(
+            "cron: the expression has {count} characters; at most {limit} are read",
+            count=len(text),
+            limit=MAX_LENGTH,
+        )
+        raise InvalidRequest(told)
     if text.startswith("@") and text not in ALIASES:
-        hint = "; for the start of the hub there is the trigger `hub`" if text == "@reboot" else ""
-        raise InvalidRequest(f'cron: expected one of {", ".join(ALIASES)}, got "{expression}"{hint}')
+        expected = phrase(
+            'cron: expected one of {choices}, got "{expression}"', choices=[*ALIASES], expression=expression
+        )
+        hint = phrase("for the start of the hub there is the trigger `hub`")
+        raise InvalidRequest(in_series([expected, hint] if text == "@reboot" else [expected]))
     fields = tuple(ALIASES.get(text, text).split())
     if len(fields) == len(FIELDS):
         return fields
     shape = " ".join(f"<{name}>" for name in FIELDS)
     if len(fields) == 6:
         raise InvalidRequest(
-            f'cron: "{expression}" has six fields; leave out the field of seconds (or of years): {shape}. '
-            "For seconds use the trigger `every` or `time_pattern`.",
+            phrase(
+                'cron: "{expression}" has six fields; leave out the field of seconds (or of years): {shape}. '
+                "For seconds use the trigger `every` or `time_pattern`.",
+                expression=expression,
+                shape=shape,
+            ),
             details={"field": "second"},
         )
-    missing = f"; the field {FIELDS[len(fields)]} is missing" if len(fields) < len(FIELDS) else ""
-    raise InvalidRequest(
-        f'cron: "{expression}" has {len(fields)} fields, expected five: {shape}{missing}',
-        details={"field": FIELDS[len(fields)] if missing else "second"},
+    wrong = phrase(
+        'cron: "{expression}" has {count} fields, expected five: {shape}',
+        expression=expression,
+        count=len(fields),
+        shape=shape,
     )
+    if len(fields) > len(FIELDS):
+        raise InvalidRequest(wrong, details={"field": "second"})
+    missing = FIELDS[len(fields)]
+    both = in_series([wrong, phrase("the field {name} is missing", name=missing)])
+    raise InvalidRequest(both, details={"field": str(missing)})
 
 
 def _what_is_wrong(expression: str, fields: Sequence[str]) -> InvalidRequest:
@@ -188,22 +209,32 @@ def _what_is_wrong(expression: str, fields: Sequence[str]) -> InvalidRequest:
             _expand(*("*" if other != index else field for other in range(len(FIELDS))))
         except ValueError:
             return InvalidRequest(
-                f'cron: the {FIELDS[index]} field "{field}" of "{expression}" is wrong; expected {_EXPECTED[index]}',
-                details={"field": FIELDS[index]},
+                phrase(
+                    'cron: the {name} field "{field}" of "{expression}" is wrong; expected {expected}',
+                    name=FIELDS[index],
+                    field=field,
+                    expression=expression,
+                    expected=_EXPECTED[index],
+                ),
+                details={"field": str(FIELDS[index])},
             )
     return InvalidRequest(
-        f'cron: the weekday field "{fields[4]}" of "{expression}" mixes what cannot be combined: weekdays of the '
-        "month such as fri#2 or l5 are written alone, with * as the day of month",
-        details={"field": FIELDS[4]},
+        phrase(
+            'cron: the weekday field "{field}" of "{expression}" mixes what cannot be combined: weekdays of the month '
+            "such as fri#2 or l5 are written alone, with * as the day of month",
+            field=fields[4],
+            expression=expression,
+        ),
+        details={"field": str(FIELDS[4])},
     )
 
 
 _EXPECTED = (
-    "0 to 59, *, */5, 0-30, or a list such as 0,30",
-    "0 to 23, *, */2, 8-20, or a list such as 8,12,18",
-    "1 to 31, *, */2, 1-15, L for the last, or a list such as 1,15",
-    "1 to 12, jan to dec, *, */3, 4-10, or a list such as jan,jul",
-    "0 to 7 (0 and 7 are Sunday), sun to sat, *, 1-5, fri#2 for the second Friday, L5 for the last, or a list",
+    phrase("0 to 59, *, */5, 0-30, or a list such as 0,30"),
+    phrase("0 to 23, *, */2, 8-20, or a list such as 8,12,18"),
+    phrase("1 to 31, *, */2, 1-15, L for the last, or a list such as 1,15"),
+    phrase("1 to 12, jan to dec, *, */3, 4-10, or a list such as jan,jul"),
+    phrase("0 to 7 (0 and 7 are Sunday), sun to sat, *, 1-5, fri#2 for the second Friday, L5 for the last, or a list"),
 )
 
 

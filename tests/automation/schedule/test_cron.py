@@ -13,6 +13,7 @@ from hub.automation.schedule.contract import due_between
 from hub.automation.schedule.cron import MAX_LENGTH, Cron, check_cron
 from hub.core.errors import InvalidRequest
 from tests.lengths import examples
+from web.core.i18n import catalogue
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SPRING = datetime(2026, 3, 29, tzinfo=BERLIN).timestamp()
@@ -111,6 +112,17 @@ def test_what_is_no_expression_at_all_is_told(expression: str, words: str) -> No
         check_cron(expression)
 
     assert words in caught.value.message
+
+
+def test_a_bad_expression_is_explained_in_the_readers_language() -> None:
+    with pytest.raises(InvalidRequest) as wrong:
+        check_cron("61 * * * *")
+    with pytest.raises(InvalidRequest) as short:
+        check_cron("0 0 * *")
+    chinese = catalogue("zh-CN")
+
+    assert chinese.gettext(wrong.value.message).startswith('cron："61 * * * *" 中的分钟字段 "61" 有误；应为 0 到 59')
+    assert chinese.gettext(short.value.message).endswith("缺少字段“星期”")
 
 
 def test_a_leap_day_on_a_weekday_comes_after_many_years() -> None:
