@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.agent.compaction.settings import CompactionSettings
 from hub.agent.human_delay import HumanDelay, human_delay
@@ -18,6 +19,8 @@ from hub.agent.schema import AGENTS_SCHEMA
 from hub.agent.subagents.settings import SubagentSettings
 from hub.core.context import ToolPolicy
 from hub.core.errors import NotFound
+from hub.models.contract import ModelInfo
+from hub.models.resolved import Resolved
 from hub.storage.homedir import Home
 from hub.tools.policy import (
     ModelPolicies,
@@ -51,6 +54,7 @@ class Agent(Struct, frozen=True):
         prompt: How much of a prompt it has.
         tool_policies: All must permit a tool.
         model_policies: Must permit it too while a model of that name answers.
+        context_tokens: How much of a model's window it uses at most; None for all of it.
         params: Further parameters of its model calls.
         credentials: Credentials that it may use, in order, by provider.
         skills: Names of the skills it may use; None is all.
@@ -73,6 +77,7 @@ class Agent(Struct, frozen=True):
     prompt: PromptSettings = field(default_factory=PromptSettings)
     tool_policies: tuple[ToolPolicy, ...] = ()
     model_policies: ModelPolicies = field(default_factory=dict)
+    context_tokens: int | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     mention_patterns: tuple[str, ...] = ()
     credentials: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -84,6 +89,16 @@ class Agent(Struct, frozen=True):
     def title(self) -> str:
         """Its name with its symbol, if it has one."""
         return f"{self.emoji} {self.name}" if self.emoji else self.name
+
+    def window(self, info: ModelInfo) -> int:
+        """Return how many tokens of a model's window it uses."""
+        return info.context_window if self.context_tokens is None else min(self.context_tokens, info.context_window)
+
+    def within(self, candidates: Sequence[Resolved]) -> list[Resolved]:
+        """Return models with the part of their windows that it uses."""
+        if self.context_tokens is None:
+            return list(candidates)
+        return [replace(each, info=replace(each.info, context_window=self.window(each.info))) for each in candidates]
 
     def policies(self, rules: ToolRules, model: str | None) -> tuple[ToolPolicy, ...]:
         """Return what must permit a tool, beside the rules that hold for all, while a model answers.
@@ -171,6 +186,7 @@ class Agents:
             prompt=PromptSettings(**item["prompt"]),
             tool_policies=policies_from_config(item["tools"], f"agents.{item['id']}.tools"),
             model_policies=model_policies_from_config(item["tools"], f"agents.{item['id']}.tools"),
+            context_tokens=item.get("context_tokens"),
             params=item["params"],
             mention_patterns=tuple(item["mention_patterns"]),
             credentials=item["credentials"],

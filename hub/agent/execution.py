@@ -95,7 +95,7 @@ class Execution:
             session_key=request.session_key,
             credentials=agent.credentials,
         )
-        candidates = parts.windows.usable(candidates)
+        candidates = agent.within(parts.windows.usable(candidates))
         tools = parts.tools.available(authority, agent.policies(parts.tools.rules, candidates[0].ref))
         skills = await self._skills(agent)
         thinking = request.thinking or (session and session.thinking) or agent.thinking

@@ -111,8 +111,8 @@ class RunPorts:
             candidates = await parts.models.candidates(
                 model, session_key=run.request.session_key, credentials=config.agent.credentials
             )
-            self._config = replace(config, candidates=candidates)
-            self._asked = candidates[0]
+            self._config = replace(config, candidates=config.agent.within(candidates))
+            self._asked = self._config.candidates[0]
         for state in verdict.told:
             kind = "budget_degraded" if state is verdict.degrade else "budget_near"
             run.notices.append({"kind": kind, **state.as_dict(), "model": model or ""})

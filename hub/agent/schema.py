@@ -18,6 +18,7 @@ from hub.agent.limits import (
 from hub.agent.old_results import DEFAULT_TTL_S
 from hub.agent.prompt import DEFAULT_FILE_CHARS, DEFAULT_TOOLS_UP_FRONT, DEFAULT_TOTAL_CHARS, TOTAL_CHARS_MAX
 from hub.agent.subagents.settings import SUBAGENTS_SCHEMA
+from hub.agent.window_size import WINDOW_MIN
 from hub.config.sections import Section
 from hub.core.schema import (
     All,
@@ -177,6 +178,9 @@ AGENT_SCHEMA = {
     Optional("thinking", description="How much it thinks before it answers, where the model can"): In(LEVELS),
     Optional("human_delay", description="The pause between blocks of its answers; without it messages.human_delay"): (
         HUMAN_DELAY_SCHEMA
+    ),
+    Optional("context_tokens", description="How much of a model's window it uses at most; without it, all of it"): All(
+        integer, Range(min=WINDOW_MIN, max=10_000_000)
     ),
     Optional("limits", default=dict, description="Bounds on one run"): All(_mapping, LIMITS_SCHEMA),
     Optional("compaction", default=dict, description="How its long conversations are summarised"): All(

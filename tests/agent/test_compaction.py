@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from voluptuous import MultipleInvalid
 
 from hub.agent.compaction.asked import CompactionCall
 from hub.agent.compaction.entry import COMPACTION
@@ -211,6 +212,17 @@ async def test_what_a_summary_used_is_in_the_trace_and_counts_for_budgets(
     assert (noted["model"], noted["usage"]["total_tokens"]) == ("test/model", 2_000)  # two calls
     assert over.error is not None
     assert "budget per session" in over.error["message"]
+
+
+async def test_an_agent_may_use_less_than_the_whole_window(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    agents = [{"id": "main", "context_tokens": 16_000}]
+    async with standing(AgentHouse(tmp_path / "home", openai_server.base_url, agents)) as house:
+        await talk(house, 4)
+
+        assert house.told("compaction_started")[0]["tokens_before"] < 16_000
+        assert len(compactions(house)) >= 1
+        with pytest.raises(MultipleInvalid, match="at least 16000"):
+            house.agents.configure([{"id": "main", "context_tokens": 4_000}])
 
 
 async def test_somebody_may_ask_for_it_with_instructions(house: AgentHouse, openai_server: OpenAIServer) -> None:

@@ -46,7 +46,7 @@ async def compact_session(parts: RunDependencies, lanes: Lanes, call: Compaction
                 agent,
                 call.session_key,
                 call.context,
-                candidates,
+                agent.within(candidates),
                 CompactionReason.ASKED,
                 instructions=call.instructions,
                 spender=Spender("", call.session_key, session.session_id, agent.id, None),

@@ -136,7 +136,8 @@ class SessionCommands:
     async def _status(self, call: CommandCall) -> str:
         needs, language = self._needs, self._language()
         session = await needs.sessions.ensure(call.session_key)
-        resolved = await needs.models.resolve(session.model or needs.agents.get(call.agent_id).model)
+        agent = needs.agents.get(call.agent_id)
+        resolved = await needs.models.resolve(session.model or agent.model)
         runs = [run for run in needs.runner.active() if run.session_key == call.session_key]
         chosen = [f"{name} {value}" for name in SETTINGS[1:] if (value := getattr(session, name)) is not None]
         transcript = await needs.sessions.open_transcript(session)
@@ -147,7 +148,7 @@ class SessionCommands:
             session=call.session_key,
             model=resolved.ref,
             tokens=session.usage.total_tokens,
-            window=_share(session.context_tokens, resolved.info.context_window),
+            window=_share(session.context_tokens, agent.window(resolved.info)),
             compactions=compactions_in(transcript.branch()),
             runs=len(runs),
         )
