@@ -166,11 +166,13 @@ class RunRecord:
     def ended(self, outcome: RunOutcome) -> TranscriptEntry:
         """Return the entry that says why a run gave no answer."""
         error = outcome.error or {}
+        details = error.get("details") or {}
         data = {
             "status": outcome.status.value,
             "stop": outcome.stop,
             "code": error.get("code", ""),
             "message": error.get("message", ""),
+            **({"details": details} if "measure" in details else {}),
         }
         request = self._request
         return event_entry(RUN_ENDED, self._parts.now_ms(), data, run_id=request.run_id, inbox_id=request.inbox_id)

@@ -230,7 +230,8 @@ def _end(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any]) -> N
         return
     turn = _turn_for(turns, taken, entry, "assistant")
     turn.state = "aborted" if status == "aborted" else "error"
-    turn.error = None if turn.state == "aborted" else data.get("message") or data.get("code")
+    if turn.state != "aborted":
+        turn.error, turn.details = data.get("message") or data.get("code"), data.get("details") or {}
 
 
 def _summarised(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any]) -> None:

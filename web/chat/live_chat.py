@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -67,7 +67,7 @@ class LiveChat:
         self._wall_time = wall_time
         self._runs: dict[str, LiveRun] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._outcomes: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
+        self._outcomes: OrderedDict[str, tuple[str, str | None, Mapping[str, Any]]] = OrderedDict()
         self._notes: OrderedDict[str, deque[ShownTurn]] = OrderedDict()
         self._unsubscribe: list[Unsubscribe] = [
             bus.listen("run_started", self._started),
@@ -163,6 +163,8 @@ class LiveChat:
             "author": self._author(session_key),
             "session": session_key,
             "retry_key": f"web-{new_id()}",
+            "why": turn.why,
+            "notice_texts": turn.notice_texts,
         }
 
     def _author(self, session_key: str) -> str | None:
@@ -238,7 +240,8 @@ class LiveChat:
         status = event.data["status"]
         if status != "ok":
             error = event.data.get("error") or {}
-            self._outcomes[run_id] = ("aborted" if status == "aborted" else "error", error.get("message"))
+            state = "aborted" if status == "aborted" else "error"
+            self._outcomes[run_id] = (state, error.get("message"), error.get("details") or {})
             while len(self._outcomes) > OUTCOME_LIMIT:
                 self._outcomes.popitem(last=False)
         if run is not None and self._live.watched(_topic(key)):
@@ -317,7 +320,7 @@ class LiveChat:
     def _mark(self, turn: ShownTurn) -> None:
         outcome = self._outcomes.get(turn.run_id or "") if turn.role == "assistant" else None
         if outcome is not None:
-            turn.state, turn.error = outcome
+            turn.state, turn.error, turn.details = outcome
 
 
 def _topic(session_key: str) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from hub.messaging.limit_texts import limit_text, notice_text
+
 
 class ShownPart(Struct):
     """A piece of a turn: text, thinking, a tool call, a picture, or a summary of what was before.
@@ -58,6 +60,7 @@ class ShownTurn(Struct):
         run_id: The run it belongs to.
         state: done | running | aborted | error.
         error: What went wrong, for people.
+        details: What is known of it beside.
         asked: The words that an assistant's turn answers.
         model: The model that answered last.
         input_tokens, output_tokens: What its model calls used.
@@ -73,6 +76,7 @@ class ShownTurn(Struct):
     run_id: str | None = None
     state: str = "done"
     error: str | None = None
+    details: Mapping[str, Any] = {}
     asked: str = ""
     model: str = ""
     input_tokens: int = 0
@@ -80,6 +84,14 @@ class ShownTurn(Struct):
     seconds: float = 0.0
     failed_models: list[Mapping[str, str]] = field(default_factory=list)
     notices: list[Mapping[str, str]] = field(default_factory=list)
+
+    def why(self, language: str) -> str:
+        """Return what went wrong; limits and budgets are said in the reader's language."""
+        return limit_text({"details": self.details}, language) or self.error or ""
+
+    def notice_texts(self, language: str) -> list[str]:
+        """Return the notices in the reader's language."""
+        return [notice_text(each, language).removeprefix("⚠️ ") for each in self.notices]
 
     def as_dict(self) -> dict[str, Any]:
         """The turn as plain data."""

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hub.agent.budgets import BudgetPer, BudgetState, RunBudget
+from hub.agent.limits import LimitHit
+from hub.agent.outcome import RunOutcome
 from web.chat.conversation import LiveRun, render_turns, title_of, turns_of
 from web.chat.markdown import Markdown
 from web.chat.shown import ShownPart
@@ -208,6 +211,23 @@ def test_a_run_that_failed_says_so_after_a_restart_too() -> None:
         ("u-r", "done", None),
         ("a-r", "error", "the key is wrong"),
     ]
+
+
+def test_limits_and_budgets_are_said_in_the_readers_language() -> None:
+    hit = LimitHit("turns", 2, 2, budget=RunBudget(BudgetPer.DAY, {"turns": 2}))
+    error = RunOutcome.limited(hit).error or {}
+    near = {"kind": "budget_near", **BudgetState(RunBudget(BudgetPer.DAY, {}), "turns", 2, 2).as_dict(), "model": ""}
+
+    [turn] = turns_of(
+        [
+            entry("1", "r", said("assistant", text("I begin"))) | {"data": {"notices": [near]}},
+            {"type": "event", "id": "2", "run_id": "r", "data": {"name": "run_ended", "status": "error", **error}},
+        ]
+    )
+
+    assert turn.why("en").startswith("The budget per day is used up: 2 model calls")
+    assert turn.why("zh-CN").startswith("预算（每天）已用完")
+    assert turn.notice_texts("zh-CN") == ["预算（每天）已用 100%：2 次模型调用 / 2 次模型调用。"]
 
 
 def test_a_run_that_was_stopped_keeps_what_it_had_said() -> None:
