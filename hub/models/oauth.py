@@ -164,6 +164,9 @@ async def refresh_credential(endpoint: OAuthEndpoint | None, stored: StoredCrede
 
 async def _asked(endpoint: OAuthEndpoint, form: Mapping[str, str]) -> dict[str, Any]:
     secret_values = [Secret(form[name]) for name in ("code", "refresh_token", "code_verifier") if name in form]
+    if endpoint.client_secret is not None:
+        form = {**form, "client_secret": endpoint.client_secret.reveal()}
+        secret_values.append(endpoint.client_secret)
     timeout = aiohttp.ClientTimeout(total=REQUEST_LIMIT_S)
     try:
         async with (

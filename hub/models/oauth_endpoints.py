@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from hub.core.secret import Secret
+
 
 class OAuthEndpoint(Struct, frozen=True):
     """Where and as what one signs in.
@@ -18,6 +20,7 @@ class OAuthEndpoint(Struct, frozen=True):
         redirect_url: Where the page leads back to: an address on this machine that the hub listens on.
         extra: Further parameters of the page.
         api_key_exchange: Whether the identity is exchanged for an API key, which does not end.
+        client_secret: Of an application that has one.
     """
 
     authorize_url: str
@@ -27,6 +30,7 @@ class OAuthEndpoint(Struct, frozen=True):
     redirect_url: str = "http://localhost:1455/auth/callback"
     extra: Mapping[str, str] = field(default_factory=dict)
     api_key_exchange: bool = False
+    client_secret: Secret | None = None
 
 
 CODEX = OAuthEndpoint(

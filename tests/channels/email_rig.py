@@ -12,6 +12,7 @@ from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import Address, Channel
 from integrations.channels.email.channel import Email
+from integrations.channels.email.login import MailLogin, MailOAuth
 from integrations.channels.email.mailbox import MailboxAccount
 from tests.channels.kit import ADA, Can, Rig, Trouble
 from tests.servers.mail_server import PASSWORD, SmtpServer
@@ -63,13 +64,13 @@ class EmailRig(Rig):
     async def stop(self) -> None:
         await self.smtp.stop()
 
-    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+    def channel(self, folder: Path, clock: Clock, account: str = "default", oauth: MailOAuth | None = None) -> Channel:
         mailbox = self._mailboxes.setdefault(account, f"box-{new_id()}")
         config = MailboxAccount(
             account=account,
             address=f"{mailbox}@home.test",
             username=mailbox,
-            password=Secret(PASSWORD),
+            credential=oauth or Secret(PASSWORD),
             authserv_id=SERVER,
             imap_host="127.0.0.1",
             imap_port=dovecot().port,
@@ -79,7 +80,12 @@ class EmailRig(Rig):
             smtp_security="none",
             folder="INBOX",
         )
-        return Email(config, JsonStorage(folder / f"email-{account}.json"), clock)
+        login = MailLogin(config.credential, JsonStorage(folder / f"tokens-{account}.json"), clock)
+        return Email(config, JsonStorage(folder / f"email-{account}.json"), login, clock)
+
+    def mailbox(self, account: str = "default") -> str:
+        """Return the name of the mailbox of an account."""
+        return self._mailboxes[account]
 
     def identity(self, who: str) -> str:
         return f"email:address:{who}@{who}.test"

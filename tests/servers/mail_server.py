@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hmac
 import imaplib
+import json
 import os
 import shutil
 import socket
@@ -56,8 +58,15 @@ passdb {{
   deny = yes
   args = {folder}/revoked
 }}
+auth_mechanisms = plain xoauth2
+passdb {{
+  driver = oauth2
+  mechanisms = xoauth2
+  args = {folder}/oauth2
+}}
 passdb {{
   driver = static
+  mechanisms = plain
   args = password={password}
 }}
 userdb {{
@@ -65,6 +74,24 @@ userdb {{
   args = uid={uid} gid={gid} home={folder}/mail/%u
 }}
 """
+_OAUTH = """\
+introspection_mode = local
+local_validation_key_dict = fs:posix:prefix={folder}/keys/
+username_attribute = sub
+"""
+_TOKEN_KEY = b"what-tokens-are-signed-with"
+
+
+def access_token(mailbox: str, life_s: int = 3_600) -> str:
+    """Return an access token for a mailbox, a signed JWT (RFC 7519)."""
+    now = int(time.time())
+    parts = ({"alg": "HS256", "typ": "JWT"}, {"sub": mailbox, "iat": now, "exp": now + life_s})
+    signed = b".".join(_base64url(json.dumps(part).encode()) for part in parts)
+    return b".".join((signed, _base64url(hmac.digest(_TOKEN_KEY, signed, "sha256")))).decode()
+
+
+def _base64url(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
 class Dovecot:
@@ -105,6 +132,10 @@ class Dovecot:
                 password=PASSWORD,
             )
         )
+        (self.folder / "oauth2").write_text(_OAUTH.format(folder=self.folder))
+        keys = self.folder / "keys" / "default" / "HS256"
+        keys.mkdir(parents=True)
+        (keys / "default").write_text(base64.b64encode(_TOKEN_KEY).decode())
         self._revoked = self.folder / "revoked"
         self._revoked.touch(0o644)
         self._process = subprocess.Popen(
@@ -175,6 +206,8 @@ class SmtpServer:
         self.mails: list[EmailMessage] = []
         self.faults: list[str] = []
         self.password = PASSWORD
+        self.token: str | None = None
+        """What XOAUTH2 takes."""
         self.attempts = 0
         self.port = 0
         self._server: asyncio.Server | None = None
@@ -197,7 +230,15 @@ class SmtpServer:
         while line := (await reader.readline()).decode().strip():
             verb = line.split(" ")[0].split(":")[0].upper()
             if verb == "EHLO":
-                say("250-mail.test\r\n250-8BITMIME\r\n250 AUTH PLAIN LOGIN")
+                say("250-mail.test\r\n250-8BITMIME\r\n250 AUTH PLAIN LOGIN XOAUTH2")
+            elif verb == "AUTH" and " XOAUTH2 " in line:
+                given = base64.b64decode(line.split(" ")[2]).decode()
+                if self.token is not None and given.endswith(f"\1auth=Bearer {self.token}\1\1"):
+                    say("235 2.7.0 ok")
+                    continue
+                say("334 " + base64.b64encode(b'{"status":"401"}').decode())
+                assert (await reader.readline()) == b"\r\n"
+                say("535 5.7.8 this token is not good")
             elif verb == "AUTH":
                 given = base64.b64decode(line.split(" ")[2]).decode().split("\0")[-1]
                 say("235 ok" if given == self.password else "535 5.7.8 wrong password")

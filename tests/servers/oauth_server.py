@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlencode
@@ -24,7 +24,8 @@ class OAuthServer:
         self.fault: tuple[int, Any] | None = None
         self.base_url = ""
         self._codes: dict[str, dict[str, str]] = {}
-        self._refresh = ""
+        self.refresh = ""
+        self.access_of: Callable[[int], str] = "access-{}-not-a-secret".format
         self._given = 0
 
     @property
@@ -57,7 +58,7 @@ class OAuthServer:
                     return web.json_response(REFUSED, status=400)
                 claims = base64.urlsafe_b64encode(b'{"email":"me@example.org"}').rstrip(b"=").decode()
                 return self._tokens(id_token=f"head.{claims}.sign")
-            case "refresh_token" if form["refresh_token"] == self._refresh:
+            case "refresh_token" if form["refresh_token"] == self.refresh:
                 return self._tokens()
             case grant if grant.endswith(":token-exchange"):
                 return web.json_response({"access_token": "sk-exchanged-not-a-secret"})
@@ -66,10 +67,10 @@ class OAuthServer:
 
     def _tokens(self, **more: str) -> web.Response:
         self._given += 1
-        answer = {"access_token": f"access-{self._given}-not-a-secret", "expires_in": self.life_s, **more}
+        answer = {"access_token": self.access_of(self._given), "expires_in": self.life_s, **more}
         if self.rotates or self._given == 1:
-            self._refresh = f"refresh-{self._given}-not-a-secret"
-            answer["refresh_token"] = self._refresh
+            self.refresh = f"refresh-{self._given}-not-a-secret"
+            answer["refresh_token"] = self.refresh
         return web.json_response(answer)
 
 

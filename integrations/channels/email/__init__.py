@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Log all mailboxes in."""
     from integrations.channels.email.channel import Email
+    from integrations.channels.email.login import MailLogin
     from integrations.channels.email.mailbox import MailboxAccount
 
-    for account in config:
-        channel = Email(MailboxAccount.from_config(account), host.storage(f"subjects-{account['account']}"), host.clock)
-        await host.channels.add(channel, access_policy(account), outbound=outbound_policy(account))
+    for entry in config:
+        account = MailboxAccount.from_config(entry)
+        kept = host.storage(f"tokens-{account.account}")
+        login = MailLogin(account.credential, kept, host.clock)
+        channel = Email(account, host.storage(f"subjects-{account.account}"), login, host.clock)
+        await host.channels.add(channel, access_policy(entry), outbound=outbound_policy(entry))

@@ -16,8 +16,9 @@ from typing import Any
 import aiosmtplib
 
 from hub.core.clock import Clock
-from hub.core.errors import Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.executors import Executor
+from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import (
     Address,
@@ -31,8 +32,9 @@ from hub.messaging.contract import (
     Receiver,
 )
 from hub.messaging.outbox.markup import Flavour, render
+from integrations.channels.email.login import MailLogin, MailOAuth
 from integrations.channels.email.mail_text import attachments_of, parts_of, text_of
-from integrations.channels.email.mailbox import BROKEN, Mailbox, MailboxAccount
+from integrations.channels.email.mailbox import BROKEN, Mailbox, MailboxAccount, MailboxRefused
 from integrations.channels.email.sender import is_automatic, is_vouched_for, sender_of
 from integrations.channels.kept_connection import AccountRefused, keep_connected
 
@@ -57,6 +59,7 @@ class Email:
     Args:
         config: The account.
         threads: Keeps the subject and the last mail of each thread.
+        login: Gives the password or an access token.
         clock: Time.
     """
 
@@ -65,9 +68,10 @@ class Email:
         text=100_000, caption=100_000, media=frozenset(MediaKind), media_bytes=20_000_000, markup="markdown"
     )
 
-    def __init__(self, config: MailboxAccount, threads: JsonStorage, clock: Clock) -> None:
+    def __init__(self, config: MailboxAccount, threads: JsonStorage, login: MailLogin, clock: Clock) -> None:
         self.account = config.account
         self._config = config
+        self._login = login
         self._clock = clock
         self._storage = threads
         self._threads: dict[str, dict[str, str]] = {}
@@ -99,13 +103,11 @@ class Email:
         try:
             async with asyncio.timeout(SEND_LIMIT_S):
                 try:
-                    await client.connect()
-                    await client.login(self._config.username, self._config.password.reveal())
-                except aiosmtplib.SMTPAuthenticationError as error:
-                    text = f"{self._config.smtp_host} does not accept the password: {error.message}"
-                    self._receive.disconnected(text, permanent=True)
-                    return Delivery(DeliveryState.TRANSIENT, error=text, retry_after_s=REFUSED_RETRY_S)
-                except (aiosmtplib.SMTPException, OSError) as error:
+                    await self._log_in(client)
+                except AccountRefused as error:
+                    self._receive.disconnected(str(error), permanent=True)
+                    return Delivery(DeliveryState.TRANSIENT, error=str(error), retry_after_s=REFUSED_RETRY_S)
+                except (aiosmtplib.SMTPException, OSError, HubError) as error:
                     return Delivery(DeliveryState.TRANSIENT, error=f"{self._config.smtp_host}: {error}")
                 return await self._handed_over(client, mail)
         except TimeoutError:
@@ -117,18 +119,18 @@ class Email:
         """Yield an attachment, read again from the mailbox."""
         validity, uid, number = (int(each) for each in media.reference.split(":"))
 
-        def read() -> bytes:
+        def read(secret: Secret) -> bytes:
             mailbox = Mailbox(self._config)
             try:
-                if mailbox.open()[0] != validity:
+                if mailbox.open(secret)[0] != validity:
                     return b""
                 return mailbox.read(uid)
             finally:
                 mailbox.close()
 
         try:
-            raw = await asyncio.to_thread(read)
-        except (AccountRefused, *BROKEN) as error:
+            raw = await asyncio.to_thread(read, await self._login.secret())
+        except (AccountRefused, MailboxRefused, *BROKEN) as error:
             raise Unavailable(f"the mailbox cannot be read: {error}") from error
         part = next((each for at, each in enumerate(parts_of(_parsed(raw))) if at == number), None)
         if part is None:
@@ -140,9 +142,8 @@ class Email:
         client = self._smtp()
         try:
             async with asyncio.timeout(SEND_LIMIT_S):
-                await client.connect()
-                await client.login(self._config.username, self._config.password.reveal())
-        except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
+                await self._log_in(client)
+        except (AccountRefused, aiosmtplib.SMTPException, OSError, TimeoutError, HubError) as error:
             return {"ok": False, "error": f"{self._config.smtp_host}: {error}"}
         finally:
             client.close()
@@ -155,6 +156,8 @@ class Email:
         mailbox = Mailbox(self._config)
         try:
             await self._read(mailbox, self._receive)
+        except MailboxRefused as error:
+            raise self._login.refused(str(error)) from error
         except (TimeoutError, *BROKEN) as error:
             raise Unavailable(f"{self._config.imap_host}: {error}") from error
         finally:
@@ -162,7 +165,7 @@ class Email:
 
     async def _read(self, mailbox: Mailbox, receive: Receiver) -> None:
         run = self._thread_of_imap.run
-        validity, next_uid = await run(mailbox.open)
+        validity, next_uid = await run(mailbox.open, await self._login.secret())
         # A stop waits for it: what comes after the first login is new, whatever happens then.
         self._beginning = asyncio.ensure_future(self._begin(receive, f"{validity}:{next_uid - 1}"))
         known = await asyncio.shield(self._beginning)
@@ -242,6 +245,26 @@ class Email:
             start_tls=config.smtp_security == "starttls",
             timeout=SEND_LIMIT_S,
         )
+
+    async def _log_in(self, client: aiosmtplib.SMTP) -> None:
+        """Connect and log in to send.
+
+        Raises:
+            AccountRefused: It takes a person to go on.
+            HubError, OSError, SMTPException: It may go better the next time.
+        """
+        username, secret = self._config.username, await self._login.secret()
+        await client.connect()
+        try:
+            if isinstance(self._config.credential, MailOAuth):
+                await client.auth_xoauth2(username, secret.reveal())
+            else:
+                await client.login(username, secret.reveal())
+        except aiosmtplib.SMTPAuthenticationError as error:
+            if error.code < 500:
+                raise
+            text = f"{self._config.smtp_host} does not accept {username}: {error.code} {error.message}"
+            raise self._login.refused(text) from error
 
     def _mail(self, message: OutboundMessage) -> EmailMessage:
         thread: Mapping[str, str] = self._threads.get(message.address.thread or "", {})

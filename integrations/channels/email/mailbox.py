@@ -18,7 +18,7 @@ from imap_tools.errors import ImapToolsError, MailboxLoginError
 from msgspec import Struct
 
 from hub.core.secret import Secret
-from integrations.channels.kept_connection import AccountRefused
+from integrations.channels.email.login import MailOAuth
 
 CONNECT_LIMIT_S = 20.0
 POLL_S = 60.0
@@ -30,13 +30,17 @@ BROKEN = (OSError, imaplib.IMAP4.error, ImapToolsError)
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 
 
+class MailboxRefused(Exception):
+    """The server does not take name and secret."""
+
+
 class MailboxAccount(Struct, frozen=True):
     """What the configuration says about one mailbox."""
 
     account: str
     address: str
     username: str
-    password: Secret
+    credential: Secret | MailOAuth
     authserv_id: str
     imap_host: str
     imap_port: int
@@ -49,7 +53,10 @@ class MailboxAccount(Struct, frozen=True):
     @classmethod
     def from_config(cls, account: Mapping[str, Any]) -> MailboxAccount:
         """Read a validated account."""
-        return cls(**{name: account[name] for name in cls.__struct_fields__})
+        oauth = account.get("oauth")
+        credential = account["password"] if oauth is None else MailOAuth(**oauth)
+        others = {name: account[name] for name in cls.__struct_fields__ if name != "credential"}
+        return cls(credential=credential, **others)
 
 
 class Mailbox:
@@ -60,19 +67,27 @@ class Mailbox:
         self._box: BaseMailBox | None = None
         self._closing = threading.Event()
 
-    def open(self) -> tuple[int, int]:
+    def open(self, secret: Secret) -> tuple[int, int]:
         """Log in and open the folder; return its UIDVALIDITY, and the UID that the next mail will have.
 
+        Args:
+            secret: The password, or with OAuth an access token.
+
         Raises:
-            AccountRefused: Name or password is wrong.
+            MailboxRefused: The server does not take it.
             OSError, IMAP4.error, ImapToolsError: The server cannot be reached, or has no such folder.
         """
         account = self._account
         box = self._box = _connected(account)
         try:
-            box.login(account.username, account.password.reveal(), initial_folder=None)
-        except MailboxLoginError as error:
-            raise AccountRefused(f"{account.imap_host} does not accept {account.username}: {error}") from error
+            if isinstance(account.credential, MailOAuth):
+                _authenticate(box, account.username, secret)
+            else:
+                box.login(account.username, secret.reveal(), initial_folder=None)
+        except imaplib.IMAP4.abort:
+            raise
+        except (imaplib.IMAP4.error, MailboxLoginError) as error:
+            raise MailboxRefused(f"{account.imap_host} does not accept {account.username}: {error}") from error
         box.folder.set(account.folder, readonly=True)
         status = box.folder.status(account.folder, ("UIDVALIDITY", "UIDNEXT"))
         return status["UIDVALIDITY"], status["UIDNEXT"]
@@ -145,6 +160,15 @@ def _connected(account: MailboxAccount) -> BaseMailBox:
     context = ssl.create_default_context()
     kind = MailBox if account.imap_security == "tls" else MailBoxStartTls
     return kind(host, port, timeout=CONNECT_LIMIT_S, ssl_context=context)
+
+
+def _authenticate(box: BaseMailBox, username: str, token: Secret) -> None:
+    """Log in with an access token; to what the server says of a wrong one, the answer is empty.
+
+    Source: https://developers.google.com/workspace/gmail/imap/xoauth2-protocol
+    """
+    answers = iter((f"user={username}\1auth=Bearer {token.reveal()}\1\1".encode(), b""))
+    box.client.authenticate("XOAUTH2", lambda _: next(answers, None))
 
 
 def _has_read_ahead(box: BaseMailBox) -> bool:

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.core.schema import All, In, Invalid, Optional, Range, Required, Schema, ensure_list, integer, secret, string
+from hub.core.schema import (
+    All,
+    In,
+    Invalid,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    ensure_list,
+    integer,
+    secret,
+    string,
+    url,
+)
 from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 SECURITY = ("tls", "starttls", "none")
+TOKEN_URLS = {
+    "google": "https://oauth2.googleapis.com/token",
+    "microsoft": "https://login.microsoftonline.com/common/oauth2/v2.0/token",
+}
 _PORT = All(integer, Range(min=1, max=65_535))
 
 
@@ -19,9 +36,26 @@ def _address(value: str) -> str:
     return value
 
 
-def _username(config: dict[str, Any]) -> dict[str, Any]:
+def _one_login(config: dict[str, Any]) -> dict[str, Any]:
+    if ("password" in config) == ("oauth" in config):
+        raise Invalid("state either password or oauth, so that the mailbox can be logged in to")
     return {**config, "username": config.get("username") or config["address"]}
 
+
+def _token_url(oauth: dict[str, Any]) -> dict[str, Any]:
+    if ("provider" in oauth) == ("token_url" in oauth):
+        raise Invalid("state either provider (google or microsoft) or token_url, where access tokens come from")
+    provider = oauth.pop("provider", None)
+    return oauth if provider is None else {**oauth, "token_url": TOKEN_URLS[provider]}
+
+
+_OAUTH = {
+    Optional("provider", description="google or microsoft, whose token endpoint is known."): In(tuple(TOKEN_URLS)),
+    Optional("token_url", description="The token endpoint of another provider."): url,
+    Required("client_id", description="Of the application that was registered with the provider."): string,
+    Optional("client_secret", description="Of that application, when it has one."): secret,
+    Required("refresh_token", description="What the provider gave when the mailbox's owner agreed."): secret,
+}
 
 CONFIG_SCHEMA = Schema(
     ensure_list(
@@ -29,7 +63,10 @@ CONFIG_SCHEMA = Schema(
             {
                 Optional("account", default="default", description="A name for this mailbox."): string,
                 Required("address", description="The address that people write to."): All(string, _address),
-                Required("password", description="Of the mailbox; many providers want an app password."): secret,
+                Optional("password", description="Of the mailbox; many providers want an app password."): secret,
+                Optional("oauth", description="Instead of a password, access by OAuth 2.0 (XOAUTH2)."): All(
+                    _OAUTH, _token_url
+                ),
                 Required("imap_host", description="Where mail is read, such as imap.example.org."): string,
                 Required("smtp_host", description="Where mail is sent, such as smtp.example.org."): string,
                 Required(
@@ -45,7 +82,7 @@ CONFIG_SCHEMA = Schema(
                 **ACCESS_KEYS,
                 **OUTBOUND_KEYS,
             },
-            _username,
+            _one_login,
         )
     )
 )
