@@ -30,21 +30,26 @@ def command() -> None:
 @click.option("--agent", metavar="ID", help="Only those of this agent.")
 @click.option("--archived", is_flag=True, help="Those that are archived.")
 @click.option("--snoozed", is_flag=True, help="Those that are snoozed.")
+@click.option("--active", type=click.IntRange(min=1), metavar="MINUTES", help="Only those of the last MINUTES.")
 @home_option
 @json_option
-def list_(agent: str | None, archived: bool, snoozed: bool, home: Path, as_json: bool) -> None:
+def list_(agent: str | None, archived: bool, snoozed: bool, active: int | None, home: Path, as_json: bool) -> None:
     """List the sessions, the latest first.
 
     Example:
-      homarus sessions list --agent main
+      homarus sessions list --active 60
     """
-    asked = {"archived": archived, "snoozed": snoozed, **({"agentId": agent} if agent else {})}
+    asked: dict[str, Any] = {"archived": archived, "snoozed": snoozed}
+    asked |= {name: value for name, value in (("agentId", agent), ("activeMinutes", active)) if value}
     sessions = HubClient(home).call("sessions.list", asked)["sessions"]
     if as_json:
         print_json(sessions)
         return
     if not sessions and (archived or snoozed):
         click.echo(f"No session is {'archived' if archived else 'snoozed'}.")
+        return
+    if not sessions and active:
+        click.echo("Nothing was said in that time.")
         return
     if not sessions:
         click.echo('No conversations yet. Start one: homarus chat "hello"')

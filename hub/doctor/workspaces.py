@@ -1,4 +1,4 @@
-"""Check that each agent can read and write its workspace."""
+"""Check that each agent can read and write its workspace, and that no workspace is left over."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hub.agent.agents import Agents
+from hub.agent.workspace import SEEDED
 from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, error, warning
 
 
 def _look(context: CheckContext) -> Iterator[Finding]:
     home = context.home.path
-    for agent in Agents(context.config.get("agents"), context.home).all():
+    agents = Agents(context.config.get("agents"), context.home).all()
+    used = {Path(os.path.normpath(agent.workspace)) for agent in agents}
+    for path in sorted(home.glob("workspace*")):
+        if path.is_dir() and path not in used and any((path / name).is_file() for name in SEEDED):
+            yield warning(
+                "No agent uses this workspace: what is changed in it has no effect. Give it to an agent (workspace of "
+                "agents in the configuration), or remove it.",
+                str(path),
+            )
+    for agent in agents:
         path = Path(os.path.normpath(agent.workspace))
         where = f"{path} (agent {agent.id})"
         if path == home or path in home.parents or path == context.home.storage or context.home.storage in path.parents:

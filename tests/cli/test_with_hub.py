@@ -150,7 +150,7 @@ def test_the_transcript_is_shown_for_people_too(ask: Terminal) -> None:
 def test_sessions_are_listed_begun_anew_and_deleted(ask: Terminal) -> None:
     key = "agent:main:direct:passing"
     ask("chat", "hello", "--session", key)
-    before = ask("sessions", "list", "--json").json
+    before = ask("sessions", "list", "--active", "5", "--json").json
     reset = ask("sessions", "reset", key)
     emptied = ask("sessions", "show", key, "--json").json
     deleted = ask("sessions", "delete", key, "--yes")

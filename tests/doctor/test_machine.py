@@ -115,6 +115,18 @@ def test_a_workspace_that_is_a_file_is_an_error(home: Home, see: See) -> None:
     assert "not a directory" in finding.what
 
 
+def test_a_workspace_that_no_agent_uses_is_a_warning(home: Home, see: See) -> None:
+    home.configuration.write_text("agents: [{id: main}, {id: work}]\n", encoding="utf-8")
+    for name in ("workspace", "workspace-work", "workspace-gone", "workspace-pictures"):
+        (home.path / name).mkdir()
+    for name in ("workspace", "workspace-work", "workspace-gone"):
+        (home.path / name / "AGENTS.md").touch()
+
+    (finding,) = found(WORKSPACES, see)
+
+    assert (finding.severity, finding.where) == (Severity.WARNING, str(home.path / "workspace-gone"))
+
+
 @pytest.mark.parametrize("place", [".", "..", ".storage", ".storage/agents"])
 def test_a_workspace_around_the_hubs_own_files_is_an_error(home: Home, see: See, place: str) -> None:
     home.configuration.write_text(f"agents: [{{id: main, workspace: {place}}}]\n", encoding="utf-8")
