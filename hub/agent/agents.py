@@ -54,6 +54,7 @@ class Agent(Struct, frozen=True):
         prompt: How much of a prompt it has.
         tool_policies: All must permit a tool.
         model_policies: Must permit it too while a model of that name answers.
+        seed_workspace: Whether the first files are written into its workspace.
         context_tokens: How much of a model's window it uses at most; None for all of it.
         params: Further parameters of its model calls.
         credentials: Credentials that it may use, in order, by provider.
@@ -77,6 +78,7 @@ class Agent(Struct, frozen=True):
     prompt: PromptSettings = field(default_factory=PromptSettings)
     tool_policies: tuple[ToolPolicy, ...] = ()
     model_policies: ModelPolicies = field(default_factory=dict)
+    seed_workspace: bool = True
     context_tokens: int | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     mention_patterns: tuple[str, ...] = ()
@@ -186,6 +188,7 @@ class Agents:
             prompt=PromptSettings(**item["prompt"]),
             tool_policies=policies_from_config(item["tools"], f"agents.{item['id']}.tools"),
             model_policies=model_policies_from_config(item["tools"], f"agents.{item['id']}.tools"),
+            seed_workspace=item["seed_workspace"],
             context_tokens=item.get("context_tokens"),
             params=item["params"],
             mention_patterns=tuple(item["mention_patterns"]),

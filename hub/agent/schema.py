@@ -173,6 +173,11 @@ AGENT_SCHEMA = {
     Optional("workspace", description="Its directory; without it workspace, or workspace-ID for further agents"): (
         Described(_directory, {"type": "string"}, "directory")
     ),
+    Optional(
+        "seed_workspace",
+        default=True,
+        description="Whether files that are missing there at first, such as AGENTS.md, are written",
+    ): boolean,
     Optional("tools", default=dict, description="Which tools it may use, within `tools:`"): All(_mapping, TOOL_KEYS),
     Optional("skills", description="Only these skills; without it, all that are enabled"): skill_names,
     Optional("thinking", description="How much it thinks before it answers, where the model can"): In(LEVELS),

@@ -187,6 +187,8 @@ class Workspaces:
         workspace = agent.workspace
         fresh = not workspace.exists() or not any(workspace.iterdir())
         workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not agent.seed_workspace:
+            return []
         note = self._home.agent(agent.id) / "furnished"
         if not fresh and note.exists() and note.read_text(encoding="utf-8", errors="replace") == str(workspace):
             return []

@@ -51,6 +51,14 @@ def test_a_new_workspace_gets_every_file(workspaces: Workspaces, home: Home) -> 
     assert home.workspace.stat().st_mode & 0o077 == 0
 
 
+def test_a_workspace_that_is_not_to_be_seeded_stays_as_it_is(home: Home) -> None:
+    bare = [{"id": "main", "seed_workspace": False}]
+
+    assert standing(home, Agents(bare, home)).ensure("main") == []
+    assert list(home.workspace.iterdir()) == []
+    assert "SOUL.md" in standing(home).ensure("main")
+
+
 def test_nothing_is_overwritten_and_nothing_deleted_comes_back(workspaces: Workspaces, home: Home) -> None:
     workspaces.ensure("main")
     (home.workspace / "SOUL.md").write_text("mine")
