@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from types import ModuleType
 
-DEBOUNCE_MS = 250
-STEP_MS = 50
+from hub.core.file_changes import WatchOptions, file_changes
+
+OPTIONS = WatchOptions(debounce_ms=250, step_ms=50)
 
 
 async def watch_folders(
@@ -28,14 +28,6 @@ async def watch_folders(
         if not watched:
             await moved.wait()
             continue
-        watchfiles = await asyncio.to_thread(_load)
-        changes = watchfiles.awatch(*watched, debounce=DEBOUNCE_MS, step=STEP_MS, stop_event=moved)
-        async with aclosing(changes) as news:
-            async for _ in news:
+        async with aclosing(await file_changes(watched, None, moved, OPTIONS)) as changes:
+            async for _ in changes:
                 await changed()
-
-
-def _load() -> ModuleType:
-    import watchfiles
-
-    return watchfiles

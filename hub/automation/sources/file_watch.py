@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, field
 
 from hub.core.clock import Clock
 from hub.core.errors import LimitExceeded
 from hub.core.events import Unsubscribe
+from hub.core.file_changes import WatchOptions, file_changes
 from hub.core.tasks import TaskOwner
 from hub.security.jail_path import PathRefused, components
 
-DEBOUNCE_MS = 200
-STEP_MS = 100
+FLAT = WatchOptions(debounce_ms=200, step_ms=100, recursive=False, ignore_permission_denied=True)
+DEEP = WatchOptions(debounce_ms=200, step_ms=100, ignore_permission_denied=True)
 RETRY_S = 30.0
 """A folder that is not there is looked for again so often."""
 HIDDEN = ".storage"
@@ -101,7 +103,6 @@ class FileWatch:
 
     async def _run(self) -> None:
         """Watch the requested folders; start over when they change or a missing one may have appeared."""
-        await asyncio.to_thread(_load)
         while self._watches:
             self._changed.clear()
             plan = await asyncio.to_thread(self._plan, list(self._watches))
@@ -123,10 +124,13 @@ class FileWatch:
 
     async def _follow(self, plan: _Plan, stop: asyncio.Event) -> None:
         """Watch until `stop`; folders below which everything counts and others are two groups."""
-        groups = [(folders, deep) for folders, deep in ((plan.deep, True), (plan.flat, False)) if folders]
-        following = [self._tasks.spawn(self._group(*group, stop), name="file watch: group") for group in groups]
+        groups = [
+            await file_changes(folders, self._is_told, stop, options)
+            for folders, options in ((plan.deep, DEEP), (plan.flat, FLAT))
+            if folders
+        ]
+        following = [self._tasks.spawn(self._group(changes), name="file watch: group") for changes in groups]
         try:
-            await asyncio.sleep(0)  # each group begins to watch in its first step
             if not self._changed.is_set():
                 self.ready.set()
             await (asyncio.gather(*following) if following else stop.wait())
@@ -135,18 +139,7 @@ class FileWatch:
                 task.cancel()
             await asyncio.gather(*following, return_exceptions=True)
 
-    async def _group(self, folders: list[Path], is_recursive: bool, stop: asyncio.Event) -> None:
-        import watchfiles
-
-        changes = watchfiles.awatch(
-            *folders,
-            watch_filter=self._is_told,
-            debounce=DEBOUNCE_MS,
-            step=STEP_MS,
-            stop_event=stop,
-            recursive=is_recursive,
-            ignore_permission_denied=True,
-        )
+    async def _group(self, changes: AsyncGenerator[set[tuple[Any, str]], None]) -> None:
         async with contextlib.aclosing(changes):
             async for news in changes:
                 for change, path in sorted(news):
@@ -202,7 +195,3 @@ def _add(folders: list[Path], folder: Path) -> None:
 
 
 _WORDS = {"added": "created", "modified": "modified", "deleted": "deleted"}
-
-
-def _load() -> None:
-    import watchfiles  # noqa: F401

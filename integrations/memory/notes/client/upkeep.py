@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError
+from hub.core.file_changes import WatchOptions, file_changes
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.tasks import TaskOwner
@@ -21,9 +23,9 @@ from integrations.memory.notes.job import TRANSCRIPTS, WORKSPACE, Job
 
 _log = logging.getLogger(__name__)
 
-DEBOUNCE_MS = 200
-STEP_MS = 200
-"""How often a watch looks whether something came: each look costs a little of an idle hub's time, day and night."""
+# Each look whether something came costs a little of an idle hub's time, day and night.
+DEEP = WatchOptions(debounce_ms=200, step_ms=200, ignore_permission_denied=True)
+FLAT = WatchOptions(debounce_ms=200, step_ms=200, recursive=False, ignore_permission_denied=True)
 SETTLE_S = 3.0
 """How long after a turn its conversation is indexed, so that a lively one is not indexed at every word."""
 AGAIN_S = 60.0
@@ -172,19 +174,19 @@ class Upkeep:
 
     async def _watch(self) -> None:
         """Watch the folders that are searched; those that come to be are watched from then on."""
-        watchfiles = await asyncio.to_thread(_load)
         while True:
             self._settings_changed.clear()
             jobs = self._jobs()
             watched = await asyncio.to_thread(_watched, jobs)
             stop = asyncio.Event()
-            follow = [
-                asyncio.ensure_future(self._follow(watchfiles, folders, jobs, watched.doors, stop, recursive=recursive))
-                for folders, recursive in ((watched.deep, True), (watched.flat, False))
+            opening = [
+                file_changes(folders, partial(_counts, watched.doors), stop, options)
+                for folders, options in ((watched.deep, DEEP), (watched.flat, FLAT))
                 if folders
             ]
+            opened = await asyncio.gather(*opening, return_exceptions=True)
+            follow = [asyncio.ensure_future(self._follow(changes, jobs, watched.doors)) for changes in opened]
             try:
-                await asyncio.sleep(0)  # in which they begin to watch
                 # What changed while nothing was watched.
                 self.look(self._agents())
                 await self._until_other_folders(watched, follow)
@@ -216,35 +218,23 @@ class Upkeep:
 
     async def _follow(
         self,
-        watchfiles: ModuleType,
-        folders: Sequence[Path],
+        changes: AsyncGenerator[set[tuple[Any, str]], None] | BaseException,
         jobs: Sequence[Job],
         doors: Collection[Path],
-        stop: asyncio.Event,
-        *,
-        recursive: bool,
     ) -> None:
         """Have an agent's index looked over when a file of it changes; ends when a folder comes or goes."""
-        changes = watchfiles.awatch(
-            *folders,
-            watch_filter=lambda _change, path: path.endswith(SUFFIX) or Path(path) in doors,
-            debounce=DEBOUNCE_MS,
-            step=STEP_MS,
-            recursive=recursive,
-            stop_event=stop,
-            ignore_permission_denied=True,
-        )
-        async for batch in changes:
-            paths = [Path(path) for _, path in batch]
-            self.look(job.agent_id for job in jobs if _concerns(job, paths))
-            if any(path in doors for path in paths):
-                return
+        if isinstance(changes, BaseException):
+            raise changes
+        async with aclosing(changes):
+            async for batch in changes:
+                paths = [Path(path) for _, path in batch]
+                self.look(job.agent_id for job in jobs if _concerns(job, paths))
+                if any(path in doors for path in paths):
+                    return
 
 
-def _load() -> ModuleType:
-    import watchfiles
-
-    return watchfiles
+def _counts(doors: Collection[Path], _change: object, path: str) -> bool:
+    return path.endswith(SUFFIX) or Path(path) in doors
 
 
 def _watched(jobs: Iterable[Job]) -> Watched:
