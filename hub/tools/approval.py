@@ -18,6 +18,9 @@ from hub.core.context import Authority, Context
 TIMEOUT_S = 3_600.0
 QUESTION = "question"
 """The kind of what is asked of a person and answered in words."""
+DIFF = "diff"
+"""The key of details under which a unified diff is shown as lines."""
+DIFF_LIMIT = 5_000
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})
 
 
@@ -159,9 +162,13 @@ def binding_of(kind: str, details: Mapping[str, Any], principal: str) -> str:
 def shown(details: Mapping[str, Any]) -> str:
     """Return details as people read them: indented JSON in which nothing is invisible or changes the reading order.
 
-    A line break within a value stays an escape, so that no value can look like another key.
+    A line break within a value stays an escape, so that no value can look like another key. A diff follows, in which
+    every line has its sign.
     """
-    text = json.dumps(details, ensure_ascii=False, indent=2, default=str)
+    rest = {key: value for key, value in details.items() if key != DIFF}
+    text = json.dumps(rest, ensure_ascii=False, indent=2, default=str)
+    if DIFF in details:
+        text += f"\n\n{details[DIFF]}"
     return "".join(_seen(symbol) for symbol in text)
 
 

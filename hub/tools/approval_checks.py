@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.core.errors import InvalidRequest
 from hub.security.redaction import Redactor
-from hub.tools.approval import Ask, binding_of
+from hub.tools.approval import DIFF, Ask, binding_of
 
 DETAILS_LIMIT_BYTES = 32_768
 """More than that cannot be shown whole in a chat, and what is not shown is not approved."""
@@ -32,14 +32,14 @@ def checked(ask: Ask, redactor: Redactor) -> tuple[dict[str, Any], str]:
         raise InvalidRequest(f"an approval waits up to {TIMEOUT_LIMIT_S:g} s, not {ask.timeout_s:g} s")
     try:
         binding = binding_of(ask.kind, ask.details, ask.context.authority.principal)
-        text = json.dumps(redactor.redact_data(ask.details), ensure_ascii=False)
+        details: dict[str, Any] = json.loads(json.dumps(redactor.redact_data(ask.details)))
+        exact = {key: value for key, value in details.items() if key != DIFF}
+        size_bytes = len(json.dumps(exact, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidRequest(f"what is to be approved is not plain data: {error}") from error
-    size_bytes = len(text.encode("utf-8", "surrogatepass"))
     if size_bytes > DETAILS_LIMIT_BYTES:
         raise InvalidRequest(
             f"this takes the owner's approval and is too large to be shown ({size_bytes} of at most "
             f"{DETAILS_LIMIT_BYTES} bytes); do it in smaller pieces"
         )
-    details: dict[str, Any] = json.loads(text)
     return details, binding

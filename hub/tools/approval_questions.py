@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.services import AskAboutService, ServiceQuestion
-from hub.tools.approval import ApprovalDecision, Ask, AskOwner
+from hub.tools.approval import DIFF, DIFF_LIMIT, ApprovalDecision, Ask, AskOwner
 from hub.tools.contract import ToolCall
 from hub.tools.policy import belongs_here
 
@@ -15,13 +15,20 @@ CALL_TIMEOUT_S = 300.0
 """A run that waits for an answer holds its conversation's lane."""
 
 
-def tool_question(call: ToolCall, reason: str) -> Ask:
-    """Return the question about a call that needs the owner's word, and why."""
+def tool_question(call: ToolCall, reason: str, diff: str = "") -> Ask:
+    """Return the question about a call that needs the owner's word, and why.
+
+    Args:
+        diff: What the call would change, if that is known.
+    """
+    details = {"tool": call.name, "arguments": _plain(call.arguments), "agent": call.agent_id}
+    if diff:
+        details[DIFF] = diff[:DIFF_LIMIT]
     return Ask(
         kind="tool",
         title=call.name,
         text=f"The assistant does not do this without you: {reason}.",
-        details={"tool": call.name, "arguments": _plain(call.arguments), "agent": call.agent_id},
+        details=details,
         context=call.context,
         session_key=call.session_key,
         run_id=call.run_id,

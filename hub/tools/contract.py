@@ -120,6 +120,7 @@ class Tool(Struct, frozen=True):
         annotations: How risky it is.
         approval: Why the owner has to approve a call with these arguments, or None; instead of the rule
             that in a session with words from outside all is asked about but reading what cannot carry data out.
+        preview: Returns what a call would change, as a unified diff, which is shown when the owner is asked.
         timeout_s: Bound on one call.
         output_limit: Characters of `output` given to the model; the rest is cut with a mark.
     """
@@ -131,6 +132,7 @@ class Tool(Struct, frozen=True):
     group: str
     annotations: Annotations = Annotations()
     approval: Callable[[Mapping[str, Any], Authority], str | None] | None = None
+    preview: Callable[[ToolCall], Awaitable[str]] | None = None
     timeout_s: float = 60.0
     output_limit: int = 30_000
 

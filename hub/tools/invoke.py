@@ -218,15 +218,20 @@ async def _be_approved(
             f"{tool.name} needs the owner's approval, and there is no one to ask: {reason}. Tell the owner what you "
             "wanted to do; they can do it in a new conversation (/new), or allow it here (/trust)."
         )
-    question = tool_question(call, reason)
+    question = tool_question(call, reason, await _preview(tool, call))
     call.update(waits=True)
     decision = await registry.ask(question)
     call.update()
     if not decision.approved:
         raise Forbidden(f"{tool.name} needs the owner's approval: {why_not(decision)}")
-    same = tool_question(call, reason).details == question.details and registry.get(tool.name) is tool
+    now = tool_question(call, reason, await _preview(tool, call))
+    same = now.details == question.details and registry.get(tool.name) is tool
     if not same or refusal(tool, call.context.authority, request.policies, registry.rules) is not None:
         raise Forbidden(f"{tool.name} was approved, but something of it changed meanwhile; it was not done")
+
+
+async def _preview(tool: Tool, call: ToolCall) -> str:
+    return await tool.preview(call) if tool.preview is not None else ""
 
 
 async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:

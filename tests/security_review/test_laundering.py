@@ -75,6 +75,7 @@ async def test_no_way_to_look_at_it_hides_where_it_came_from(house: Besieged, op
         "copy": await call(house, "read", {"path": "copy.md"}, owner),
         "names": await call(house, "ls", {"path": "inbox"}, owner),
         "names below": await call(house, "ls", {"path": "inbox/obey me"}, owner),
+        "names found": await call(house, "find", {"pattern": "*.md", "path": "inbox"}, owner),
     }
 
     assert {name: result.trusted for name, result in looks.items()} == dict.fromkeys(looks, False)

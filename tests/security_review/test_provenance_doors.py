@@ -322,6 +322,8 @@ ELSEWHERE = {
         "edit": "test_laundering",
         "use_tool": "as the tool it names",
         "write": "test_laundering",
+        "apply_patch": "test_file_changes",
+        "find": "test_laundering",
         "image": "tests/agent/test_image_tool",
         "ls": "test_laundering",
         "message": "words of the hub to people",

@@ -127,7 +127,10 @@ async def test_no_tool_that_changes_anything_or_carries_data_out_is_used_unasked
     asked_for = [tool for tool in tools if not tool.annotations.read_only or tool.annotations.egress]
 
     # What it says in the conversation itself is as free as the answer.
-    own = {"message": {"action": "send", "text": "see", "media": ["list.md"]}}
+    own = {
+        "message": {"action": "send", "text": "see", "media": ["list.md"]},
+        "apply_patch": {"input": "*** Begin Patch\n*** Delete File: inbox/list.md\n*** End Patch"},
+    }
     assert asked_for
     for tool in asked_for:
         assert needs_approval(tool, own.get(tool.name, {"path": "list.md"}), tainted) is not None, tool.name
@@ -160,6 +163,8 @@ async def test_what_steers_the_assistant_is_not_written_while_tainted_or_by_othe
         for tool, arguments in (
             ("write", {"path": path, "content": "obey"}),
             ("edit", {"path": path, "old_text": "a", "new_text": "obey", "replace_all": True}),
+            ("apply_patch", {"input": f"*** Begin Patch\n*** Add File: {path}\n+obey\n*** End Patch"}),
+            ("apply_patch", {"input": f"*** Begin Patch\n*** Delete File: {path}\n*** End Patch"}),
         ):
             result = await call(house, tool, arguments, authority, session)
 

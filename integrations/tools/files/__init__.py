@@ -1,4 +1,4 @@
-"""Files: tools to read, write, edit, list and search the workspace, within the view that a session has of it.
+"""Files: tools to read, write, edit, patch, list and search the workspace, within the view that a session has of it.
 
 What a session may see of the workspace is decided in `hub/agent`; who may use these tools at all, in `hub/tools`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from integrations.tools.files.session_files import SessionFiles
 from integrations.tools.files.tool import file_tools
 
 if TYPE_CHECKING:
@@ -16,4 +17,4 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the tools."""
-    host.tools.add(*file_tools(host.workspaces.view, host.workspaces.outside))
+    host.tools.add(*file_tools(SessionFiles(host.workspaces.view, host.workspaces.outside)))

@@ -1,91 +1,173 @@
-"""Edits a text by its present content: pure rules, with errors that show the caller's mistake."""
+"""Edits a text by its present content: pure rules, with errors that show the caller's mistake.
+
+What does not fit exactly may differ in spaces and quotes, in nothing else.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
 
-DIFF_LIMIT = 4_000
 SHOWN_LINES = 5
 LOOKED_THROUGH_LINES = 20_000
 COMPARED_LINES = 500
-"""Lines of the nearest place and of what changed; comparing takes the square of what is compared."""
+"""Lines among which the nearest is looked for when none fits."""
 COMPARED_CHARACTERS = 200
-DIFF_CONTEXT = 2
+FOLDED_LIMIT = 2_000_000
+"""Characters of a text in which spaces and quotes may differ."""
 
-_HUNK = re.compile(r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
+_BLANKS = "\t\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_SAME = str.maketrans({**dict.fromkeys(_BLANKS, " "), **dict.fromkeys("“”„‟″", '"'), **dict.fromkeys("‘’‚‛′", "'")})
+_RUNS = re.compile(r" +\r?\n|\r\n| {2,}")
 
 
-def replace_once(text: str, old: str, new: str, path: str, *, everywhere: bool = False) -> tuple[str, int]:
-    r"""Return `text` with `old` replaced by `new`, and how often that was.
+class Replacement(Struct, frozen=True):
+    """A piece of text and what takes its place.
+
+    Attributes:
+        everywhere: Whether each of several such pieces is meant.
+    """
+
+    old: str
+    new: str
+    everywhere: bool = False
+
+
+class Edited(Struct, frozen=True):
+    """A text after its edits.
+
+    Attributes:
+        count: Places that were replaced.
+        loosely: How many of them differed in spaces or quotes from what was given.
+    """
+
+    text: str
+    count: int
+    loosely: int
+
+
+def apply_edits(text: str, edits: Sequence[Replacement], path: str, *, quoting: bool = True) -> Edited:
+    r"""Return `text` with all edits made; each is looked for in the text as it is before any of them.
 
     Line ends of the file are kept: what is given with `\n` also fits a file with `\r\n`.
 
+    Args:
+        text: What the file holds.
+        edits: What to replace.
+        path: The file, for messages about it.
+        quoting: Whether an error may quote the text.
+
     Raises:
-        InvalidRequest: `old` is not there, or more than once while one place was meant; the message shows where.
+        InvalidRequest: A piece is not there, or more than once while one place was meant, or two of them overlap.
     """
-    if old == new:
-        raise InvalidRequest("old_text and new_text are the same; nothing would change")
-    if "\r\n" in text and "\r" not in old:
-        old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
-    count = text.count(old)
-    if count == 0:
-        raise InvalidRequest(f"old_text is not in {path}{_nearest(text, old)}")
-    if count > 1 and not everywhere:
-        raise InvalidRequest(
-            f"old_text stands {count} times in {path} (lines {_places(text, old)}); take more of the text around it, "
-            "or set replace_all"
-        )
-    return text.replace(old, new), count
+    crlf = "\r\n" in text
+    found: list[tuple[int, int, str]] = []
+    loosely = 0
+    for number, edit in enumerate(edits, start=1):
+        which = f"edits[{number - 1}]: " if len(edits) > 1 else ""
+        old, new = edit.old, edit.new
+        if old == new:
+            raise InvalidRequest(f"{which}old_text and new_text are the same; nothing would change")
+        if crlf and "\r" not in old:
+            old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
+        places = list(_exactly(text, old))
+        if not places:
+            places = list(_folded_alike(text, old))
+            loosely += len(places)
+        if not places:
+            raise InvalidRequest(f"{which}old_text is not in {path}{nearest(text, old, quoting=quoting)}")
+        if len(places) > 1 and not edit.everywhere:
+            raise InvalidRequest(
+                f"{which}old_text is {len(places)} times in {path} (lines {_line_numbers(text, places)}); take more "
+                "of the text around it, or set replace_all"
+            )
+        found += [(start, end, new) for start, end in places]
+    found.sort()
+    pieces, at = [], 0
+    for start, end, new in found:
+        if start < at:
+            line = text.count("\n", 0, start) + 1
+            raise InvalidRequest(f"two edits of {path} overlap in line {line}; make one of them")
+        pieces += [text[at:start], new]
+        at = end
+    return Edited("".join([*pieces, text[at:]]), len(found), loosely)
 
 
-def difference(before: str, after: str, path: str) -> str:
-    """Return what changed, as a unified diff of bounded length."""
-    old, new = before.splitlines(), after.splitlines()
-    same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None)
-    if same is None:
-        same = min(len(old), len(new))
-    first = max(0, same - DIFF_CONTEXT)
-    alike = 0
-    while alike < min(len(old), len(new)) - same and old[-1 - alike] == new[-1 - alike]:
-        alike += 1
-    end = max(0, alike - DIFF_CONTEXT)
-    old, new = old[first : len(old) - end], new[first : len(new) - end]
-    if max(len(old), len(new)) > COMPARED_LINES:
-        return f"[lines {first + 1} to {first + len(old)} became {len(new)} lines: too many to show what changed]"
-    lines = list(difflib.unified_diff(old, new, path, path, lineterm="", n=DIFF_CONTEXT))
-    text = "\n".join(_moved(line, first) for line in lines)
-    return text if len(text) <= DIFF_LIMIT else f"{text[:DIFF_LIMIT]}\n[cut]"
-
-
-def _moved(line: str, lines: int) -> str:
-    """Return a line of a diff of a part, with the numbers it has in the whole."""
-    if not lines or not (hunk := _HUNK.fullmatch(line)):
-        return line
-    return f"@@ -{int(hunk[1]) + lines}{hunk[2]} +{int(hunk[3]) + lines}{hunk[4]} @@"
-
-
-def _places(text: str, old: str) -> str:
-    found: list[str] = []
+def _exactly(text: str, old: str) -> Iterator[tuple[int, int]]:
     at = text.find(old)
-    while at >= 0 and len(found) < SHOWN_LINES:
-        found.append(str(text.count("\n", 0, at) + 1))
+    while at >= 0:
+        yield at, at + len(old)
         at = text.find(old, at + len(old))
-    return ", ".join(found) + (", …" if at >= 0 else "")
 
 
-def _nearest(text: str, old: str) -> str:
-    """Say where something like the first line of `old` is: mostly blanks or a word differ."""
+def _folded_alike(text: str, old: str) -> Iterator[tuple[int, int]]:
+    """Yield where `old` is when spaces and quotes may differ."""
+    wanted = fold(old).text
+    if not wanted.strip() or len(text) > FOLDED_LIMIT:
+        return
+    folded = fold(text)
+    for start, end in _exactly(folded.text, wanted):
+        yield folded.place(start), folded.place(end)
+
+
+class FoldedText(Struct, frozen=True):
+    """A text with runs of spaces as one space, none at ends of lines, and plain quotes.
+
+    Attributes:
+        starts: Where pieces of it begin that are as long as in the original.
+        places: Where these begin in the original.
+    """
+
+    text: str
+    starts: list[int]
+    places: list[int]
+
+    def place(self, at: int) -> int:
+        """Return where a position is in the original."""
+        piece = bisect_right(self.starts, at) - 1
+        return self.places[piece] + at - self.starts[piece]
+
+
+def fold(text: str) -> FoldedText:
+    """Return a text in which differences of spaces and quotes are gone."""
+    plain = text.translate(_SAME)
+    pieces, starts, places = [], [0], [0]
+    length = at = 0
+    for run in _RUNS.finditer(plain):
+        pieces += [plain[at : run.start()], "\n" if run[0][-1] == "\n" else " "]
+        length += run.start() - at + 1
+        at = run.end()
+        starts.append(length)
+        places.append(at)
+    return FoldedText("".join([*pieces, plain[at:]]), starts, places)
+
+
+def _line_numbers(text: str, places: Sequence[tuple[int, int]]) -> str:
+    shown = [str(text.count("\n", 0, start) + 1) for start, _ in places[:SHOWN_LINES]]
+    return ", ".join(shown) + (", …" if len(places) > SHOWN_LINES else "")
+
+
+def nearest(text: str, old: str, *, quoting: bool) -> str:
+    """Say where something like the first line of `old` is."""
     wanted = next((line.strip() for line in old.split("\n") if line.strip()), "")
     lines = text.split("\n")[:LOOKED_THROUGH_LINES]
     for number, line in enumerate(lines, start=1):
         if wanted and line.strip() == wanted:
-            return f", but line {number} differs only in blanks or in what follows: {line[:200]!r}. Read the file again"
+            said = _quoted(line) if quoting else ""
+            return f", but line {number} differs only in its indentation or in what follows{said}. Read the file again"
     near = [line.strip()[:COMPARED_CHARACTERS] for line in lines[:COMPARED_LINES]]
     close = difflib.get_close_matches(wanted[:COMPARED_CHARACTERS], near, n=1, cutoff=0.7)
     if close:
         number = near.index(close[0]) + 1
-        return f"; the nearest is line {number}: {lines[number - 1][:200]!r}"
+        return f"; the nearest is line {number}{_quoted(lines[number - 1]) if quoting else ''}"
     return "; read the file again"
+
+
+def _quoted(line: str) -> str:
+    return f": {line[:200]!r}"

@@ -74,7 +74,7 @@ def gather(root: Root, path: str, glob: str | None, is_outside: Callable[[bytes]
     left_out = max(0, len(entries) - FILES_LIMIT + 1)
     total = 0
     for entry in entries:
-        if not entry.is_file or (glob is not None and not _fits(entry.path, glob)):
+        if not entry.is_file or (glob is not None and not fits(entry.path, glob)):
             continue
         if total >= TOTAL_LIMIT_BYTES or entry.size_bytes > FILE_LIMIT_BYTES:
             left_out += 1
@@ -164,5 +164,5 @@ async def _in_worker(request: bytes, timeout_s: float) -> dict[str, list[tuple[s
     return answer
 
 
-def _fits(path: str, glob: str) -> bool:
+def fits(path: str, glob: str) -> bool:
     return fnmatch.fnmatchcase(path, glob) or fnmatch.fnmatchcase(path.rpartition("/")[2], glob)

@@ -11,6 +11,7 @@ from typing import Any
 
 from hub.core.context import Authority
 from hub.security.jail_path import components, folded_name
+from integrations.tools.files.patching import PatchAction, parse_patch
 
 INBOX = "inbox"
 SUFFIXES = frozenset({".md", ".txt", ".csv", ".tsv", ".json", ".xml", ".html", ".ics", ".vcf", ".eml", ".log"})
@@ -31,8 +32,30 @@ def approval_to_write(arguments: Mapping[str, Any], authority: Authority) -> str
     Raises:
         PathRefused: The path leads out of the workspace.
     """
-    names = components(arguments["path"])
-    if (authority.owner and not authority.tainted) or is_unasked(names):
+    return None if is_unasked(components(arguments["path"])) else _reason(authority)
+
+
+def approval_to_patch(arguments: Mapping[str, Any], authority: Authority) -> str | None:
+    """Return why a patch needs the owner's approval; None when it does not.
+
+    What is deleted or moved is always asked about.
+
+    Raises:
+        InvalidRequest: It is not a patch.
+        PathRefused: A path leads out of the workspace.
+    """
+    sections = parse_patch(arguments["input"])
+    unasked = all(
+        section.action is not PatchAction.DELETE
+        and section.target == section.path
+        and is_unasked(components(section.path))
+        for section in sections
+    )
+    return None if unasked else _reason(authority)
+
+
+def _reason(authority: Authority) -> str | None:
+    if authority.owner and not authority.tainted:
         return None
     who = "words from outside are in this conversation" if authority.tainted else "the owner did not ask for it"
     return f"{who}, and only text and data below {INBOX}/ are written then without asking"

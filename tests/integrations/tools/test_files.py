@@ -12,7 +12,7 @@ from hub.core.errors import TimedOut
 from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.contract import Tool
 from integrations.tools import files
-from integrations.tools.files.editing import replace_once
+from integrations.tools.files.editing import Replacement, apply_edits
 from integrations.tools.files.reading import CHARACTERS_LIMIT, READ_LIMIT_BYTES
 from integrations.tools.files.searching import Corpus, find
 from tests.integrations.tools.standing import ANNAS, GROUP, Standing
@@ -121,7 +121,8 @@ async def test_a_file_is_written_with_its_folders(place: Standing) -> None:
     second = await place.call("write", {"path": "plans/2026/garden.md", "content": ""})
 
     assert first.output == "wrote plans/2026/garden.md (17 bytes)"
-    assert second.output == "replaced plans/2026/garden.md (0 bytes)"
+    assert second.output.splitlines()[0] == "replaced plans/2026/garden.md (0 bytes)"
+    assert "-tulips 郁金香" in second.output
     assert (place.workspace / "plans/2026/garden.md").read_text() == ""
 
 
@@ -137,17 +138,15 @@ async def test_one_place_is_edited_and_the_change_is_shown(place: Standing) -> N
 
     result = await place.call("edit", {"path": "a.txt", "old_text": "two\nthree", "new_text": "2\n3"})
 
-    assert result.output == "edited a.txt in 1 place"
+    assert result.output.startswith("edited a.txt in 1 place\n--- a.txt\n+++ a.txt\n@@ -1,4 +1,4 @@\n one\r\n-two\r")
     assert target.read_bytes() == b"one\r\n2\r\n3\r\n"
-    assert "-two" in result.details["diff"]
-    assert "+2" in result.details["diff"]
 
 
 @pytest.mark.parametrize(
     ("old", "words"),
     [
-        ("b", "stands 2 times in f (lines 2, 3)"),
-        ("  indented", "line 1 differs only in blanks"),
+        ("b", "old_text is 2 times in f (lines 2, 3)"),
+        ("  indented", "line 1 differs only in its indentation or in what follows: 'indented'"),
         ("hello wrold", "the nearest is line 4: 'hello world'"),
         ("zzzzzz", "read the file again"),
         ("same", "nothing would change"),
@@ -155,7 +154,7 @@ async def test_one_place_is_edited_and_the_change_is_shown(place: Standing) -> N
 )
 def test_an_edit_that_does_not_fit_says_where(old: str, words: str) -> None:
     with pytest.raises(Exception, match=words.replace("(", r"\(").replace(")", r"\)")):
-        replace_once("indented\nab\nb\nhello world\n", old, "same", "f")
+        apply_edits("indented\nab\nb\nhello world\n", [Replacement(old, "same")], "f")
 
 
 async def test_every_place_is_edited_when_that_is_meant(place: Standing) -> None:
@@ -163,7 +162,7 @@ async def test_every_place_is_edited_when_that_is_meant(place: Standing) -> None
 
     result = await place.call("edit", {"path": "a.txt", "old_text": "a", "new_text": "b", "replace_all": True})
 
-    assert result.output == "edited a.txt in 3 places"
+    assert result.output.splitlines()[0] == "edited a.txt in 3 places"
     assert target.read_text() == "b b b"
 
 
@@ -173,6 +172,25 @@ async def test_a_directory_is_listed(place: Standing) -> None:
 
     assert (await place.call("ls", {"path": "x"})).output == "a.txt  5 bytes\nb/"
     assert "AGENTS.md" in (await place.call("ls")).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        ({"pattern": "*.md"}, ["x/a.md", "x/b/c.md"]),
+        ({"pattern": "x/b*"}, ["x/b/", "x/b/c.md"]),
+        ({"pattern": "*.md", "path": "x/b"}, ["x/b/c.md"]),
+        ({"pattern": "*", "path": "x", "limit": 1}, ["x/a.md", "[only the first 1 of 3]"]),
+        ({"pattern": "*.pdf"}, ["[nothing found]"]),
+    ],
+)
+async def test_files_are_found_by_name(place: Standing, arguments: dict[str, object], lines: list[str]) -> None:
+    put(place, "x/a.md", "")
+    put(place, "x/b/c.md", "")
+
+    output = (await place.call("find", {"path": "x"} | arguments)).output
+
+    assert output.splitlines() == lines
 
 
 @pytest.mark.parametrize(
@@ -361,7 +379,8 @@ async def test_the_tools_say_what_they_are(place: Standing) -> None:
     tools: dict[str, Tool] = {tool.name: tool for tool in place.tools.all()}
 
     reading = {name for name, tool in tools.items() if tool.annotations.read_only}
-    assert set(tools) == {"read", "write", "edit", "ls", "grep"}
-    assert reading == {name for name, tool in tools.items() if tool.annotations.parallel_safe} == {"read", "ls", "grep"}
+    assert set(tools) == {"read", "write", "edit", "apply_patch", "ls", "find", "grep"}
+    assert reading == {name for name, tool in tools.items() if tool.annotations.parallel_safe}
+    assert reading == {"read", "ls", "find", "grep"}
     await place.registrations.undo_all()
     assert place.tools.all() == []
