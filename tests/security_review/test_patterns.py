@@ -22,7 +22,8 @@ from hub.models.contract import ToolCallBlock
 from hub.models.managed import ARGUMENTS_DEPTH_LIMIT, bounded_call
 from hub.security.redaction import Redactor
 from hub.security.secret_patterns import SECRET_PATTERNS
-from integrations.tools.files.editing import difference, replace_once
+from integrations.tools.files.differences import difference
+from integrations.tools.files.editing import Replacement, apply_edits, fold
 from tests.lengths import some
 from web.chat.markdown import Markdown
 
@@ -120,9 +121,10 @@ def test_texts_are_compared_within_bounds() -> None:
     lines = [str(number * 7919 % 300) for number in range(200_000)]
     text = "\n".join(lines)
 
-    assert "too many" in difference(text, text.replace("1", "2"), "f")
+    assert "too many" in difference(text.encode(), text.replace("1", "2").encode(), "f")
+    assert len(fold(" \t" * 500_000 + "x \n" * 100_000).text) == 200_001
     with pytest.raises(Exception, match="is not in f"):
-        replace_once("ab" * 100_000, "ba" * 90_000 + "x", "y", "f")
+        apply_edits("ab" * 100_000, [Replacement("ba" * 90_000 + "x", "y")], "f")
 
 
 @pytest.mark.parametrize("depth", [ARGUMENTS_DEPTH_LIMIT - 1, ARGUMENTS_DEPTH_LIMIT + 1, 900, 100_000])

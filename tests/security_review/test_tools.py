@@ -127,7 +127,7 @@ async def test_no_tool_that_changes_anything_or_carries_data_out_is_used_unasked
     asked_for = [tool for tool in tools if not tool.annotations.read_only or tool.annotations.egress]
 
     # What it says in the conversation itself is as free as the answer.
-    own = {
+    own: dict[str, dict[str, Any]] = {
         "message": {"action": "send", "text": "see", "media": ["list.md"]},
         "apply_patch": {"input": "*** Begin Patch\n*** Delete File: inbox/list.md\n*** End Patch"},
     }

@@ -311,7 +311,7 @@ async def test_a_tainted_turn_patches_text_below_the_inbox_unasked(
 
     for who in ({"authority": place.owner.narrow(tainted=True)}, {"authority": place.anna, "session": ANNAS}):
         asked.clear()
-        result = await place.call("apply_patch", patch(*lines), **who)  # type: ignore[arg-type]
+        result = await place.call("apply_patch", patch(*lines), **who)
         assert (len(asked) == 1, result.is_error) == (asks, asks), result.output
         (place.workspace / "inbox/a.md").unlink(missing_ok=True)
 
