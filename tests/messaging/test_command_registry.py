@@ -84,7 +84,8 @@ async def chinese_home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterato
 
 
 async def test_every_command_is_in_the_documentation(home: CommandHome) -> None:
-    assert sorted(NAMES) == sorted(command.name for command in home.hub.commands.all())
+    own = [command.name for command in home.hub.commands.all() if not command.help]  # others are integrations'
+    assert sorted(NAMES) == sorted(own)
 
 
 async def test_the_sentences_of_every_language_are_complete() -> None:

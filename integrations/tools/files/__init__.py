@@ -8,13 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hub.core.executors import FILES
+from hub.sessions.store import EVENT_SESSION_CHANGED
 from integrations.tools.files.session_files import SessionFiles
 from integrations.tools.files.tool import file_tools
+from integrations.tools.files.undo_command import undo_command
+from integrations.tools.files.undoing import UndoStore
 
 if TYPE_CHECKING:
+    from hub.core.events import Event
     from hub.host import IntegrationHost
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
-    """Register the tools."""
-    host.tools.add(*file_tools(SessionFiles(host.workspaces.view, host.workspaces.outside)))
+    """Register the tools, and the command that takes back what they changed."""
+    workspaces = host.workspaces
+    undo = UndoStore(host.home.storage / "integrations" / host.domain / "undo")
+    host.tools.add(*file_tools(SessionFiles(workspaces.view, workspaces.outside, undo)))
+    host.commands.add(undo_command(undo, workspaces.view, lambda: host.language))
+
+    async def forget(event: Event) -> None:
+        await FILES.run(undo.forget, event.data["key"])
+
+    host.bus.listen(EVENT_SESSION_CHANGED, forget, {"what": "deleted"})

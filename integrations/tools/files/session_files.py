@@ -11,6 +11,7 @@ from hub.core.executors import FILES
 from hub.security.root import Root
 from hub.tools.contract import ToolCall
 from integrations.tools.files.problems import explain
+from integrations.tools.files.undoing import UndoStore
 
 T = TypeVar("T")
 
@@ -24,11 +25,13 @@ class SessionFiles:
     Args:
         view: Gives what a session sees.
         outside: Knows which files hold words from outside.
+        undo: Keeps what files held before they were changed.
     """
 
-    def __init__(self, view: View, outside: OutsideFiles) -> None:
+    def __init__(self, view: View, outside: OutsideFiles, undo: UndoStore) -> None:
         self._view = view
         self.outside = outside
+        self.undo = undo
 
     async def on_disk(self, call: ToolCall, path: str, work: Callable[[Root], T]) -> T:
         """Run blocking work on the session's view of the workspace in a thread; errors speak of `path`."""

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.core.errors import InvalidRequest, NotFound
+from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.security.jail_path import components
 from hub.security.root import Root
 from hub.tools.contract import ToolCall, ToolResult
@@ -18,6 +18,8 @@ from integrations.tools.files.patching import PatchAction, PatchSection, apply_h
 from integrations.tools.files.reading import READ_LIMIT_BYTES, decode
 from integrations.tools.files.session_files import SessionFiles
 from integrations.tools.files.unasked import INBOX
+
+PATCHED_LIMIT_BYTES = 4 * READ_LIMIT_BYTES
 
 
 class PlannedCall(Struct, frozen=True):
@@ -59,7 +61,13 @@ class WritingTools:
                 # What stays of words from outside is still theirs, whoever changes the rest.
                 if each.after is not None and (from_outside or (holds and each.keeps)):
                     self._mark(call.agent_id, root, each.target, each.after)
-            carry_out(root, list(states(plan.changes)), executable=not from_outside)
+            wanted = list(states(plan.changes))
+            kept = self._files.undo.keep(call.session_key, wanted)
+            try:
+                carry_out(root, wanted, executable=not from_outside)
+            except (OSError, HubError):
+                self._files.undo.drop(kept)
+                raise
             diff = diff_of(plan.changes)
             shows = not any(held_outside) and any(each.before is not None for each in plan.changes)
             paths = [each.target for each in plan.changes]
@@ -99,6 +107,8 @@ class WritingTools:
             changes.append(replace(change, after=data))
             moved = f", moved to {section.target}" if section.target != section.path else ""
             said.append(f"updated {section.path}{moved}")
+            if sum(len(each.before or b"") for each in changes) > PATCHED_LIMIT_BYTES:
+                raise LimitExceeded(f"the patch changes more than {PATCHED_LIMIT_BYTES} bytes; make several of it")
         return PlannedCall(changes, "\n".join(said))
 
     def _mark(self, agent_id: str, root: Root, path: str, data: bytes) -> None:

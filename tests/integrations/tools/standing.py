@@ -20,6 +20,8 @@ from hub.host import IntegrationHost
 from hub.integration.registrations import Registrations
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
+from hub.messaging.commands.registry import CommandCall, CommandReply, Commands
+from hub.messaging.contract import Address, InboundMessage
 from hub.models.registry import ModelRegistry
 from hub.sections import all_sections
 from hub.security.people import People, Person
@@ -70,6 +72,7 @@ class Standing:
         self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         self.config = ConfigStore(self.home.path, all_sections(), self.bus, self.repairs)
         self.registrations = Registrations("test")
+        self.commands = Commands(lambda: "en")
         self.time_zone = "Europe/Berlin"
         self.owner = self.people.owner_authority()
         self.anna = self.people.authority_for("telegram:user:2")
@@ -83,7 +86,7 @@ class Standing:
     async def set_up(self, integration: ModuleType) -> None:
         (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
         self.config.load()
-        names = ("commands", "gateway", "egress", "nodes", "pages", "subagents", "exchanges")
+        names = ("gateway", "egress", "nodes", "pages", "subagents", "exchanges")
         beyond = dict.fromkeys(names)
         parts: Any = SimpleNamespace(
             **vars(self), **beyond, hooks=None, automation=SimpleNamespace(scheduled=None), agent_messages=None
@@ -100,3 +103,9 @@ class Standing:
     ) -> ToolResult:
         request = ToolCallRequest("c", name, arguments or {}, Context(authority or self.owner), "main", session, "r")
         return await invoke_tool(self.tools, request)
+
+    async def command(self, text: str, *, authority: Authority | None = None, session: str = MAIN) -> CommandReply:
+        name, _, arguments = text.removeprefix("/").partition(" ")
+        who = authority or self.owner
+        message = InboundMessage(Address("test", "7"), "1", "test:user:7", text)
+        return await self.commands.run(CommandCall(name, arguments, message, "main", session, Context(who), who.owner))

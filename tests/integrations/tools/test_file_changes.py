@@ -167,6 +167,7 @@ async def test_the_owner_sees_what_a_call_changes_before_saying_yes(place: Stand
     await place.call("write", {"path": "new.md", "content": "a\u202eb\n"}, authority=place.anna, session=ANNAS)
 
     assert shown(asked[0].details).endswith("}\n\n--- list.md\n+++ list.md\n@@ -1,3 +1,3 @@\n milk\n-tea\n+rum\n ")
+    assert '"diff"' not in shown(asked[0].details)
     assert shown(asked[1].details).endswith("--- /dev/null\n+++ new.md\n@@ -0,0 +1,2 @@\n+a\\u202eb\n+")
 
 
@@ -180,14 +181,18 @@ async def test_a_yes_holds_for_the_file_that_was_shown_alone(place: Standing) ->
     assert target.read_text() == "milk\nbread\n"
 
 
-async def test_nobody_is_asked_about_an_edit_that_does_not_fit(place: Standing) -> None:
+async def test_nobody_is_asked_about_what_cannot_be_done(place: Standing) -> None:
     put(place, "list.md", "milk\n")
     asked = answer_with(place)
 
     edit = {"path": "list.md", "old_text": "rum", "new_text": "tea"}
     result = await place.call("edit", edit, authority=place.anna, session=ANNAS)
 
+    hidden = patch("*** Update File: list.md", "*** Move to: memory/x.md")
+    refused = await place.call("apply_patch", hidden, authority=place.anna, session=ANNAS)
+
     assert "old_text is not in list.md" in result.output
+    assert "not part of this view" in refused.output
     assert asked == []
 
 
