@@ -19,6 +19,7 @@ from hub.core.states import StateMachine
 from hub.integration.catalog import find
 from hub.integration.schemas import IntegrationSchemas
 from hub.memory.registry import MemoryRegistry
+from hub.messaging.commands.registry import Commands
 from hub.sections import all_sections
 from tests.agent.house import AgentHouse, standing
 from tests.hosting import host_on
@@ -34,6 +35,7 @@ class Furnished(AgentHouse):
     def __init__(self, folder: Path, base_url: str) -> None:
         super().__init__(folder, base_url)
         self.memory = MemoryRegistry()
+        self.commands = Commands(lambda: "en")
         self.states = StateMachine(self.bus, self.clock.time)
         self.services = ServiceRegistry(self.bus)
         self.repairs = Repairs(self.bus)
