@@ -24,7 +24,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     """Register the tools, and the command that takes back what they changed."""
     workspaces = host.workspaces
     undo = UndoStore(host.home.storage / "integrations" / host.domain / "undo")
-    host.tools.add(*file_tools(SessionFiles(workspaces.view, workspaces.outside, undo)))
+    host.tools.add(*file_tools(SessionFiles(workspaces.view, workspaces.outside, undo, host.egress.reader)))
     host.commands.add(undo_command(undo, workspaces.view, lambda: host.language))
 
     async def forget(event: Event) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hub.core.errors import HubError
+from hub.core.errors import HubError, InvalidRequest
 from hub.security.folder_entry import FolderEntry
 from hub.security.root import Root
 from hub.tools.contract import ToolCall, ToolResult
+from integrations.tools.files.pdf_text import PDF_LIMIT_BYTES, is_pdf, show_pdf
 from integrations.tools.files.reading import READ_LIMIT_BYTES, show_file
 from integrations.tools.files.searching import find, fits, gather
 from integrations.tools.files.session_files import SessionFiles
@@ -24,16 +25,22 @@ class LookingTools:
         self._outside = files.outside
 
     async def read(self, call: ToolCall) -> ToolResult:
-        """Show a part of a file, or an image."""
+        """Show a part of a text file, pages of a PDF, or an image."""
         arguments = call.arguments
         path = arguments["path"]
+        limit = PDF_LIMIT_BYTES if path.lower().endswith(".pdf") else READ_LIMIT_BYTES
 
-        def read(root: Root) -> ToolResult:
-            data = root.read_bytes(path, READ_LIMIT_BYTES)
-            shown = show_file(data, path, arguments["offset"], arguments["limit"])
-            return replace(shown, trusted=not self._outside.holds(call.agent_id, data))
+        def look(root: Root) -> tuple[bytes, bool, ToolResult | None]:
+            data = root.read_bytes(path, limit)
+            shown = None if is_pdf(data) else show_file(data, path, arguments["offset"], arguments["limit"])
+            return data, not self._outside.holds(call.agent_id, data), shown
 
-        return await self._files.on_disk(call, path, read)
+        data, trusted, shown = await self._files.on_disk(call, path, look)
+        if shown is None:
+            shown = await show_pdf(self._files.reader, data, path, arguments.get("pages"))
+        elif "pages" in arguments:
+            raise InvalidRequest(f"{path}: only a PDF has pages; use offset and limit")
+        return replace(shown, trusted=trusted)
 
     async def ls(self, call: ToolCall) -> ToolResult:
         """List a directory."""

@@ -8,6 +8,7 @@ from typing import TypeVar
 from hub.agent.outside_files import OutsideFiles
 from hub.core.context import Authority
 from hub.core.executors import FILES
+from hub.security.outside_reader import OutsideReader
 from hub.security.root import Root
 from hub.tools.contract import ToolCall
 from integrations.tools.files.problems import explain
@@ -26,12 +27,14 @@ class SessionFiles:
         view: Gives what a session sees.
         outside: Knows which files hold words from outside.
         undo: Keeps what files held before they were changed.
+        reader: Reads what may be hostile.
     """
 
-    def __init__(self, view: View, outside: OutsideFiles, undo: UndoStore) -> None:
+    def __init__(self, view: View, outside: OutsideFiles, undo: UndoStore, reader: OutsideReader) -> None:
         self._view = view
         self.outside = outside
         self.undo = undo
+        self.reader = reader
 
     async def on_disk(self, call: ToolCall, path: str, work: Callable[[Root], T]) -> T:
         """Run blocking work on the session's view of the workspace in a thread; errors speak of `path`."""

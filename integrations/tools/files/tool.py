@@ -26,6 +26,7 @@ READ = Schema(
         Required("path", description="Relative to the workspace."): _PATH,
         Optional("offset", default=1, description="First line, from 1."): All(integer, Range(min=1)),
         Optional("limit", default=LINES_DEFAULT, description="Lines."): All(integer, Range(min=1, max=LINES_LIMIT)),
+        Optional("pages", description="Of a PDF, for example 1-3."): All(string, Length(max=20)),
     }
 )
 WRITE = Schema({Required("path"): _PATH, Required("content"): _NEW})
@@ -75,7 +76,12 @@ def file_tools(files: SessionFiles) -> list[Tool]:
     looking, writing = LookingTools(files), WritingTools(files)
     return [
         Tool(
-            "read", "Read a text file or an image of the workspace.", from_schema(READ), looking.read, GROUP, READS_HOME
+            "read",
+            "Read a text, an image or a PDF of the workspace.",
+            from_schema(READ),
+            looking.read,
+            GROUP,
+            READS_HOME,
         ),
         Tool(
             "write",

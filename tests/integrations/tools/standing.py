@@ -24,6 +24,7 @@ from hub.messaging.commands.registry import CommandCall, CommandReply, Commands
 from hub.messaging.contract import Address, InboundMessage
 from hub.models.registry import ModelRegistry
 from hub.sections import all_sections
+from hub.security.egress import Egress
 from hub.security.people import People, Person
 from hub.security.redaction import Redactor
 from hub.sessions.search import TranscriptSearch
@@ -72,6 +73,7 @@ class Standing:
         self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         self.config = ConfigStore(self.home.path, all_sections(), self.bus, self.repairs)
         self.registrations = Registrations("test")
+        self.egress = Egress(list)
         self.commands = Commands(lambda: "en")
         self.time_zone = "Europe/Berlin"
         self.owner = self.people.owner_authority()
@@ -86,7 +88,7 @@ class Standing:
     async def set_up(self, integration: ModuleType) -> None:
         (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
         self.config.load()
-        names = ("gateway", "egress", "nodes", "pages", "subagents", "exchanges")
+        names = ("gateway", "nodes", "pages", "subagents", "exchanges")
         beyond = dict.fromkeys(names)
         parts: Any = SimpleNamespace(
             **vars(self), **beyond, hooks=None, automation=SimpleNamespace(scheduled=None), agent_messages=None
