@@ -10,6 +10,7 @@ COMPARED_LINES = 500
 """Lines of what changed; comparing takes the square of what is compared."""
 DIFF_CONTEXT = 2
 NO_FILE = "/dev/null"
+NO_LINE_BREAK = "\\ No newline at end of file"
 
 _HUNK = re.compile(r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
 
@@ -46,7 +47,11 @@ def difference(before: bytes | None, after: bytes | None, path: str, target: str
 
 
 def _lines(data: bytes | None) -> list[str]:
-    return data.decode().split("\n") if data else []
+    """Return the lines of a text; the last one says so when no line break ends it, as `diff` does."""
+    if not data:
+        return []
+    *lines, last = data.decode().split("\n")
+    return [*lines, f"{last}\n{NO_LINE_BREAK}"] if last else lines
 
 
 def _moved(line: str, lines: int) -> str:

@@ -59,8 +59,8 @@ async def test_several_pieces_are_edited_at_once(place: Standing) -> None:
 
     assert target.read_text() == "three\ntwo\n3\ntwo and a half\n"
     assert result.output.splitlines() == [
-        *("edited a.txt in 2 places", "--- a.txt", "+++ a.txt", "@@ -1,5 +1,5 @@"),
-        *("-one", "+three", " two", "-three", "+3", " two and a half", " "),
+        *("edited a.txt in 2 places", "--- a.txt", "+++ a.txt", "@@ -1,4 +1,4 @@"),
+        *("-one", "+three", " two", "-three", "+3", " two and a half"),
     ]
 
 
@@ -156,7 +156,7 @@ def test_a_diff_is_bounded() -> None:
     assert len(difference(b"", many.encode(), "a")) <= DIFF_LIMIT + 10
     assert "too many to compare" in difference(many.encode(), many.replace("\n", "x\n").encode(), "a")
     assert "[not text: 2 bytes become 0]" in difference(b"\xff\x00", None, "a")
-    assert difference(b"a", b"a\n", "a").splitlines()[3:] == [" a", "+"]
+    assert difference(b"a", b"a\n", "a").splitlines()[3:] == ["-a", "\\ No newline at end of file", "+a"]
 
 
 async def test_the_owner_sees_what_a_call_changes_before_saying_yes(place: Standing) -> None:
@@ -166,9 +166,9 @@ async def test_the_owner_sees_what_a_call_changes_before_saying_yes(place: Stand
     await place.call("write", {"path": "list.md", "content": "milk\nrum\n"}, authority=place.anna, session=ANNAS)
     await place.call("write", {"path": "new.md", "content": "a\u202eb\n"}, authority=place.anna, session=ANNAS)
 
-    assert shown(asked[0].details).endswith("}\n\n--- list.md\n+++ list.md\n@@ -1,3 +1,3 @@\n milk\n-tea\n+rum\n ")
+    assert shown(asked[0].details).endswith("}\n\n--- list.md\n+++ list.md\n@@ -1,2 +1,2 @@\n milk\n-tea\n+rum")
     assert '"diff"' not in shown(asked[0].details)
-    assert shown(asked[1].details).endswith("--- /dev/null\n+++ new.md\n@@ -0,0 +1,2 @@\n+a\\u202eb\n+")
+    assert shown(asked[1].details).endswith("--- /dev/null\n+++ new.md\n@@ -0,0 +1 @@\n+a\\u202eb")
 
 
 async def test_a_yes_holds_for_the_file_that_was_shown_alone(place: Standing) -> None:

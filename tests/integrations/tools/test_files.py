@@ -138,7 +138,7 @@ async def test_one_place_is_edited_and_the_change_is_shown(place: Standing) -> N
 
     result = await place.call("edit", {"path": "a.txt", "old_text": "two\nthree", "new_text": "2\n3"})
 
-    assert result.output.startswith("edited a.txt in 1 place\n--- a.txt\n+++ a.txt\n@@ -1,4 +1,4 @@\n one\r\n-two\r")
+    assert result.output.startswith("edited a.txt in 1 place\n--- a.txt\n+++ a.txt\n@@ -1,3 +1,3 @@\n one\r\n-two\r")
     assert target.read_bytes() == b"one\r\n2\r\n3\r\n"
 
 
