@@ -43,10 +43,14 @@ class UndoStore:
 
     Args:
         folder: Where they are kept.
+        limit: How many; the oldest go first.
+        limit_bytes: How many bytes of them.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, limit: int = KEPT_LIMIT, limit_bytes: int = KEPT_LIMIT_BYTES) -> None:
         self._folder = folder
+        self._limit = limit
+        self._limit_bytes = limit_bytes
         self._guard = threading.Lock()
 
     def keep(self, session_key: str, changed: Sequence[FileState]) -> Path | None:
@@ -115,7 +119,7 @@ class UndoStore:
         total = 0
         for count, file in enumerate(reversed(kept), start=1):
             total += file.stat().st_size
-            if count > KEPT_LIMIT or total > KEPT_LIMIT_BYTES:
+            if count > self._limit or total > self._limit_bytes:
                 file.unlink(missing_ok=True)
 
 

@@ -9,7 +9,6 @@ import pytest
 from hub.core.context import Context
 from hub.sessions.store import EVENT_SESSION_CHANGED
 from integrations.tools import files
-from integrations.tools.files import undoing
 from integrations.tools.files.changes import FileState
 from integrations.tools.files.undoing import UndoStore
 from tests.gateway.rig import until
@@ -128,12 +127,12 @@ async def test_what_was_kept_before_a_crash_is_passed_over(place: Standing) -> N
 
 
 def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
-    store = UndoStore(tmp_path / "undo")
-    for number in range(undoing.KEPT_LIMIT + 5):
+    store = UndoStore(tmp_path / "undo", limit=5, limit_bytes=10_000)
+    for number in range(9):
         store.keep(f"s{number % 2}", [FileState(f"{number}.md", None, b"", 0o600)])
 
-    assert store.count("s0") + store.count("s1") == undoing.KEPT_LIMIT
-    assert min(each.name for each in (tmp_path / "undo").iterdir()).startswith("000000000005-")
+    assert (store.count("s0"), store.count("s1")) == (3, 2)
+    assert min(each.name for each in (tmp_path / "undo").iterdir()).startswith("000000000004-")
     for _ in range(3):
-        store.keep("big", [FileState("a", bytes(undoing.KEPT_LIMIT_BYTES // 2 - 1_000), b"", 0o600)])
-    assert (store.count("s0") + store.count("s1"), store.count("big")) == (0, 2)
+        store.keep("big", [FileState("a", bytes(4_500), b"", 0o600)])
+    assert (store.count("s0"), store.count("s1"), store.count("big")) == (0, 0, 2)
