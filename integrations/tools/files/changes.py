@@ -16,7 +16,7 @@ from integrations.tools.files.differences import DIFF_LIMIT, difference
 MODE = 0o600
 
 
-class FileChange(Struct, frozen=True):
+class PlannedChange(Struct, frozen=True):
     """One file as it is and as it will be.
 
     Attributes:
@@ -52,7 +52,7 @@ class FileState(Struct, frozen=True):
 
 def planned(
     root: Root, path: str, after: bytes | None, before: tuple[bytes, int] | None, target: str | None = None
-) -> FileChange:
+) -> PlannedChange:
     """Return a change of a file, once its paths are judged.
 
     Raises:
@@ -67,7 +67,7 @@ def planned(
     if new != old and root.exists(new):
         raise Conflict(f"{new} exists already", details={"path": new})
     data, mode = before or (None, MODE)
-    return FileChange(old, data, after, new, mode)
+    return PlannedChange(old, data, after, new, mode)
 
 
 def held(root: Root, path: str, limit: int) -> tuple[bytes, int] | None:
@@ -86,7 +86,7 @@ def held(root: Root, path: str, limit: int) -> tuple[bytes, int] | None:
         os.close(descriptor)
 
 
-def states(changes: Sequence[FileChange]) -> Iterator[FileState]:
+def states(changes: Sequence[PlannedChange]) -> Iterator[FileState]:
     """Yield each path that changes, those that files are moved away from last."""
     for change in changes:
         if change.target != change.path:
@@ -128,7 +128,7 @@ def unchanged(root: Root, path: str, data: bytes | None) -> bool:
     return root.stat(path).size_bytes == len(data) and root.read_bytes(path, len(data)) == data
 
 
-def diff_of(changes: Sequence[FileChange]) -> str:
+def diff_of(changes: Sequence[PlannedChange]) -> str:
     """Return what changes, as one unified diff of bounded length."""
     text = "\n".join(change.diff for change in changes)
     return text if len(text) <= DIFF_LIMIT else f"{text[:DIFF_LIMIT]}\n[cut]"

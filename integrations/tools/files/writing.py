@@ -12,7 +12,7 @@ from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.security.jail_path import components
 from hub.security.root import Root
 from hub.tools.contract import ToolCall, ToolResult
-from integrations.tools.files.changes import FileChange, carry_out, diff_of, held, planned, states
+from integrations.tools.files.changes import PlannedChange, carry_out, diff_of, held, planned, states
 from integrations.tools.files.editing import Replacement, apply_edits
 from integrations.tools.files.patching import PatchAction, PatchSection, apply_hunks, parse_patch
 from integrations.tools.files.reading import READ_LIMIT_BYTES, decode
@@ -25,7 +25,7 @@ PATCHED_LIMIT_BYTES = 4 * READ_LIMIT_BYTES
 class PlannedCall(Struct, frozen=True):
     """What a call would change, and what is said of it."""
 
-    changes: list[FileChange]
+    changes: list[PlannedChange]
     summary: str
 
 
@@ -125,7 +125,7 @@ def _plan_write(root: Root, call: ToolCall) -> PlannedCall:
     return PlannedCall([change], f"{verb} {path} ({len(data)} bytes)")
 
 
-def _present(root: Root, path: str, target: str) -> tuple[FileChange, bytes]:
+def _present(root: Root, path: str, target: str) -> tuple[PlannedChange, bytes]:
     """Return the change that keeps a file as it is, and what it holds."""
     root.stat(path)
     before = held(root, path, READ_LIMIT_BYTES)
@@ -134,7 +134,7 @@ def _present(root: Root, path: str, target: str) -> tuple[FileChange, bytes]:
     return replace(planned(root, path, before[0], before, target), keeps=True), before[0]
 
 
-def _added(root: Root, section: PatchSection) -> FileChange:
+def _added(root: Root, section: PatchSection) -> PlannedChange:
     if root.exists(section.path):
         raise InvalidRequest(f"{section.path} exists already; use `*** Update File: {section.path}`")
     return planned(root, section.path, _encoded(section.text), None)
