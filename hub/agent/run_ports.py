@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from hub.agent.agents import Agent
 from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
@@ -161,7 +161,6 @@ class RunPorts:
             return False
         if not overflow and tokens <= settings.threshold(first.context_window):
             return False
-        begun = self._parts.clock.monotonic()
         reason = CompactionReason.OVERFLOW if overflow else CompactionReason.THRESHOLD
         done = await compact(
             self._parts,
@@ -175,10 +174,9 @@ class RunPorts:
                 run.fixed_tokens,
                 run.request.run_id,
                 spender=run.spender,
+                trace=run.trace,
             ),
         )
-        if done is not None:
-            run.trace.note("compaction", begun, {"reason": reason.value, **asdict(done), "usage": done.usage.as_dict()})
         return done is not None
 
     async def invoke(self, call: ToolCallBlock) -> ToolResult:

@@ -119,6 +119,8 @@ async def test_a_failed_summary_loses_nothing_and_is_not_tried_at_every_message(
     assert compactions(house) == []
     assert len(house.said()) == 14
     assert house.told("compaction_finished")[0]["error"]
+    (noted,) = [each for trace in house.usages.traces.values() for each in trace["steps"] if "tokens_after" in each]
+    assert noted["error"] == house.told("compaction_finished")[0]["error"]
     assert len(house.told("compaction_started")) == 1
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from hub.agent.agents import Agent
 from hub.agent.budgets import Spending
@@ -19,6 +19,7 @@ from hub.agent.compaction.summarise import SUMMARY_CHARS, PoorSummary, SummaryNe
 from hub.agent.conversation import RunConversation
 from hub.agent.ledger import Spender
 from hub.agent.parts import RunDependencies
+from hub.agent.run_trace import RunTrace
 from hub.agent.whose_words import speaker
 from hub.agent.window import Item
 from hub.core.context import Context
@@ -68,6 +69,7 @@ class CompactionRequest(Struct, frozen=True):
         run_id: The run that goes on, if one does.
         instructions: What the person who asked wants of the summary.
         spender: Whose budgets pay for the summary.
+        trace: Of that run.
     """
 
     agent: Agent
@@ -79,23 +81,15 @@ class CompactionRequest(Struct, frozen=True):
     run_id: str | None = None
     instructions: str = ""
     spender: Spender | None = None
+    trace: RunTrace | None = None
 
 
 class Compacted(Struct, frozen=True):
-    """What a compaction came to.
-
-    Attributes:
-        tokens_before, tokens_after: Estimated.
-        messages: How many messages the summary replaces.
-        model: The model that wrote it.
-        usage: Of all calls that took.
-    """
+    """What a compaction came to: estimated tokens before and after, and how many messages the summary replaces."""
 
     tokens_before: int
     tokens_after: int
     messages: int
-    model: str = ""
-    usage: Usage = field(default_factory=Usage)
 
 
 async def compact(
@@ -126,6 +120,7 @@ async def compact(
     window = candidates[0].info.context_window
     told: dict[str, Any] = {}
     calls: list[tuple[str, Usage]] = []
+    begun = parts.clock.monotonic()
     try:
         await _write_memory(parts, request)
         items = conversation.items()
@@ -143,8 +138,7 @@ async def compact(
         await conversation.transcript.append(entry, sync=True)
         after = conversation.tokens() + request.fixed_tokens
         told = {"tokens_after": after, "messages": done.messages}
-        usage = sum((each for _, each in calls), Usage())
-        return Compacted(before, after, done.messages, calls[-1][0] if calls else "", usage)
+        return Compacted(before, after, done.messages)
     except (HubError, PoorSummary, TimeoutError) as error:
         reason = str(error) or f"no summary within {SUMMARY_LIMIT_S:g} s"
         _log.warning("%s is not compacted: %s", request.session_key, reason)
@@ -152,7 +146,13 @@ async def compact(
         conversation.try_again_at = before + window // GAIN_SHARE
         return None
     finally:
-        parts.bus.fire(EVENT_FINISHED, {**facts, **(told or {"error": "it was stopped"})}, request.context)
+        told = told or {"error": "it was stopped"}
+        parts.bus.fire(EVENT_FINISHED, {**facts, **told}, request.context)
+        if request.trace is not None:
+            usage = sum((each for _, each in calls), Usage())
+            used = {"model": calls[-1][0] if calls else "", "usage": usage.as_dict()}
+            facts = {"reason": request.reason.value, "tokens_before": before, "tokens_after": before, "messages": 0}
+            request.trace.note("compaction", begun, {**facts, **told, **used})
 
 
 def startup_sections(rules: str) -> str:

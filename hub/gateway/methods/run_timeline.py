@@ -124,6 +124,7 @@ def _traced(traced: Sequence[Mapping[str, Any]], words: RunWords) -> list[Step]:
                     "messages": each["messages"],
                     "model": each.get("model") or "",
                     "usage": each.get("usage"),
+                    "error": each.get("error"),
                 }
         steps.append(step)
     return steps
