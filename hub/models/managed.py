@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from hub.models.contract import (
     UsageEvent,
 )
 from hub.models.health import Health
+from hub.models.speech import CanSpeak, SpeechRequest
 from hub.models.thinking import lower_level, refuses_thinking
 from hub.models.transcription import CanTranscribe
 
@@ -152,9 +154,22 @@ class ManagedProvider:
             raise InvalidRequest(
                 f"{self.name} cannot transcribe: name a model of another provider in messages.media.transcription_model"
             )
+        with self._counted():
+            return await self.inner.transcribe(model, data, name)
+
+    async def speak(self, request: SpeechRequest) -> bytes:
+        """See `CanSpeak.speak`."""
+        if not isinstance(self.inner, CanSpeak):
+            raise InvalidRequest(f"{self.name} cannot speak: name a model of another provider in speech.model")
+        with self._counted():
+            return await self.inner.speak(request)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count a call that goes on."""
         self._active += 1
         try:
-            return await self.inner.transcribe(model, data, name)
+            yield
         finally:
             self._active -= 1
             if self._retired and not self._active:

@@ -113,6 +113,8 @@ class Script:
     default: list[Step] = field(default_factory=lambda: [{"text": "ok"}])
     models: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "scripted", "object": "model"}])
     key: str | None = None
+    speech: deque[Step] = field(default_factory=deque)
+    """What the next requests for speech are answered with: status, json, disconnect, or {"audio": bytes}."""
     _queue: deque[list[Step]] = field(default_factory=deque)
     _rules: list[Rule] = field(default_factory=list)
     _records: deque[Recorded] = field(default_factory=lambda: deque(maxlen=REQUESTS_KEPT))
@@ -175,6 +177,7 @@ class Script:
         """Forget queue, rules, records and releases."""
         with self._lock:
             self._queue.clear()
+            self.speech.clear()
             self._rules.clear()
             self._records.clear()
             self._released.clear()

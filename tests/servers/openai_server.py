@@ -29,6 +29,12 @@ from tests.servers.openai_script import Answer, Recorded, Script, Step, last_use
 BODY_LIMIT_BYTES = 64 * 1024 * 1024
 START_LIMIT_S = 20.0
 HOLD_POLL_S = 0.005
+SPEECH = {
+    "opus": ("audio/ogg", b"OggS"),
+    "mp3": ("audio/mpeg", b"\xff\xf3"),
+    "wav": ("audio/wav", b"RIFF\xff\xff\xff\xffWAVE"),
+    "flac": ("audio/flac", b"fLaC"),
+}
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -47,6 +53,7 @@ class _Handlers:
         application.router.add_post("/control/{what}", self._control)
         application.router.add_post("/v1/chat/completions", self._complete)
         application.router.add_post("/v1/audio/transcriptions", self._transcribe)
+        application.router.add_post("/v1/audio/speech", self._speak)
         return application
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
@@ -82,6 +89,31 @@ class _Handlers:
             return _error(400, {"message": "the audio file could not be decoded", "type": "invalid_request_error"})
         model = str(form["model"])
         return web.json_response({"text": f" {data.decode()} ({model}, {Path(file.filename).suffix}) "})
+
+    async def _speak(self, request: web.Request) -> web.Response:
+        """Answer with bytes that begin as the asked format does, and say what was said by whom."""
+        body = self._recorded(request, await request.read()).body
+        if self._refused(request):
+            return _error(401, {"message": "Incorrect API key provided.", "code": "invalid_api_key"})
+        for name in ("model", "input", "voice"):
+            if not isinstance(body, dict) or not isinstance(body.get(name), str):
+                return _error(400, {"message": f"Missing required parameter: '{name}'."})
+        match self._script.speech.popleft() if self._script.speech else {}:
+            case {"status": status, **more}:
+                return _whole(
+                    more.get("body", {"error": {"message": f"scripted {status}"}}), status, more.get("headers")
+                )
+            case {"json": whole, **more}:
+                return _whole(whole, 200, None, more.get("content_type", "application/json"))
+            case {"audio": data}:
+                return web.Response(body=data, content_type="audio/ogg")
+            case {"disconnect": _} if request.transport is not None:
+                request.transport.abort()
+        if body["voice"] == "nobody":
+            return _error(400, {"message": "voice: nobody is none of alloy, nova", "type": "invalid_request_error"})
+        mime_type, begin = SPEECH[body.get("response_format", "mp3")]
+        said = f" {body['input']} ({body['voice']})"
+        return web.Response(body=begin + said.encode(), content_type=mime_type)
 
     async def _models(self, request: web.Request) -> web.Response:
         self._recorded(request, b"")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import orjson
 from msgspec import Struct
 
 from hub.agent.workspace import Workspaces
@@ -18,6 +20,7 @@ from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.outgoing import NEEDS, NewMessage, NewText, OutboxRow, Outgoing, RowSource, Withdrawal
 from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.storage.database import Database
+from hub.tools.contract import ToolResult
 
 OUTCOME_LIMIT_S = 30.0
 """How long an agent waits for the platform."""
@@ -129,6 +132,18 @@ def described(attached: Attached) -> str:
     if limits.media:
         able.append(f"media ({', '.join(sorted(limits.media))})")
     return f"{attached.channel.name} can: {', '.join(able)}."
+
+
+def sent_result(rows: list[OutboxRow]) -> ToolResult:
+    """Return what a model reads of what was sent."""
+    told: dict[str, Any] = {"message_ids": [id for row in rows for id in row.platform_ids]}
+    failed = [row for row in rows if row.state != "sent"]
+    if not failed:
+        return ToolResult(orjson.dumps({"state": "sent", **told}).decode(), details={"state": "sent", **told})
+    first = failed[0]
+    words = {"dead": "it was refused", "unknown": "it may or may not have arrived; do not send it again"}
+    told |= {"state": first.state, "why": first.error or words.get(first.state, "it is still being sent")}
+    return ToolResult(orjson.dumps(told).decode(), details=told, is_error=first.state in ("dead", "stopped"))
 
 
 def _chat(address: Address) -> tuple[str, str, str]:

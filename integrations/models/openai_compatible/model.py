@@ -10,11 +10,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
 import orjson
+from msgspec import Struct
 from multidict import CIMultiDict
 from yarl import URL
 
 from hub import __version__
 from hub.core.clock import Clock
+from hub.core.errors import LimitExceeded
 from hub.core.secret import Secret
 from hub.models.chat_request import ChatHistory, known_call_ids, plain
 from hub.models.classify import clean_message, make_error
@@ -29,6 +31,7 @@ from hub.models.contract import (
 )
 from hub.models.provider_config import ProviderConfig
 from hub.models.retry_after import retry_after_s
+from hub.models.speech import AUDIO_LIMIT_BYTES, SpeechRequest, audio_kind
 from integrations.models.openai_compatible.answer import StreamReader
 from integrations.models.openai_compatible.faults import read_fault_text
 from integrations.models.openai_compatible.listing import read_models
@@ -37,6 +40,7 @@ from integrations.models.openai_compatible.quirks import Quirks, adapt, chat_bod
 CONNECT_TIMEOUT_S = 10.0
 LIST_TIMEOUT_S = 10.0
 TRANSCRIBE_TIMEOUT_S = 90.0
+SPEAK_TIMEOUT_S = 90.0
 KEEPALIVE_S = 60.0
 CONNECTIONS_LIMIT = 256
 ERROR_LIMIT_BYTES = 64 * 1024
@@ -48,6 +52,17 @@ OPENAI_HOST = "api.openai.com"
 
 _log = logging.getLogger(__name__)
 _BROKEN = (aiohttp.ClientError, OSError)
+
+
+class _Asked(Struct, frozen=True):
+    """A single request: where, for what, and its limits."""
+
+    method: str
+    path: str
+    what: str
+    timeout_s: float
+    limit_bytes: int
+    model: str
 
 
 class OpenAIProvider:
@@ -124,34 +139,52 @@ class OpenAIProvider:
             raise FormatError(f"{self.name} transcribes in a form nobody understands: expected an object with text.")
         return str(found["text"])
 
+    async def speak(self, request: SpeechRequest) -> bytes:
+        """See `CanSpeak.speak`."""
+        body = {"model": request.model, "input": request.text, "voice": request.voice, "response_format": request.form}
+        asked = _Asked("POST", "audio/speech", "speak", SPEAK_TIMEOUT_S, AUDIO_LIMIT_BYTES + 1, request.model)
+        data, kind = await self._fetch(asked, orjson.dumps(body))
+        if len(data) > AUDIO_LIMIT_BYTES:
+            raise LimitExceeded(f"{self.name} sends a recording of more than {AUDIO_LIMIT_BYTES // 1024**2} MB.")
+        if audio_kind(data) is None:
+            raise FormatError(f"{self.name} sends {kind:.60} in place of a recording (OGG, MP3, WAV or FLAC).")
+        return data
+
     async def _ask(
         self, method: str, path: str, what: str, timeout_s: float, data: aiohttp.FormData | None = None, model: str = ""
     ) -> Any:
         """Return what the server answers to a single request, parsed."""
-        asked = ModelRequest(model=model, system="", messages=())
-        headers = self._headers.copy()
-        if data is not None:
-            del headers["Content-Type"]
-        url = _endpoint(self._config.base_url or "", path)
-        try:
-            async with (
-                asyncio.timeout(timeout_s),
-                self._opened().request(
-                    method, url, headers=headers, data=data, allow_redirects=False, proxy=self._proxy
-                ) as response,
-            ):
-                raw = await _read(response, LIST_LIMIT_BYTES)
-                if response.status != 200:
-                    _, code, message = read_fault_text(raw[:ERROR_LIMIT_BYTES])
-                    raise self._error(asked, response.status, message, code, response.headers)
-        except TimeoutError as error:
-            raise ModelTimeout(f"{self.name} did not {what} within {timeout_s:g} s.") from error
-        except _BROKEN as error:
-            raise self._broken(asked, "cannot be reached", error) from error
+        raw, _ = await self._fetch(_Asked(method, path, what, timeout_s, LIST_LIMIT_BYTES, model), data)
         try:
             return orjson.loads(raw)
         except ValueError as error:
             raise FormatError(f"{self.name} answers something that is not JSON when asked to {what}.") from error
+
+    async def _fetch(self, ask: _Asked, data: aiohttp.FormData | bytes | None) -> tuple[bytes, str]:
+        """Return what the server answers to a single request, and what it says that is."""
+        asked = ModelRequest(model=ask.model, system="", messages=())
+        headers = self._headers.copy()
+        if isinstance(data, aiohttp.FormData):
+            del headers["Content-Type"]
+        elif data is not None:
+            headers["Accept"] = "*/*"
+        url = _endpoint(self._config.base_url or "", ask.path)
+        try:
+            async with (
+                asyncio.timeout(ask.timeout_s),
+                self._opened().request(
+                    ask.method, url, headers=headers, data=data, allow_redirects=False, proxy=self._proxy
+                ) as response,
+            ):
+                raw = await _read(response, ask.limit_bytes)
+                if response.status != 200:
+                    _, code, message = read_fault_text(raw[:ERROR_LIMIT_BYTES])
+                    raise self._error(asked, response.status, message, code, response.headers)
+                return raw, response.content_type
+        except TimeoutError as error:
+            raise ModelTimeout(f"{self.name} did not {ask.what} within {ask.timeout_s:g} s.") from error
+        except _BROKEN as error:
+            raise self._broken(asked, "cannot be reached", error) from error
 
     async def close(self) -> None:
         """Give up connections."""

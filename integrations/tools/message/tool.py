@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from msgspec.structs import replace
 
-from hub.automation.services.agent_messages import AgentMessages
+from hub.automation.services.agent_messages import AgentMessages, sent_result
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
 from hub.messaging.contract import Button, OutboundMedia
-from hub.messaging.outbox.outgoing import NewMessage, NewPoll, NewReaction, NewText, OutboxRow, Outgoing, Withdrawal
+from hub.messaging.outbox.outgoing import NewMessage, NewPoll, NewReaction, NewText, Outgoing, Withdrawal
 from hub.messaging.outbox.replies import ReplyTarget
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
@@ -80,7 +79,7 @@ class _MessageTool:
         target = await self._target(call)
         self._messages.channel(target.address)
         rows = await self._messages.send(target, call.run_id, self._outgoing(call.arguments, target))
-        return _result(rows)
+        return sent_result(rows)
 
     async def _target(self, call: ToolCall) -> ReplyTarget:
         arguments = call.arguments
@@ -137,14 +136,3 @@ def _given(value: Any, name: str) -> Any:
     if not value:
         raise InvalidRequest(f"{name}: missing")
     return value
-
-
-def _result(rows: list[OutboxRow]) -> ToolResult:
-    told: dict[str, Any] = {"message_ids": [id for row in rows for id in row.platform_ids]}
-    failed = [row for row in rows if row.state != "sent"]
-    if not failed:
-        return ToolResult(orjson.dumps({"state": "sent", **told}).decode(), details={"state": "sent", **told})
-    first = failed[0]
-    words = {"dead": "it was refused", "unknown": "it may or may not have arrived; do not send it again"}
-    told |= {"state": first.state, "why": first.error or words.get(first.state, "it is still being sent")}
-    return ToolResult(orjson.dumps(told).decode(), details=told, is_error=first.state in ("dead", "stopped"))

@@ -1,0 +1,72 @@
+"""The contract of providers that turn text into recordings, and the kinds of recordings that are known."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
+
+FORMATS = ("opus", "mp3", "wav", "flac")
+"""The formats that a provider is asked for, by the names of OpenAI's API; `opus` comes in Ogg."""
+AUDIO_LIMIT_BYTES = 20 * 1024 * 1024
+
+
+class AudioKind(Struct, frozen=True):
+    """A kind of recording.
+
+    Attributes:
+        mime_type: Such as audio/ogg.
+        suffix: Of a file's name.
+        as_voice: Whether chat apps take it for a voice message.
+    """
+
+    mime_type: str
+    suffix: str
+    as_voice: bool
+
+
+_BEGINNINGS = {
+    b"OggS": AudioKind("audio/ogg", ".ogg", as_voice=True),
+    b"ID3": AudioKind("audio/mpeg", ".mp3", as_voice=True),
+    b"fLaC": AudioKind("audio/flac", ".flac", as_voice=False),
+}
+_MPEG = _BEGINNINGS[b"ID3"]
+_WAV = AudioKind("audio/wav", ".wav", as_voice=False)
+
+
+def audio_kind(data: bytes) -> AudioKind | None:
+    """Return the kind of a recording, judged by how it begins; None for anything else."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
+        return _WAV
+    if len(data) > 1 and data[0] == 0xFF and data[1] & 0xE6 == 0xE2:  # a frame of MPEG audio, layer III, without tags
+        return _MPEG
+    return next((kind for begins, kind in _BEGINNINGS.items() if data.startswith(begins)), None)
+
+
+class SpeechRequest(Struct, frozen=True):
+    """A request for a recording.
+
+    Attributes:
+        model: Id of the model, at the provider.
+        text: What is to be said.
+        voice: A voice of the provider.
+        form: One of `FORMATS`; a provider may answer in another.
+    """
+
+    model: str
+    text: str
+    voice: str
+    form: str
+
+
+@runtime_checkable
+class CanSpeak(Protocol):
+    """A provider that turns text into recordings."""
+
+    async def speak(self, request: SpeechRequest) -> bytes:
+        """Return a recording of a text, of a kind that `audio_kind` knows.
+
+        Raises:
+            HubError: The provider failed, or does not speak.
+        """
+        ...

@@ -1,0 +1,37 @@
+"""Speech: the tool with which an agent says something in a voice message, by a model or a program of this machine.
+
+Voice messages of people are turned into text where attachments are fetched, in `hub/messaging/inbox/media_store.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from hub.models.registry import ModelRegistry
+from hub.models.speech import CanSpeak, SpeechRequest
+from integrations.tools.speech.program import speak_by_program
+from integrations.tools.speech.tool import Speak, speech_tool
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+
+async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
+    """Register the tool."""
+    host.tools.add(speech_tool(host.messages, host.workspaces, speaker(host.models.registry, config)))
+
+
+def speaker(models: ModelRegistry, config: Mapping[str, Any]) -> Speak:
+    """Return what makes recordings: the configured program, or the configured model."""
+    usual = config.get("voice", "")
+
+    async def by_program(text: str, voice: str | None) -> bytes:
+        return await speak_by_program(config["command"], text, voice or usual)
+
+    async def by_model(text: str, voice: str | None) -> bytes:
+        resolved = await models.resolve(config["model"])
+        provider = cast(CanSpeak, resolved.provider)  # the registry wraps each provider in one that is
+        return await provider.speak(SpeechRequest(resolved.info.id, text, voice or usual, config["format"]))
+
+    return by_program if "command" in config else by_model

@@ -1,0 +1,44 @@
+"""Configuration of speech: the model or the program that speaks, and its voice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hub.core.schema import All, In, Length, Match, Optional, Schema, SchemaError, string
+from hub.models.schema import model_ref
+from hub.models.speech import FORMATS
+
+VOICE_PLACE = "{voice}"
+ARGUMENTS_LIMIT = 64
+
+voice = All(string, Match(r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}\Z", msg="expected letters, digits and any of _.+-"))
+"""A voice; it can be an argument of a program, but no option and no path."""
+
+
+def _one_speaker(config: dict[str, Any]) -> dict[str, Any]:
+    if ("model" in config) is ("command" in config):
+        raise SchemaError("expected either model, such as openai/gpt-4o-mini-tts, or command", path=["model"])
+    if "voice" in config:
+        return config
+    if "model" in config:
+        raise SchemaError("missing: the name of a voice of the model, such as alloy", path=["voice"])
+    if any(VOICE_PLACE in each for each in config["command"]):
+        raise SchemaError(f"missing: what {VOICE_PLACE} is in the command", path=["voice"])
+    return config
+
+
+CONFIG_SCHEMA = Schema(
+    All(
+        {
+            Optional("model", description="The model that speaks, such as openai/gpt-4o-mini-tts."): model_ref,
+            Optional(
+                "command", description="Or a program and its arguments: text on stdin, a recording on stdout."
+            ): All([All(string, Length(min=1))], Length(min=1, max=ARGUMENTS_LIMIT)),
+            Optional("voice", description="Voice of the model; in a command it takes the place of {voice}."): voice,
+            Optional(
+                "format", default=FORMATS[0], description="Format asked of the model; voice messages need opus or mp3."
+            ): In(FORMATS),
+        },
+        _one_speaker,
+    )
+)

@@ -1,0 +1,87 @@
+"""The tool `tts`: says a text in a voice message of the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from hub.agent.workspace import Workspaces, media_folder
+from hub.automation.services.agent_messages import AgentMessages, described, sent_result
+from hub.core.errors import InvalidRequest
+from hub.core.executors import FILES
+from hub.core.ids import new_id
+from hub.core.schema import All, Length, Optional, Required, Schema, string
+from hub.messaging.contract import MediaKind, OutboundMedia
+from hub.messaging.outbox.outgoing import NewMessage
+from hub.messaging.outbox.replies import ReplyTarget
+from hub.models.speech import audio_kind
+from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.parameters import from_schema
+from integrations.tools.speech.schema import voice
+
+NAME = "tts"
+GROUP = "message"
+TEXT_LIMIT = 4_000
+CALL_LIMIT_S = 150.0
+"""For the recording and for sending it."""
+SPEAKS = Annotations(destructive=False, open_world=False, owner_only=False, egress=True)
+
+_SCHEMA = Schema(
+    {
+        Required("text", description="Words to be spoken, without markup."): All(string, Length(min=1, max=TEXT_LIMIT)),
+        Optional("voice", description="Another voice than the usual one, by its name."): voice,
+    }
+)
+
+Speak = Callable[[str, str | None], Awaitable[bytes]]
+"""Returns a recording of a text, in the given voice or the usual one."""
+
+
+def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -> Tool:
+    """Return the tool.
+
+    Args:
+        messages: Sends the recording.
+        workspaces: Where it is kept, among the attachments of the conversation.
+        speak: Makes it.
+    """
+
+    async def run(call: ToolCall) -> ToolResult:
+        place = await messages.place(call.run_id, call.session_key)
+        if place is None:
+            raise InvalidRequest("this run is held in no chat, so nobody would hear it")
+        attached = messages.channel(place.address)
+        if MediaKind.AUDIO not in attached.channel.limits.media:
+            raise InvalidRequest(f"{attached.channel.name} cannot send recordings. {described(attached)}")
+        data = await speak(call.arguments["text"], call.arguments.get("voice"))
+        kind = audio_kind(data)
+        if kind is None:
+            raise InvalidRequest("what the model or program made is no recording (OGG, MP3, WAV or FLAC)")
+        name = f"speech-{new_id()}{kind.suffix}"
+        path = await FILES.run(_keep, workspaces, call, name, data)
+        media = OutboundMedia(MediaKind.AUDIO, path, kind.mime_type, name, voice=kind.as_voice)
+        target = ReplyTarget(place.address, call.agent_id, call.session_key, call.context, place.message_id)
+        return sent_result(await messages.send(target, call.run_id, NewMessage(media=(media,))))
+
+    return Tool(
+        NAME,
+        "Say something in a voice message in this conversation, now, beside your answer. Do not repeat in your answer "
+        "what you said; NO_REPLY as your whole answer adds nothing.",
+        from_schema(_SCHEMA),
+        run,
+        GROUP,
+        SPEAKS,
+        approval=lambda arguments, authority: None,
+        timeout_s=CALL_LIMIT_S,
+    )
+
+
+def _keep(workspaces: Workspaces, call: ToolCall, name: str, data: bytes) -> str:
+    """Keep a recording with the attachments of its conversation, which are deleted some day; return its path."""
+    path = f"{media_folder(call.session_key)}/{name}"
+    if not workspaces.is_ready(call.agent_id):
+        workspaces.ensure(call.agent_id)
+    root = workspaces.root(call.agent_id)
+    if workspaces.outside.writes_from_outside(call.context.authority):
+        workspaces.outside.mark(call.agent_id, path, data)
+    root.write_bytes(path, data, parents=True, executable=False)
+    return str(root.path / path)
