@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from msgspec import Struct, field, to_builtins
 
 WORKSPACE = ""
 TRANSCRIPTS = "transcripts"
@@ -16,8 +17,7 @@ FILE_LIMIT_BYTES = 1_048_576
 TRANSCRIPT_LIMIT_BYTES = 64 * 1_048_576
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptSource:
+class TranscriptSource(Struct, frozen=True):
     """A conversation that is searched.
 
     Attributes:
@@ -39,8 +39,7 @@ class TranscriptSource:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Where files come from.
 
     Attributes:
@@ -58,8 +57,7 @@ class Source:
     files: tuple[TranscriptSource, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """An agent's memory, as the worker needs to know it.
 
     Attributes:
@@ -82,7 +80,7 @@ class Job:
         return {
             "agent_id": self.agent_id,
             "directory": self.directory,
-            "sources": [asdict(source) for source in self.sources],
+            "sources": to_builtins(self.sources),
             "settings": dict(self.settings),
         }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.core.events import Event
 from integrations.memory.notes.client.sources import JobSources, job_for
@@ -13,8 +14,7 @@ _BY_THE_WAY = frozenset({"touched", "usage"})
 """What happens to a conversation all the time, and changes nothing of whose it is and where it lies."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     job: Job
     made_from: tuple[object, ...]
 

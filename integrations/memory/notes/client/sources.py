@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.agents import Agents
 from hub.core.context import Authority
@@ -32,8 +34,7 @@ TRANSCRIPTS_LIMIT = 2_000
 _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class JobSources:
+class JobSources(Struct, frozen=True):
     """What jobs are made from; the callables give what is configured now.
 
     Attributes:

@@ -6,10 +6,11 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError
@@ -36,8 +37,7 @@ SOURCE = "memory"
 SUFFIX = ".md"
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(Struct, frozen=True):
     """The watched folders.
 
     Attributes:

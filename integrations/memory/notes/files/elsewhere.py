@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.core.errors import HubError
 from hub.memory.notebook import MemoryFile
@@ -25,8 +26,7 @@ LINE_LIMIT = 20_000
 """Characters shown of one thing that was said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+class Outside(Struct, frozen=True):
     """A text from beside the workspace, and whether all of it came from this home's people."""
 
     path: str

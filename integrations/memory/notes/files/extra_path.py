@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hub.security.folder_entry import FolderEntry
 from hub.security.root import Root
 from integrations.memory.notes.job import FILES_LIMIT, Source
 
 
-@dataclass(frozen=True, slots=True)
-class ExtraPath:
+class ExtraPath(Struct, frozen=True):
     """Where an extra path leads now.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.security.root import Root
@@ -17,8 +18,7 @@ from integrations.memory.notes.files.memory_files import MemoryFiles
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class FileWorker:
+class FileWorker(Struct, frozen=True):
     """The files of one agent, and how they are changed; all of it blocks."""
 
     files: MemoryFiles

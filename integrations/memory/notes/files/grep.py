@@ -9,9 +9,9 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.memory.contract import Filters, Hit
@@ -36,8 +36,7 @@ _PER_PASSAGE = 120
 """About how many characters a passage has, to guess how many there are in files that are not taken apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A file to be searched, and whether the place it is in can be trusted."""
 
     path: str
@@ -45,8 +44,7 @@ class Text:
     trusted: bool = True
 
 
-@dataclass(slots=True)
-class GrepResult:
+class GrepResult(Struct):
     """A passage, what it has of what was asked, and its score in the end."""
 
     path: str
@@ -57,8 +55,7 @@ class GrepResult:
     score: float = 0.0
 
 
-@dataclass(slots=True)
-class Scan:
+class Scan(Struct):
     """The result of a search through the files: hits, amount of text, and whether it was complete."""
 
     found: list[GrepResult] = field(default_factory=list)

@@ -12,9 +12,11 @@ import secrets
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from hub.core.errors import HubError
 from hub.memory.alike import fact_key
@@ -38,8 +40,7 @@ _DONE, _PENDING = ".json", ".pending"
 _FORGOTTEN = "what was changed here was forgotten"
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """What was changed in one file.
 
     Attributes:
@@ -54,8 +55,7 @@ class FileChange:
     hunks: tuple[Hunk, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One change, whole.
 
     Attributes:
@@ -252,7 +252,7 @@ def _holds(lines: Iterable[str], keys: Collection[str]) -> bool:
 
 def _packed(record: Record) -> bytes:
     # Bytes that are no UTF-8 stand as lone surrogates; escaped, they are read back as they were.
-    return json.dumps(asdict(record), ensure_ascii=True, indent=1).encode()
+    return json.dumps(to_builtins(record), ensure_ascii=True, indent=1).encode()
 
 
 def _unpacked(data: dict[str, Any]) -> Record:

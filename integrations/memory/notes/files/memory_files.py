@@ -6,7 +6,8 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.core.durable import write_all
 from hub.core.errors import HubError, LimitExceeded
@@ -40,8 +41,7 @@ class Changed(Exception):
         self.path = path
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """What a file is to be, and what it was when that was decided; None: no file."""
 
     path: str

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
 import orjson
+from msgspec import Struct, field
 
 from hub.core.errors import HubError, LimitExceeded
 from hub.storage.files import read_bounded, write_atomic
@@ -28,8 +28,7 @@ Ids = Mapping[str, Collection[str] | None]
 """By the id of a conversation those of entries; None: all of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """The parts left out of one agent's conversations.
 
     Attributes:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 CONTEXT = 3
 COMPARED_LIMIT = 4_000
 """Lines that are compared one by one; where more were changed, all between the first and the last is one piece."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(Struct, frozen=True):
     """Some lines in the place of others; lines are without their newlines.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
@@ -26,8 +26,7 @@ STRUCK_LIMIT = 3
 Texts = dict[str, tuple[str | None, str | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Remembering:
+class Remembering(Struct, frozen=True):
     """An entry that is to be written.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import orjson
+from msgspec import Struct
 
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
@@ -18,8 +18,7 @@ Runs = Mapping[str, frozenset[str]]
 """Ids of runs by the id of the conversation they were in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conversations:
+class Conversations(Struct, frozen=True):
     """See the module.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.memory.chunking import chunk
 from hub.memory.contract import Forget, Hit
@@ -24,8 +25,7 @@ PORTION = 4_000_000
 """The number of characters sent to the worker at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken:
+class Spoken(Struct, frozen=True):
     """The conversations that are looked through.
 
     Attributes:
@@ -39,8 +39,7 @@ class Spoken:
     runs: Runs = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(Struct, frozen=True):
     """The parts of files and conversations that are, or would be, forgotten."""
 
     files: Sequence[DeletionPlan]
@@ -57,8 +56,7 @@ class Gone:
         return [each.path for each in self.files] + [each.path for each in self.said]
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(Struct, frozen=True):
     """Something that is to be forgotten.
 
     Attributes:

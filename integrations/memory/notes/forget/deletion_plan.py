@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
 from hub.memory.alike import Relation, fact_key, gist_of, relation_of
@@ -25,8 +26,7 @@ Replacements = Mapping[str, Collection[str]]
 """What entries replaced, as far as it is on record: `fact_key` of the newer, and of the older ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionPlan:
+class DeletionPlan(Struct, frozen=True):
     """What of a file is to be forgotten.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
+
+from msgspec import Struct
 
 from hub.core.errors import HubError
 from hub.memory.contract import Forget, Hit
@@ -23,8 +24,7 @@ from integrations.memory.notes.job import TRANSCRIPT_LIMIT_BYTES, TRANSCRIPTS, S
 _USER = "user"
 
 
-@dataclass(frozen=True, slots=True)
-class Redaction:
+class Redaction(Struct, frozen=True):
     """What of a conversation is to be forgotten.
 
     Attributes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 import orjson
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from hub.memory.chunking import Chunk, chunk, tokens_in
 from hub.memory.dates import marks_by_which, marks_of_day
@@ -22,8 +21,7 @@ _TITLE = "Conversation"
 _SPEAKERS = {"user": "", "assistant": "Assistant: "}
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """One line of a transcript.
 
     Attributes:
@@ -45,8 +43,7 @@ class Said:
     trusted: bool
 
 
-@dataclass(slots=True)
-class Conversation:
+class Conversation(Struct):
     """The messages of a conversation, by line.
 
     Attributes:
@@ -131,7 +128,7 @@ def said_in(data: bytes, left_out: Collection[str] = ()) -> Conversation:
                 said = _said(stored, number) if id_ not in left_out else None
                 if said is not None:
                     is_ours = said.trusted and (found.trusted or said.role != "assistant")
-                    found.said.append(dataclasses.replace(said, trusted=is_ours))
+                    found.said.append(replace(said, trusted=is_ours))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError):
             continue  # a damaged line is the transcript's affair
     return found

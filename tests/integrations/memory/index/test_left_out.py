@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from integrations.memory.notes.job import Job, Source, TranscriptSource
 from tests.integrations.memory.index.conftest import Notes

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from hub.memory.contract import Filters, MemoryKind
 from integrations.memory.notes.job import Source, TranscriptSource

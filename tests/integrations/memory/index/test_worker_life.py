@@ -6,10 +6,10 @@ import asyncio
 import os
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.clock import Clock, ManualClock
 from hub.core.errors import InvalidRequest, Unavailable
