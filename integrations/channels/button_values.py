@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 
 from hub.messaging.contract import Receiver
-from integrations.channels.kept_texts import KeptTexts
+from integrations.channels.kept_values import KeptValues
 
 KEPT = 200
 _MARK = "~"
 
 
-class ButtonValues(KeptTexts):
+class ButtonValues(KeptValues[str]):
     """Gives long values short names, and remembers the last of them over restarts.
 
     Args:
@@ -20,7 +20,7 @@ class ButtonValues(KeptTexts):
     """
 
     def __init__(self, receive: Receiver, longest: int) -> None:
-        super().__init__(receive, "button values", KEPT)
+        super().__init__(receive, "button values", KEPT, str)
         self._longest = longest
 
     async def carried(self, value: str) -> str:

@@ -119,6 +119,14 @@ class HttpApi:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:  # their text may show the address, and a token
             raise self.error(DeliveryState.UNKNOWN, f"did not answer: {type(error).__name__}") from error
 
+    def fetch(self, reference: str) -> AsyncIterator[bytes]:
+        """Yield the file that a message refers to.
+
+        Raises:
+            PlatformError: It cannot be had.
+        """
+        return self.download(reference, ())
+
     async def download(
         self, url: str, hosts: tuple[str, ...], *, cdn: tuple[str, ...] = (), refused_type: str | None = None
     ) -> AsyncIterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,14 +15,12 @@ from msgspec.structs import replace
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.secret import Secret
-from hub.core.tasks import TaskOwner
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
     ChatType,
     Delivery,
     DeliveryState,
-    Media,
     MediaKind,
     OutboundMedia,
     OutboundMessage,
@@ -31,12 +29,12 @@ from hub.messaging.contract import (
     TextUnit,
 )
 from hub.messaging.outbox.markup import Flavour, render
+from integrations.channels.api_channel import ApiChannel
 from integrations.channels.discord.gateway import DiscordGateway
 from integrations.channels.discord.intake import PAGE, PAGES_LIMIT, DiscordIntake
 from integrations.channels.discord.rest import DiscordRest
 from integrations.channels.discord.rooms import DiscordRoom
 from integrations.channels.http_api import PlatformError, delivery_of
-from integrations.channels.kept_connection import keep_connected
 
 CONTENT_UNITS = 2_000
 NONCE_CHARS = 25
@@ -52,15 +50,15 @@ PUBLIC_THREAD = 11
 NO_MENTIONS = {"parse": [], "replied_user": False}
 
 
-class DiscordChannel:
+class DiscordChannel(ApiChannel):
     """One bot.
 
     Args:
-        account: Its name in the configuration.
         gateway_url: Where the gateway is; None asks the API.
     """
 
     name = "discord"
+    _api: DiscordRest
     limits = ChannelLimits(
         text=CONTENT_UNITS,
         unit=TextUnit.UTF16,
@@ -73,47 +71,28 @@ class DiscordChannel:
     )
 
     def __init__(self, account: str, token: Secret, api_root: str, gateway_url: str | None, clock: Clock) -> None:
-        self.account = account
+        super().__init__(account, clock)
         self._token = token
         self._root = api_root
         self._gateway_url = gateway_url
-        self._clock = clock
-        self._tasks = TaskOwner(f"discord {account}")
 
     async def start(self, receive: Receiver) -> None:
         """Start the gateway."""
         self._receive = receive
-        self._rest = DiscordRest(self._root, self._token)
-        self._intake = DiscordIntake(self._rest, receive, self._clock, self.account)
-        gateway = DiscordGateway(self._rest, self._token, self._gateway_url, self._intake)
-        self._tasks.spawn(keep_connected(gateway.connect, receive, self._clock), name="gateway")
+        self._api = DiscordRest(self._root, self._token)
+        self._intake = DiscordIntake(self._api, receive, self._clock, self.account)
+        gateway = DiscordGateway(self._api, self._token, self._gateway_url, self._intake)
+        self._keep_connected(gateway.connect, receive)
 
-    async def stop(self) -> None:
-        """Close the connection."""
-        await self._tasks.cancel_all()
-        try:
-            await self._intake.rooms.save()
-        finally:
-            await self._rest.close()
+    async def _leave(self) -> None:
+        await self._intake.rooms.save()
 
-    async def probe(self) -> dict[str, Any]:
-        """Ask who the bot is."""
-        try:
-            me = await self._rest.call("GET", "/users/@me")
-        except PlatformError as error:
-            return {"ok": False, "error": error.message}
-        return {"ok": True, "id": me["id"], "name": me["username"]}
+    async def _who(self) -> dict[str, Any]:
+        me = await self._api.call("GET", "/users/@me")
+        return {"id": me["id"], "name": me["username"]}
 
-    async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
-        """Yield an attachment."""
-        async for piece in self._rest.fetch(media.reference):
-            yield piece
-
-    async def send(self, message: OutboundMessage) -> Delivery:
+    async def _send(self, message: OutboundMessage) -> str | None:
         """Post a message, as the answer to a command where one waits for it."""
-        return await delivery_of(self._post(message))
-
-    async def _post(self, message: OutboundMessage) -> str | None:
         room = await self._target(message.address)
         files = await asyncio.to_thread(_read, message.media)
         body: dict[str, Any] = {"content": _content(message.text), "allowed_mentions": NO_MENTIONS}
@@ -136,7 +115,7 @@ class DiscordChannel:
         room, text = await self._target(message.address), _content(message.text)
         after = str(int((first - CLOCK_SKEW_S) * 1000 - EPOCH_MS) << 22)
         for _ in range(PAGES_LIMIT):
-            page = await self._rest.call("GET", f"/channels/{room}/messages?after={after}&limit={PAGE}")
+            page = await self._api.call("GET", f"/channels/{room}/messages?after={after}&limit={PAGE}")
             for each in page:
                 if each["author"]["id"] == self._intake.me.id and each["content"] == text:
                     return Delivery(DeliveryState.DELIVERED, (each["id"],))
@@ -161,13 +140,13 @@ class DiscordChannel:
     async def _react(self, address: Address, platform_id: str, emoji: str | None) -> None:
         path = f"/channels/{await self._target(address)}/messages/{platform_id}"
         if emoji is not None:
-            await self._rest.call("PUT", f"{path}/reactions/{_emoji_path(emoji)}/@me")
+            await self._api.call("PUT", f"{path}/reactions/{_emoji_path(emoji)}/@me")
             return
-        for each in (await self._rest.call("GET", path)).get("reactions", ()):
+        for each in (await self._api.call("GET", path)).get("reactions", ()):
             if each["me"]:
                 shown = each["emoji"]
                 name = f"{shown['name']}:{shown['id']}" if shown.get("id") else shown["name"]
-                await self._rest.call("DELETE", f"{path}/reactions/{_emoji_path(name)}/@me")
+                await self._api.call("DELETE", f"{path}/reactions/{_emoji_path(name)}/@me")
 
     async def poll(self, poll: OutboundPoll) -> Delivery:
         """Open a poll for a day."""
@@ -191,12 +170,12 @@ class DiscordChannel:
         if (room := self._intake.rooms.get(address.peer)) is not None and room.parent is not None:
             return address
         body = {"name": title, "type": PUBLIC_THREAD}
-        made = await self._rest.call("POST", f"/channels/{await self._target(address)}/threads", body)
+        made = await self._api.call("POST", f"/channels/{await self._target(address)}/threads", body)
         return replace(address, peer=made["id"], parent=address.peer)
 
     async def typing(self, address: Address) -> None:
         """Show for ten seconds that an answer is being written."""
-        await self._rest.call("POST", f"/channels/{await self._target(address)}/typing")
+        await self._api.call("POST", f"/channels/{await self._target(address)}/typing")
 
     async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
         """Make the list the application's commands, each with one free argument."""
@@ -213,7 +192,7 @@ class DiscordChannel:
             raise HubError("Discord: the commands can be published once the gateway is connected")
         digest = hashlib.sha256(json.dumps(body).encode()).hexdigest()
         if await self._receive.cursor("commands") != digest:
-            await self._rest.call("PUT", f"/applications/{me.application}/commands", body)
+            await self._api.call("PUT", f"/applications/{me.application}/commands", body)
             await self._receive.keep_cursor(digest, "commands")
 
     async def _on_message(self, method: str, address: Address, platform_id: str, body: Any = None) -> str | None:
@@ -221,7 +200,7 @@ class DiscordChannel:
 
     async def _call(self, *request: Any) -> str | None:
         """Return the id of what was sent."""
-        data = await self._rest.call(*request)
+        data = await self._api.call(*request)
         return data["id"] if data else None
 
     async def _target(self, address: Address) -> str:
@@ -231,7 +210,7 @@ class DiscordChannel:
         if room := self._intake.rooms.dm_of(address.peer):
             return room.id
         try:
-            opened = await self._rest.call("POST", "/users/@me/channels", {"recipient_id": address.peer})
+            opened = await self._api.call("POST", "/users/@me/channels", {"recipient_id": address.peer})
         except PlatformError as error:
             if error.status not in (400, 404):
                 raise

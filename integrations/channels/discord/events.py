@@ -28,6 +28,7 @@ from hub.messaging.contract import (
     ReactionChanged,
 )
 from integrations.channels.discord.rooms import DiscordRoom
+from integrations.channels.taking import kind_of
 
 MESSAGE_KINDS = frozenset({0, 19})
 """Ordinary messages and replies; the others are notices of Discord's."""
@@ -157,7 +158,7 @@ def _media(data: Mapping[str, Any]) -> Iterator[Media]:
     for each in data.get("attachments", ()):
         mime_type = each.get("content_type")
         yield Media(
-            _kind(mime_type or ""),
+            kind_of(mime_type),
             each["url"],
             mime_type=mime_type,
             name=each.get("filename"),
@@ -167,11 +168,6 @@ def _media(data: Mapping[str, Any]) -> Iterator[Media]:
         )
     for sticker in data.get("sticker_items", ()):
         yield Media(MediaKind.STICKER, f"{STICKERS}/{int(sticker['id'])}.png", "image/png", sticker["name"])
-
-
-def _kind(mime_type: str) -> MediaKind:
-    kind = mime_type.partition("/")[0]
-    return MediaKind(kind) if kind in ("image", "audio", "video") else MediaKind.FILE
 
 
 def _interaction(data: Mapping[str, Any], address: Address) -> Iterator[Inbound]:

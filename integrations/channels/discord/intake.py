@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.core.clock import Clock
-from hub.core.errors import InvalidRequest
 from hub.messaging.contract import ButtonPressed, CommandUsed, Inbound, InboundMessage, Receiver
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.discord.events import DiscordSelf, inbound_of, user_of
@@ -20,6 +18,7 @@ from integrations.channels.discord.rest import DiscordRest
 from integrations.channels.discord.rooms import DiscordRoom, room_of
 from integrations.channels.followed_rooms import FollowedRooms
 from integrations.channels.http_api import PlatformError, patiently
+from integrations.channels.taking import left_out_if_malformed, offered
 
 _log = logging.getLogger(__name__)
 
@@ -96,7 +95,7 @@ class DiscordIntake:
 
     async def _take(self, event: str, data: Any, event_id: str, me: DiscordSelf) -> None:
         room = None
-        with _left_out_if_malformed(event):
+        with left_out_if_malformed(f"discord: {event}"):
             if event == "GUILD_CREATE":
                 me.roles[data["id"]] = frozenset(_own_roles(data, me.id))
                 for each in (*data.get("channels", ()), *data.get("threads", ())):
@@ -112,7 +111,7 @@ class DiscordIntake:
         self, event: str, data: Mapping[str, Any], event_id: str, room: DiscordRoom, me: DiscordSelf
     ) -> None:
         said: list[Inbound] = []
-        with _left_out_if_malformed(event):
+        with left_out_if_malformed(f"discord: {event}"):
             said += inbound_of(event, data, event_id, room, me, self._account)
         for inbound in said:
             await self._offer(inbound, data, room)
@@ -140,12 +139,10 @@ class DiscordIntake:
             inbound = replace(inbound, value=self.buttons.value_of(inbound.value))
         accepted = deferred = False
         try:
-            receipt = await self._receive(inbound)
-            accepted = receipt.accepted
+            receipt = await offered(self._receive, inbound)
+            accepted = receipt is not None and receipt.accepted
             if accepted and isinstance(inbound, CommandUsed | ButtonPressed):
                 deferred = await self._defer(data, DEFER_ANSWER if waiting else DEFER_UPDATE)
-        except InvalidRequest as error:
-            _log.warning("discord: a message cannot be taken: %s", error)
         finally:
             if waiting is not None:
                 waiting.deferred.set_result(deferred)
@@ -194,15 +191,6 @@ class DiscordIntake:
 
     async def _read(self, path: str) -> Any:
         return await patiently(self._clock, self._rest.call, "GET", path)
-
-
-@contextmanager
-def _left_out_if_malformed(event: str) -> Iterator[None]:
-    """Go on after an event that is not as Discord writes them: it would come again for ever."""
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        _log.warning("discord: %s is not as expected and is left out: %r", event, error)
 
 
 def _own_roles(guild: Mapping[str, Any], me: str) -> Iterator[str]:

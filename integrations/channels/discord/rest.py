@@ -64,6 +64,6 @@ class DiscordRest(HttpApi):
         state = DeliveryState.PERMANENT if 400 <= status < 500 else DeliveryState.UNKNOWN
         raise self.error(state, text, status=status, reason=code)
 
-    def fetch(self, url: str) -> AsyncIterator[bytes]:
+    def fetch(self, reference: str) -> AsyncIterator[bytes]:
         """Yield a file of Discord's own servers; the token is not sent to them."""
-        return self.download(url, (), cdn=CDN_HOSTS)
+        return self.download(reference, (), cdn=CDN_HOSTS)

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from hub.core.clock import Clock
-from hub.core.tasks import TaskOwner
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -28,10 +27,12 @@ from hub.messaging.contract import (
     TextUnit,
 )
 from hub.messaging.outbox.markup import Flavour, render
+from integrations.channels.api_channel import ApiChannel
 from integrations.channels.http_api import PlatformError, delivery_of
-from integrations.channels.kept_connection import AccountRefused, keep_connected, stored
+from integrations.channels.kept_connection import AccountRefused, stored
 from integrations.channels.signal.events import inbound_of, message_id, split_id
 from integrations.channels.signal.rpc import SILENCE_LIMIT_S, SignalRpc
+from integrations.channels.taking import left_out_if_malformed
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ SENT_LIMIT = 1_000
 """Own messages that are remembered, to know their echoes by."""
 
 
-class SignalChannel:
+class SignalChannel(ApiChannel):
     """One account.
 
     Args:
@@ -51,6 +52,7 @@ class SignalChannel:
     """
 
     name = "signal"
+    _api: SignalRpc
     limits = ChannelLimits(
         text=TEXT_BYTES,
         unit=TextUnit.BYTES,
@@ -65,35 +67,24 @@ class SignalChannel:
     def __init__(
         self, account: str, url: str, number: str, clock: Clock, *, silence_s: float = SILENCE_LIMIT_S
     ) -> None:
-        self.account = account
+        super().__init__(account, clock)
         self._url = url
         self._number = number
-        self._clock = clock
         self._silence_s = silence_s
         self._me: set[str] = {number}
         self._sent: deque[int] = deque(maxlen=SENT_LIMIT)
         self._reactions: dict[str, str] = {}
-        self._tasks = TaskOwner(f"signal {account}")
 
     async def start(self, receive: Receiver) -> None:
         """Start listening."""
         self._receive = receive
-        self._rpc = SignalRpc(self._url, self._number, self._silence_s)
-        self._tasks.spawn(keep_connected(self._listen, receive, self._clock), name="events")
+        self._api = SignalRpc(self._url, self._number, self._silence_s)
+        self._keep_connected(self._listen, receive)
 
-    async def stop(self) -> None:
-        """Close the stream."""
-        await self._tasks.cancel_all()
-        await self._rpc.close()
-
-    async def probe(self) -> dict[str, Any]:
-        """Ask the daemon for its version, and whether the account is there."""
-        try:
-            version = await self._rpc.call("version")
-            await self._rpc.call("getUserStatus", recipient=[self._number])
-        except PlatformError as error:
-            return {"ok": False, "error": error.message}
-        return {"ok": True, "id": self._number, "name": f"signal-cli {version.get('version', '')}".strip()}
+    async def _who(self) -> dict[str, Any]:
+        version = await self._api.call("version")
+        await self._api.call("getUserStatus", recipient=[self._number])
+        return {"id": self._number, "name": f"signal-cli {version.get('version', '')}".strip()}
 
     # --- in ---
 
@@ -105,14 +96,14 @@ class SignalChannel:
             if error.state is DeliveryState.PERMANENT:
                 raise AccountRefused(f"{error.message}. See docs/channels/signal.md.") from error
             raise
-        async with aclosing(self._rpc.events(self._streams, self._receive.progress)) as events:
+        async with aclosing(self._api.events(self._streams, self._receive.progress)) as events:
             async for text in events:
                 await self._take(text)
         return "signal-cli closed the stream"
 
     async def _find_out_who(self) -> None:
         """Learn the account's own id; its number may change hands."""
-        found = await self._rpc.call("getUserStatus", recipient=[self._number])
+        found = await self._api.call("getUserStatus", recipient=[self._number])
         self._me |= {each["uuid"] for each in found if each.get("uuid")}
 
     def _streams(self) -> None:
@@ -121,12 +112,10 @@ class SignalChannel:
 
     async def _take(self, text: str) -> None:
         said: list[Inbound] = []
-        try:
+        with left_out_if_malformed("signal: an event"):
             event = json.loads(text)
             if event.get("account") in (None, self._number):
                 said += inbound_of(event["envelope"], self._me, self.account, self._sent)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            _log.warning("signal: an event is not as expected and is left out: %r", error)
         for inbound in said:  # signal-cli has given it away and does not bring it back
             await stored(partial(self._receive, inbound), self._receive, self._clock)
 
@@ -134,12 +123,12 @@ class SignalChannel:
         """Yield an attachment, which the daemon has."""
         group = address.chat_type is not ChatType.DIRECT
         where = {"groupId": address.peer} if group else {"recipient": address.peer}
-        found = await self._rpc.call("getAttachment", id=media.reference, **where)
+        found = await self._api.call("getAttachment", id=media.reference, **where)
         yield base64.b64decode(found["data"] if isinstance(found, dict) else found)
 
     # --- out ---
 
-    async def send(self, message: OutboundMessage) -> Delivery:
+    async def _send(self, message: OutboundMessage) -> str:
         """Send a message, in Signal's own styles."""
         quote: dict[str, Any] = {}
         if message.reply_to:
@@ -149,7 +138,7 @@ class SignalChannel:
             except PlatformError as error:
                 _log.info("signal: nothing to quote: %s", error)
         text, files = render(message.text, Flavour.PLAIN), [each.path for each in message.media] or None
-        return await delivery_of(self._call("send", message.address, message=text, attachments=files, **quote))
+        return await self._call("send", message.address, message=text, attachments=files, **quote)
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text."""
@@ -179,7 +168,7 @@ class SignalChannel:
 
     async def typing(self, address: Address) -> None:
         """Show for fifteen seconds that an answer is being written."""
-        await self._rpc.call("sendTyping", **_target(address))
+        await self._api.call("sendTyping", **_target(address))
 
     async def _on_own(self, method: str, address: Address, platform_id: str, key: str, **params: Any) -> str:
         await self._call(method, address, **{key: split_id(platform_id)[0]}, **params)
@@ -187,7 +176,7 @@ class SignalChannel:
 
     async def _call(self, method: str, address: Address, **params: Any) -> str:
         """Return the id of what was sent."""
-        timestamp = (await self._rpc.call(method, **_target(address), **params))["timestamp"]
+        timestamp = (await self._api.call(method, **_target(address), **params))["timestamp"]
         self._sent.append(timestamp)
         return message_id(timestamp, min(self._me - {self._number}, default=""))
 

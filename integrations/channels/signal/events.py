@@ -17,7 +17,6 @@ from hub.messaging.contract import (
     Inbound,
     InboundMessage,
     Media,
-    MediaKind,
     MessageDeleted,
     MessageEdited,
     PollAnswered,
@@ -25,6 +24,7 @@ from hub.messaging.contract import (
     ReactionChanged,
 )
 from integrations.channels.http_api import PlatformError
+from integrations.channels.taking import kind_of
 
 
 def message_id(timestamp: int, author: str) -> str:
@@ -138,11 +138,9 @@ def _text(data: Mapping[str, Any]) -> str:
 
 def _media(file: Mapping[str, Any]) -> Media:
     mime_type = file.get("contentType") or ""
-    kind = mime_type.partition("/")[0]
-    found = MediaKind(kind) if kind in ("image", "audio", "video") else MediaKind.FILE
     # A voice message has no name, and is recorded as AAC.
     voice = bool(file.get("voiceNote")) or (mime_type == "audio/aac" and not file.get("filename"))
-    return Media(found, file["id"], mime_type or None, file.get("filename"), file.get("size"), voice=voice)
+    return Media(kind_of(mime_type), file["id"], mime_type or None, file.get("filename"), file.get("size"), voice=voice)
 
 
 def _contact(data: Mapping[str, Any]) -> Contact:

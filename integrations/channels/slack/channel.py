@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.secret import Secret
-from hub.core.tasks import TaskOwner
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
     ChatType,
     Delivery,
     DeliveryState,
-    Media,
     MediaKind,
     OutboundMessage,
     Receiver,
 )
 from hub.messaging.outbox.markup import Flavour, render
-from integrations.channels.http_api import PlatformError, delivery_of
-from integrations.channels.kept_connection import keep_connected
+from integrations.channels.api_channel import ApiChannel
+from integrations.channels.http_api import delivery_of
 from integrations.channels.slack.emoji import name_of
 from integrations.channels.slack.intake import SlackIntake
 from integrations.channels.slack.rooms import SlackRoom
@@ -38,15 +35,15 @@ HISTORY_PAGE = 100
 MARK = "homarus_message"
 
 
-class SlackChannel:
+class SlackChannel(ApiChannel):
     """One app.
 
     Args:
-        account: Its name in the configuration.
         ping_s: Between two pings; a connection that left one unanswered at the next is dead.
     """
 
     name = "slack"
+    _api: SlackWeb
     limits = ChannelLimits(
         text=TEXT_CHARS,
         caption=TEXT_CHARS,
@@ -68,47 +65,28 @@ class SlackChannel:
         *,
         ping_s: float = PING_S,
     ) -> None:
-        self.account = account
+        super().__init__(account, clock)
         self._bot_token = bot_token
         self._app_token = app_token
         self._root = api_root
-        self._clock = clock
         self._ping_s = ping_s
-        self._tasks = TaskOwner(f"slack {account}")
 
     async def start(self, receive: Receiver) -> None:
         """Start Socket Mode."""
-        self._web = SlackWeb(self._root, self._bot_token)
-        self._intake = SlackIntake(self._web, receive, self._clock, self.account)
-        socket = SlackSocket(self._web, self._app_token, self._ping_s, self._intake)
-        self._tasks.spawn(keep_connected(socket.connect, receive, self._clock), name="socket")
+        self._api = SlackWeb(self._root, self._bot_token)
+        self._intake = SlackIntake(self._api, receive, self._clock, self.account)
+        socket = SlackSocket(self._api, self._app_token, self._ping_s, self._intake)
+        self._keep_connected(socket.connect, receive)
 
-    async def stop(self) -> None:
-        """Close the connection."""
-        await self._tasks.cancel_all()
-        try:
-            await self._intake.rooms.save()
-        finally:
-            await self._web.close()
+    async def _leave(self) -> None:
+        await self._intake.rooms.save()
 
-    async def probe(self) -> dict[str, Any]:
-        """Ask who the app is."""
-        try:
-            me = await self._web.call("auth.test")
-        except PlatformError as error:
-            return {"ok": False, "error": error.message}
-        return {"ok": True, "id": f"{me['team_id']}/{me['user_id']}", "name": me["user"]}
-
-    async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
-        """Yield a file."""
-        async for piece in self._web.fetch(media.reference):
-            yield piece
-
-    async def send(self, message: OutboundMessage) -> Delivery:
-        """Post a message; files go before it, with the text as their comment unless there are buttons."""
-        return await delivery_of(self._send(message))
+    async def _who(self) -> dict[str, Any]:
+        me = await self._api.call("auth.test")
+        return {"id": f"{me['team_id']}/{me['user_id']}", "name": me["user"]}
 
     async def _send(self, message: OutboundMessage) -> str:
+        """Post a message; files go before it, with the text as their comment unless there are buttons."""
         room, thread = await self._target(message.address), message.address.thread
         text = render(message.text, Flavour.MRKDWN)
         if message.media:
@@ -116,7 +94,7 @@ class SlackChannel:
             file = await self._share(message, room, comment)
             if not message.buttons:
                 return file
-        posted = await self._web.call(
+        posted = await self._api.call(
             "chat.postMessage",
             channel=room,
             text=text,
@@ -134,8 +112,8 @@ class SlackChannel:
         for each in message.media:
             path = Path(each.path)
             name = each.name or path.name
-            files.append({"id": await self._web.upload(name, await asyncio.to_thread(path.read_bytes)), "title": name})
-        await self._web.call(
+            files.append({"id": await self._api.upload(name, await asyncio.to_thread(path.read_bytes)), "title": name})
+        await self._api.call(
             "files.completeUploadExternal",
             files=files,
             channel_id=room,
@@ -147,7 +125,7 @@ class SlackChannel:
     async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
         """Look a message up by the id that it carries, or files by their comment."""
         room, thread = await self._target(message.address), message.address.thread
-        page = await self._web.call(
+        page = await self._api.call(
             "conversations.replies" if thread else "conversations.history",
             channel=room,
             ts=thread,
@@ -171,7 +149,7 @@ class SlackChannel:
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Delete a message; one that is gone is as good as deleted."""
         if platform_id.startswith("F"):
-            return await delivery_of(self._web.call("files.delete", file=platform_id), done_already="file_not_found")
+            return await delivery_of(self._api.call("files.delete", file=platform_id), done_already="file_not_found")
         return await delivery_of(
             self._on_message("chat.delete", address, ts=platform_id), done_already="message_not_found"
         )
@@ -191,7 +169,7 @@ class SlackChannel:
                 await self._on_message("reactions.remove", address, timestamp=platform_id, name=each["name"])
 
     async def _on_message(self, method: str, address: Address, **arguments: Any) -> dict[str, Any]:
-        return await self._web.call(method, channel=await self._target(address), **arguments)
+        return await self._api.call(method, channel=await self._target(address), **arguments)
 
     async def _target(self, address: Address) -> str:
         """Return the conversation of an address; the one with a person is opened where needed."""
@@ -199,7 +177,7 @@ class SlackChannel:
             return address.peer
         if room := self._intake.rooms.dm_of(address.peer):
             return room.id
-        opened = (await self._web.call("conversations.open", users=address.peer))["channel"]["id"]
+        opened = (await self._api.call("conversations.open", users=address.peer))["channel"]["id"]
         return self._intake.rooms.keep(SlackRoom(id=opened, kind="im", person=address.peer)).id
 
 

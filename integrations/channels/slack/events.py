@@ -27,6 +27,7 @@ from hub.messaging.contract import (
 )
 from integrations.channels.slack.emoji import emoji_of
 from integrations.channels.slack.rooms import SlackRoom
+from integrations.channels.taking import kind_of
 
 MESSAGES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes that somebody wrote; the others are notices of Slack's."""
@@ -156,14 +157,11 @@ def _thread(message: Mapping[str, Any]) -> str | None:
 
 
 def _media(file: Mapping[str, Any]) -> Media:
-    mime_type = file.get("mimetype") or ""
-    kind = mime_type.partition("/")[0]
     voice = file.get("subtype") == "slack_audio"
-    found = MediaKind(kind) if kind in ("image", "audio", "video") else MediaKind.FILE
     return Media(
-        MediaKind.AUDIO if voice else found,
+        MediaKind.AUDIO if voice else kind_of(file.get("mimetype")),
         file["id"],
-        mime_type=mime_type or None,
+        mime_type=file.get("mimetype") or None,
         name=file.get("name"),
         size_bytes=file.get("size"),
         duration_s=file["duration_ms"] / 1000 if "duration_ms" in file else None,

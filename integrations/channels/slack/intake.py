@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hub.core.clock import Clock
-from hub.core.errors import InvalidRequest
 from hub.messaging.contract import Inbound, InboundMessage, Receiver
 from integrations.channels.followed_rooms import FollowedRooms
 from integrations.channels.http_api import PlatformError, patiently
 from integrations.channels.slack.events import SlackScene, SlackSelf, of_command, of_event, of_interaction
 from integrations.channels.slack.rooms import SlackRoom
 from integrations.channels.slack.web import SlackWeb
-
-_log = logging.getLogger(__name__)
+from integrations.channels.taking import left_out_if_malformed, offered
 
 PAGE = 200
 PAGES_LIMIT = 10
@@ -65,12 +62,10 @@ class SlackIntake:
         self._receive.progress()
         said: list[Inbound] = []
         room: SlackRoom | None = None
-        try:
+        with left_out_if_malformed(f"slack: {kind}"):
             room = self._room(kind, payload)
             if room is not None and self.me is not None:
                 said += _said(kind, payload, SlackScene(room, self.me, self._account, self._is_joined))
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            _log.warning("slack: %s is not as expected and is left out: %r", kind, error)
         for inbound in said:
             await self._offer(inbound, room)
 
@@ -93,12 +88,8 @@ class SlackIntake:
         return self.rooms.keep(SlackRoom(id=id, kind=form, person=person if form == "im" else None))
 
     async def _offer(self, inbound: Inbound, room: SlackRoom | None) -> None:
-        try:
-            receipt = await self._receive(inbound)
-        except InvalidRequest as error:
-            _log.warning("slack: a message cannot be taken: %s", error)
-            return
-        if isinstance(inbound, InboundMessage) and room is not None:
+        receipt = await offered(self._receive, inbound)
+        if receipt is not None and isinstance(inbound, InboundMessage) and room is not None:
             thread, follow, is_new = inbound.address.thread, receipt.accepted, False
             if thread and (follow or self._is_joined(room, thread)):
                 is_new = self.join(room.id, thread, inbound.message_id)

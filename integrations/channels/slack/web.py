@@ -66,13 +66,13 @@ class SlackWeb(HttpApi):
             raise self.error(DeliveryState.TRANSIENT, f"{name} was not taken (HTTP {answer.status})")
         return str(place["file_id"])
 
-    async def fetch(self, file: str) -> AsyncIterator[bytes]:
+    async def fetch(self, reference: str) -> AsyncIterator[bytes]:
         """Yield a file by its id; instead of one that the app may not read, Slack shows a page to sign in.
 
         Raises:
             PlatformError: It cannot be had.
         """
-        info = (await self.call("files.info", file=file))["file"]
+        info = (await self.call("files.info", file=reference))["file"]
         url = info.get("url_private_download") or info.get("url_private") or ""
         sign_in = None if info.get("mimetype") == "text/html" else "text/html"
         async for piece in self.download(url, FILE_HOSTS, cdn=CDN_HOSTS, refused_type=sign_in):

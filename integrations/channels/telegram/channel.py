@@ -29,11 +29,11 @@ from hub.messaging.contract import (
 from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.http_api import PlatformError, delivery_of
+from integrations.channels.kept_values import KeptValues
 from integrations.channels.telegram.api import TelegramApi
 from integrations.channels.telegram.listener import Listener, PollTiming, TelegramWebhook
 from integrations.channels.telegram.outgoing import change, send, target, which_message
-from integrations.channels.telegram.polls import SentPoll, SentPolls
-from integrations.channels.telegram.updates import NAME, Json, Me, UpdateReader
+from integrations.channels.telegram.updates import NAME, Json, Me, SentPoll, UpdateReader
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ COMMANDS_LIMIT = 100
 DESCRIPTION_LENGTH = 256
 DATA_BYTES = 64
 """What a button carries at most."""
+POLLS_KEPT = 500
 
 
 class TelegramAccount(Struct, frozen=True):
@@ -72,7 +73,7 @@ class _Session(Struct, frozen=True):
 
     api: TelegramApi
     buttons: ButtonValues
-    polls: SentPolls
+    polls: KeptValues[SentPoll]
     listener: Listener
     listening: asyncio.Task[Any]
 
@@ -102,14 +103,11 @@ class Telegram:
     async def start(self, receive: Receiver) -> None:
         """Start listening; see `Channel`."""
         api = TelegramApi(self._config.api_root, self._config.token, self._timing.answer_s)
-        buttons, polls = ButtonValues(receive, DATA_BYTES), SentPolls(receive)
+        buttons, polls = ButtonValues(receive, DATA_BYTES), KeptValues(receive, "polls", POLLS_KEPT, SentPoll)
 
         async def reader(me: Me) -> UpdateReader:
-            for kept in (buttons, polls):
-                try:
-                    await kept.load()
-                except (HubError, ValueError):
-                    _log.exception("telegram (%s): what was sent before is not known", self.account)
+            await buttons.load()
+            await polls.load()
             return UpdateReader(self.account, me, buttons, polls)
 
         listener = Listener(
@@ -179,7 +177,8 @@ class Telegram:
                 **target(poll.address),
             )
             try:
-                await session.polls.keep(SentPoll(sent["poll"]["id"], poll.address, poll.options))
+                sent_poll = SentPoll(sent["poll"]["id"], poll.address, poll.options)
+                await session.polls.put(sent_poll.id, sent_poll)
             except HubError:
                 _log.exception("telegram (%s): a poll is not remembered, and votes will not be heard", self.account)
             return str(sent["message_id"])

@@ -16,10 +16,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.secret import Secret
-from hub.messaging.contract import DeliveryState, Receiver
+from hub.messaging.contract import DeliveryState, Inbound, Receiver
 from integrations.channels.http_api import PlatformError
+from integrations.channels.taking import left_out_if_malformed, offered
 from integrations.channels.telegram.api import TelegramApi
 from integrations.channels.telegram.updates import UPDATE_KINDS, Json, Me, UpdateReader
 
@@ -117,18 +118,13 @@ class Listener:
 
     async def _take_chat(self, updates: Sequence[Json], reader: UpdateReader) -> None:
         for update in updates:
-            try:
-                found = reader.read(update)
-            except (KeyError, TypeError, ValueError, AttributeError):
-                # It will never be readable: waiting for it would keep everything behind it away.
-                _log.exception("update %s of Telegram could not be read and was left out", update["update_id"])
-                continue
+            found: list[Inbound] = []
+            with left_out_if_malformed(f"telegram: the update {update['update_id']}"):
+                found += reader.read(update)
             for inbound in found:
-                try:
-                    await self._receive(inbound)
-                except InvalidRequest as error:
-                    _log.warning("telegram: update %s is not taken: %s", update["update_id"], error)
-            self._stored(update)
+                await offered(self._receive, inbound)
+            with left_out_if_malformed(f"telegram: the update {update['update_id']}"):
+                self._stored(update)
 
     async def _turn(self) -> None:
         if self._reader is None:

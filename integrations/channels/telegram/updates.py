@@ -29,7 +29,7 @@ from hub.messaging.contract import (
     SharedLocation,
 )
 from integrations.channels.button_values import ButtonValues
-from integrations.channels.telegram.polls import SentPolls
+from integrations.channels.kept_values import KeptValues
 
 Json = Mapping[str, Any]
 
@@ -61,6 +61,14 @@ class Me(Struct, frozen=True):
     username: str
 
 
+class SentPoll(Struct, frozen=True):
+    """A poll that was sent: who votes names the poll, and not the chat that it is in."""
+
+    id: str
+    address: Address
+    options: tuple[str, ...]
+
+
 class UpdateReader:
     """Reads the updates of one bot.
 
@@ -71,7 +79,7 @@ class UpdateReader:
         polls: Know the chats of the polls that were sent.
     """
 
-    def __init__(self, account: str, me: Me, buttons: ButtonValues, polls: SentPolls) -> None:
+    def __init__(self, account: str, me: Me, buttons: ButtonValues, polls: KeptValues[SentPoll]) -> None:
         self._account = account
         self._me = me
         self._buttons = buttons

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.secret import Secret
-from hub.core.tasks import TaskOwner
 from hub.messaging.contract import (
     Address,
     ButtonPressed,
@@ -23,17 +22,18 @@ from hub.messaging.contract import (
     Delivery,
     DeliveryState,
     InboundMessage,
-    Media,
     MediaKind,
     OutboundMedia,
     OutboundMessage,
     Receiver,
 )
 from hub.messaging.outbox.markup import Flavour
+from integrations.channels.api_channel import ApiChannel
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.http_api import PlatformError, delivery_of
-from integrations.channels.kept_connection import AccountRefused, keep_connected
-from integrations.channels.kept_texts import KeptTexts
+from integrations.channels.kept_connection import AccountRefused
+from integrations.channels.kept_values import KeptValues
+from integrations.channels.taking import left_out_if_malformed, offered
 from integrations.channels.whatsapp.events import Json, inbound_of
 from integrations.channels.whatsapp.graph import TOKEN_REFUSED, GraphApi, describe
 from integrations.channels.whatsapp.outgoing import (
@@ -69,7 +69,7 @@ class WhatsAppAccount(Struct, frozen=True):
     api_root: str
 
 
-class WhatsAppChannel:
+class WhatsAppChannel(ApiChannel):
     """One number.
 
     Args:
@@ -77,6 +77,7 @@ class WhatsAppChannel:
     """
 
     name = "whatsapp"
+    _api: GraphApi
     limits = ChannelLimits(
         text=TEXT_LENGTH,
         media=frozenset(MediaKind),
@@ -86,12 +87,10 @@ class WhatsAppChannel:
     )
 
     def __init__(self, config: WhatsAppAccount, clock: Clock, reached: Callable[[str, str | None], None]) -> None:
-        self.account = config.account
+        super().__init__(config.account, clock)
         self.phone_number_id = config.phone_number_id
         self._config = config
-        self._clock = clock
         self._reached = reached
-        self._tasks = TaskOwner(f"whatsapp {config.account}")
         self._open = False
         self._last: dict[str, tuple[str, float]] = {}
         self._unsure: dict[str, Delivery | None] = {}
@@ -101,23 +100,15 @@ class WhatsAppChannel:
         self._receive = receive
         self._refusal: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._buttons = ButtonValues(receive, BUTTON_LENGTH)
-        self._sent = KeptTexts(receive, "sent", SENT_KEPT)
-        self._graph = GraphApi(self._config.api_root, self._config.token)
-        self._tasks.spawn(keep_connected(self._connect, receive, self._clock), name="connect")
+        self._sent = KeptValues(receive, "sent", SENT_KEPT, str)
+        self._api = GraphApi(self._config.api_root, self._config.token)
+        self._keep_connected(self._connect, receive)
 
-    async def stop(self) -> None:
-        """Take no more."""
+    async def _leave(self) -> None:
         self._open = False
-        await self._tasks.cancel_all()
-        await self._graph.close()
 
-    async def probe(self) -> dict[str, Any]:
-        """Ask Meta for the number."""
-        try:
-            me = await self._me()
-        except PlatformError as error:
-            return {"ok": False, "error": error.message}
-        return {"ok": True, "account_id": self.phone_number_id, "name": me.get("display_phone_number")}
+    async def _who(self) -> dict[str, Any]:
+        return {"account_id": self.phone_number_id, "name": (await self._me()).get("display_phone_number")}
 
     async def _connect(self) -> None:
         """Look the number up, and take what is delivered until Meta refuses the token."""
@@ -134,11 +125,11 @@ class WhatsAppChannel:
         raise AccountRefused(await self._refusal)
 
     async def _me(self) -> dict[str, Any]:
-        return await self._call("GET", self.phone_number_id, params={"fields": "display_phone_number"})
+        return await self._asked("GET", self.phone_number_id, params={"fields": "display_phone_number"})
 
-    async def _call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+    async def _asked(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         try:
-            return await self._graph.call(method, path, **request)
+            return await self._api.call(method, path, **request)
         except PlatformError as error:
             if error.reason == TOKEN_REFUSED and not self._refusal.done():
                 self._refusal.set_result(_with_help(error))
@@ -156,26 +147,16 @@ class WhatsAppChannel:
             raise Unavailable("WhatsApp is not connected; deliver it again")
         self._receive.progress()
         for status in value.get("statuses") or ():
-            try:
+            with left_out_if_malformed("whatsapp: a status"):
                 self._take_status(status)
-            except (LookupError, TypeError, AttributeError) as error:
-                _log.warning("whatsapp: a status is not as expected and is left out: %r", error)
         for message in value.get("messages") or ():
-            try:
+            inbound = None
+            with left_out_if_malformed("whatsapp: a message"):
                 inbound = inbound_of(message, value.get("contacts") or (), self.account, self._sent.get)
-            except (LookupError, TypeError, ValueError, AttributeError) as error:
-                _log.warning("whatsapp: a message is not as expected and is left out: %r", error)
-                continue
-            if inbound is None:
-                continue
             if isinstance(inbound, ButtonPressed):
                 inbound = replace(inbound, value=self._buttons.value_of(inbound.value))
-            try:
-                await self._receive(inbound)
-            except InvalidRequest as error:
-                _log.warning("whatsapp: a message cannot be taken: %s", error)
-                continue
-            if isinstance(inbound, InboundMessage | ButtonPressed):
+            taken = inbound is not None and await offered(self._receive, inbound) is not None
+            if taken and isinstance(inbound, InboundMessage | ButtonPressed):
                 self._remember(inbound.address.peer, message["id"], float("-inf"))
 
     def _take_status(self, status: Json) -> None:
@@ -192,18 +173,13 @@ class WhatsAppChannel:
         if (id := status.get("biz_opaque_callback_data")) in self._unsure:
             self._unsure[id] = delivery
 
-    async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
-        """Yield an attachment; see `CanFetch`."""
-        async for piece in self._graph.fetch(media.reference):
-            yield piece
-
     # --- out ---
 
     async def send(self, message: OutboundMessage) -> Delivery:
         """Send a message; when the answer is lost, its status may still tell."""
         self._unsure[message.id] = None
         try:
-            delivery = await delivery_of(self._send(message))
+            delivery = await super().send(message)
             waited = 0
             while delivery.state is DeliveryState.UNKNOWN and waited < STATUS_WAIT_S:
                 delivery = self._unsure[message.id] or delivery
@@ -238,7 +214,7 @@ class WhatsAppChannel:
         form = aiohttp.FormData({"messaging_product": "whatsapp", "type": mime})
         form.add_field("file", content, filename=media.name or Path(media.path).name, content_type=mime)
         try:
-            answer = await self._call("POST", f"{self.phone_number_id}/media", data=form)
+            answer = await self._asked("POST", f"{self.phone_number_id}/media", data=form)
         except PlatformError as error:
             if error.state is DeliveryState.UNKNOWN:  # a file that is uploaded twice is shown to nobody
                 error.state = DeliveryState.TRANSIENT
@@ -258,7 +234,7 @@ class WhatsAppChannel:
             return
         self._remember(address.peer, id, now)
         seen = {"messaging_product": "whatsapp", "status": "read", "message_id": id}
-        await self._call(
+        await self._asked(
             "POST", f"{self.phone_number_id}/messages", json={**seen, "typing_indicator": {"type": "text"}}
         )
 
@@ -271,7 +247,7 @@ class WhatsAppChannel:
     async def _post(self, **content: Any) -> str:
         """Return the id of what was sent."""
         body = {"messaging_product": "whatsapp", "recipient_type": "individual", **content}
-        answer = await self._call("POST", f"{self.phone_number_id}/messages", json=body)
+        answer = await self._asked("POST", f"{self.phone_number_id}/messages", json=body)
         return str(answer["messages"][0]["id"])
 
 

@@ -59,13 +59,13 @@ class GraphApi(HttpApi):
         state = DeliveryState.PERMANENT if 400 <= status < 500 else DeliveryState.UNKNOWN
         raise self.error(state, text, reason=code)
 
-    async def fetch(self, id: str) -> AsyncIterator[bytes]:
+    async def fetch(self, reference: str) -> AsyncIterator[bytes]:
         """Yield a file by its id; its address is good for minutes, and needs the token too.
 
         Raises:
             PlatformError: It cannot be had.
         """
-        url = str((await self.call("GET", id)).get("url", ""))
+        url = str((await self.call("GET", reference)).get("url", ""))
         async for piece in self.download(url, MEDIA_HOSTS):
             yield piece
 

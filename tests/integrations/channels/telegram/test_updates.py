@@ -17,8 +17,8 @@ from hub.messaging.contract import (
     ReactionChanged,
 )
 from integrations.channels.button_values import ButtonValues
-from integrations.channels.telegram.polls import SentPoll, SentPolls
-from integrations.channels.telegram.updates import Me, UpdateReader
+from integrations.channels.kept_values import KeptValues
+from integrations.channels.telegram.updates import Me, SentPoll, UpdateReader
 from tests.channels.kit import Heard
 from tests.servers.telegram_chats import TelegramChats
 
@@ -30,7 +30,7 @@ class Said:
     """Reads what people say in the chats of a server."""
 
     def __init__(self) -> None:
-        self.polls = SentPolls(Heard())
+        self.polls = KeptValues(Heard(), "polls", 500, SentPoll)
         self.reader = UpdateReader("default", Me(42, "Homarus_Bot"), ButtonValues(Heard(), 64), self.polls)
         self.found: list[Any] = []
         self.chats = TelegramChats(ME, self._update)
@@ -242,7 +242,7 @@ def test_a_button_tells_its_value_and_who_pressed_it(said: Said) -> None:
 
 async def test_a_vote_is_heard_where_the_poll_is(said: Said) -> None:
     where = Address("telegram", str(GROUP), chat_type=ChatType.GROUP, thread="77")
-    await said.polls.keep(SentPoll("p", where, ("tea", "coffee")))
+    await said.polls.put("p", SentPoll("p", where, ("tea", "coffee")))
 
     said.chats.votes("p", 1)
 

@@ -1,0 +1,67 @@
+"""What the channels of platforms with an HTTP API have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.tasks import TaskOwner
+from hub.messaging.contract import Address, Delivery, Media, OutboundMessage, Receiver
+from integrations.channels.http_api import HttpApi, PlatformError, delivery_of
+from integrations.channels.kept_connection import keep_connected
+
+
+class ApiChannel(ABC):
+    """A channel that works with one API while a connection is kept up.
+
+    Args:
+        account: Its name in the configuration.
+    """
+
+    name: str
+    _api: HttpApi
+
+    def __init__(self, account: str, clock: Clock) -> None:
+        self.account = account
+        self._clock = clock
+        self._tasks = TaskOwner(f"{self.name} {account}")
+
+    def _keep_connected(self, connect: Callable[[], Awaitable[str | None]], receive: Receiver) -> None:
+        self._tasks.spawn(keep_connected(connect, receive, self._clock), name="connection")
+
+    async def stop(self) -> None:
+        """Close the connection."""
+        await self._tasks.cancel_all()
+        try:
+            await self._leave()
+        finally:
+            await self._api.close()
+
+    async def _leave(self) -> None:  # noqa: B027  most keep nothing
+        """Keep what must be known after a restart."""
+
+    async def probe(self) -> dict[str, Any]:
+        """Return whether the platform answers, and who the account is."""
+        try:
+            return {"ok": True, **await self._who()}
+        except PlatformError as error:
+            return {"ok": False, "error": error.message}
+
+    @abstractmethod
+    async def _who(self) -> dict[str, Any]:
+        """Ask the platform who the account is."""
+
+    async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
+        """Yield an attachment; see `CanFetch`."""
+        async for piece in self._api.fetch(media.reference):
+            yield piece
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        """Send a message; see `Channel`."""
+        return await delivery_of(self._send(message))
+
+    @abstractmethod
+    async def _send(self, message: OutboundMessage) -> str | None:
+        """Send a message, and return its id."""

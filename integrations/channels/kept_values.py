@@ -1,0 +1,48 @@
+"""A small table of values that an account must still know after a restart."""
+
+from __future__ import annotations
+
+import logging
+from typing import Generic, TypeVar
+
+import msgspec
+
+from hub.messaging.contract import Receiver
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class KeptValues(Generic[T]):
+    """Values by their keys; the oldest are forgotten first.
+
+    Args:
+        receive: Keeps them for the account.
+        name: Of the table.
+        limit: How many are kept.
+        kind: What the values are.
+    """
+
+    def __init__(self, receive: Receiver, name: str, limit: int, kind: type[T]) -> None:
+        self._receive = receive
+        self._name = name
+        self._limit = limit
+        self._kind = kind
+        self._values: dict[str, T] = {}
+
+    async def load(self) -> None:
+        """Read what earlier runs kept; call it once the account is known."""
+        kept = await self._receive.cursor(self._name) or "{}"
+        try:
+            self._values = msgspec.json.decode(kept, type=dict[str, self._kind])  # type: ignore[name-defined]
+        except msgspec.MsgspecError as error:
+            _log.warning("the %s of an account are damaged and are forgotten: %s", self._name, error)
+
+    def get(self, key: str) -> T | None:
+        """Return a value that is kept."""
+        return self._values.get(key)
+
+    async def put(self, key: str, value: T) -> None:
+        """Keep a value."""
+        self._values = dict([*self._values.items(), (key, value)][-self._limit :])
+        await self._receive.keep_cursor(msgspec.json.encode(self._values).decode(), self._name)
