@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -106,6 +107,8 @@ class HttpApi:
         Raises:
             PlatformError: The platform cannot be reached, or its answer was lost.
         """
+        if self.session.closed:
+            raise self.error(DeliveryState.TRANSIENT, "the account is logged out")
         if "://" not in path:
             request.setdefault("headers", self._headers)
         url = urljoin(self.root, path.lstrip("/")) if "://" not in path else path
@@ -193,12 +196,27 @@ async def delivery_of(request: Awaitable[Any], *, done_already: int | str | None
             return Delivery(DeliveryState.DELIVERED)
         return Delivery(error.state, error=error.message, retry_after_s=error.retry_after_s)
     except HubError as error:
-        return Delivery(DeliveryState.TRANSIENT, error=error.message)
+        return Delivery(DeliveryState.TRANSIENT, error=error.message, retry_after_s=error.retry_after_s)
     except OSError as error:
         return Delivery(DeliveryState.PERMANENT, error=f"a file cannot be read: {error}")
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         return Delivery(DeliveryState.UNKNOWN, error=f"the platform answered something else: {error!r}")
     return Delivery(DeliveryState.DELIVERED, (id,) if id and isinstance(id, str) else ())
+
+
+@contextmanager
+def surely_not_sent() -> Iterator[None]:
+    """For what goes before a message: whether it was done or not, the message itself was not sent.
+
+    Raises:
+        PlatformError: It failed.
+    """
+    try:
+        yield
+    except PlatformError as error:
+        if error.state is DeliveryState.UNKNOWN:
+            error.state = DeliveryState.TRANSIENT
+        raise
 
 
 async def patiently(clock: Clock, call: Callable[..., Awaitable[T]], *given: Any, **more: Any) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -49,12 +48,8 @@ def telegram_channel(
     migrated: Callable[[str, str], None] = lambda old, new: None,
 ) -> Telegram:
     """Return a channel for the bot of a server."""
-
-    def spawn(work: Any) -> asyncio.Task[Any]:
-        return asyncio.get_running_loop().create_task(work)
-
     config = TelegramAccount(account, Secret(server.token), server.api_root, webhook)
-    parts = TelegramParts(clock, spawn, lambda: "(The topic was deleted.)", migrated)
+    parts = TelegramParts(clock, lambda: "(The topic was deleted.)", migrated)
     return Telegram(config, parts, timing)
 
 

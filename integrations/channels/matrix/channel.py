@@ -25,8 +25,9 @@ from hub.messaging.contract import (
     Receiver,
     TextUnit,
 )
+from integrations.channels.http_api import delivery_of, surely_not_sent
 from integrations.channels.matrix import writing
-from integrations.channels.matrix.answers import Refused, ServerFailed, asked, delivery, done, refusal
+from integrations.channels.matrix.answers import asked, done, refusal, refused
 from integrations.channels.matrix.files import fetch
 from integrations.channels.matrix.keys import share
 from integrations.channels.matrix.listening import USUAL_WAITS, Listening, Waits
@@ -155,28 +156,26 @@ class MatrixChannel:
         async def attempted() -> Any:
             return await attempt(self._client)
 
-        return await delivery(attempted())
+        return await delivery_of(attempted())
 
     async def _put(
         self, client: AsyncClient, address: Address, kind: str, content: writing.Content, transaction: str
     ) -> str | None:
         """Send an event, to an encrypted room once its members have the key; return its id."""
         if self._encrypts(client, address.peer):
-            try:
+            with surely_not_sent():
                 await share(client, address.peer)
-            except ServerFailed as error:
-                raise Unavailable(str(error)) from error  # the event itself was surely not sent
         request = client.room_send(address.peer, kind, content, transaction, ignore_unverified_devices=True)
         return getattr(await done(request), "event_id", None)  # a reaction that is there already has none
 
     def _encrypts(self, client: AsyncClient, room_id: str) -> bool:
         room = client.rooms.get(room_id)
         if room is None and self._listening is not None and self._listening.is_up:
-            raise Refused(f"not in the room {room_id}")
+            raise refused(f"not in the room {room_id}")
         if room is None:
             raise Unavailable("the rooms are not known yet", retry_after_s=RETRY_S)
         if room.encrypted and client.olm is None:
-            raise Refused("the room is encrypted; set encryption: true for the account")
+            raise refused("the room is encrypted; set encryption: true for the account")
         return bool(room.encrypted)
 
     async def _uploaded(self, client: AsyncClient, room_id: str, file: OutboundMedia) -> writing.Content:
@@ -186,12 +185,10 @@ class MatrixChannel:
         size = (await asyncio.to_thread(path.stat)).st_size
         name = None if encrypt else file.name
         uploading = client.upload(lambda _, __: str(path), file.mime_type, name, encrypt=encrypt, filesize=size)
-        try:
+        with surely_not_sent():
             uploaded, keys = await asked(uploading, UPLOAD_S)
-        except ServerFailed as error:
-            raise Unavailable(str(error)) from error  # nobody sees what was perhaps uploaded
-        if (refused := refusal(uploaded)) is not None:
-            raise Refused(refused)
+        if (reason := refusal(uploaded)) is not None:
+            raise refused(reason)
         return writing.media(file, size, uploaded.content_uri, keys)
 
 

@@ -10,24 +10,26 @@ from typing import Any
 from aiohttp import ClientError, ClientResponse
 from nio import AsyncClient
 
-from hub.core.errors import Unavailable
-from integrations.channels.matrix.answers import ServerFailed
+from hub.messaging.contract import DeliveryState
+from integrations.channels.http_api import PlatformError
+from integrations.channels.matrix.answers import failed
 
 RETRY_S = 5.0
 
 
 class MatrixClient(AsyncClient):  # type: ignore[misc]
-    """A client that raises `Unavailable` at 429 and `ServerFailed` at 5xx."""
+    """A client that raises `PlatformError` at 429 and 5xx."""
 
     async def send(self, *args: Any, **more: Any) -> ClientResponse:
         """Send a request; see `AsyncClient.send`."""
         response: ClientResponse = await super().send(*args, **more)
         if response.status == 429:
             wait = await _retry_after_s(response)
-            raise Unavailable(f"the homeserver wants fewer requests, the next in {wait:g} s", retry_after_s=wait)
+            text = f"the homeserver wants fewer requests, the next in {wait:g} s"
+            raise PlatformError(DeliveryState.TRANSIENT, text, retry_after_s=wait)
         if response.status >= 500:
             response.release()
-            raise ServerFailed(f"the homeserver answers {response.status}")
+            raise failed(f"the homeserver answers {response.status}")
         return response
 
 

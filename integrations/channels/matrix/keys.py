@@ -15,7 +15,7 @@ async def exchange(client: AsyncClient) -> None:
     """Upload our keys, ask for others', and send what the library has for other devices.
 
     Raises:
-        Unavailable: The homeserver does not answer.
+        HubError: The homeserver does not answer.
     """
     if client.olm is None:
         return
@@ -33,7 +33,7 @@ async def share(client: AsyncClient, room_id: str) -> None:
     """Give the key of what is sent next to all devices of a room's members, verified or not.
 
     Raises:
-        Unavailable: Some did not get it; nothing may be sent yet.
+        HubError: Some did not get it; nothing may be sent yet.
     """
     room = client.rooms[room_id]
     if not room.members_synced:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.messaging.contract import (
     Address,
@@ -62,6 +63,10 @@ class RoomFacts(Struct, frozen=True):
     sender_name: str | None = None
     commands: frozenset[str] = frozenset()
 
+    def typed(self, user: str) -> str:
+        """Return the identity of a user."""
+        return f"{self.address.channel}:user:{user}"
+
 
 class Remembered(Struct, frozen=True):
     """An earlier event: who sent which text, or which reaction to which event."""
@@ -94,8 +99,7 @@ def read(event: Content, facts: RoomFacts, recent: RecentEvents) -> Inbound | No
     content = _mapping(event, "content")
     if not (kind and sender and event_id):
         return None
-    identity = f"{facts.address.channel}:user:{sender}"
-    base: dict[str, Any] = {"address": facts.address, "event_id": event_id, "sender": identity}
+    base: dict[str, Any] = {"address": facts.address, "event_id": event_id, "sender": facts.typed(sender)}
     room, mine = facts.address.peer, sender == facts.me
     if kind in ("m.room.message", "m.sticker", *_POLL_STARTS):
         return _message(event, content, facts, recent)
@@ -123,14 +127,13 @@ def read(event: Content, facts: RoomFacts, recent: RecentEvents) -> Inbound | No
         member = _text(event, "state_key")
         if not member or joined == (_text(before_it, "membership") == _JOINED):
             return None
-        return MembershipChanged(**base, member=f"{facts.address.channel}:user:{member}", joined=joined)
+        return MembershipChanged(**base, member=facts.typed(member), joined=joined)
     return None
 
 
 def _message(event: Content, content: Content, facts: RoomFacts, recent: RecentEvents) -> Inbound | None:
     sender, event_id, room = event["sender"], event["event_id"], facts.address.peer
     relation = _mapping(content, "m.relates_to")
-    identity = f"{facts.address.channel}:user:{sender}"
     if _text(relation, "rel_type") == "m.replace":
         return _edit(sender, event_id, content, facts, recent)
     replied = _text(_mapping(relation, "m.in_reply_to"), "event_id") or None
@@ -147,19 +150,15 @@ def _message(event: Content, content: Content, facts: RoomFacts, recent: RecentE
     if sender == facts.me or _text(content, "msgtype") == "m.notice":
         return None
     media = _media(event, content)
-    address = facts.address
-    if thread:
-        address = Address(address.channel, room, address.account, address.chat_type, thread)
     quoted = _quote(room, replied, fallback, facts, recent)
-    me = f"{facts.address.channel}:user:{facts.me}"
     sent_at = event.get("origin_server_ts")
     return InboundMessage(
-        address,
+        replace(facts.address, thread=thread or None),
         event_id,
-        identity,
+        facts.typed(sender),
         text,
         sender_name=facts.sender_name,
-        mentioned=_mentions(content, facts.me) or (quoted is not None and quoted.sender == me),
+        mentioned=_mentions(content, facts.me) or (quoted is not None and quoted.sender == facts.typed(facts.me)),
         sent_at=sent_at / 1000 if isinstance(sent_at, int) else None,
         media=(media,) if media else (),
         location=_location(content),
@@ -177,8 +176,7 @@ def _edit(sender: str, event_id: str, content: Content, facts: RoomFacts, recent
     if sender == facts.me or not target or not _text(new, "body") or (before is not None and before.sender != sender):
         return None
     recent.keep(room, target, Remembered(sender, _text(new, "body")))
-    identity = f"{facts.address.channel}:user:{sender}"
-    return MessageEdited(facts.address, event_id, identity, message_id=target, text=_text(new, "body"))
+    return MessageEdited(facts.address, event_id, facts.typed(sender), message_id=target, text=_text(new, "body"))
 
 
 def _body(event: Content, content: Content) -> str:
@@ -230,7 +228,7 @@ def _quote(room: str, replied: str | None, fallback: str, facts: RoomFacts, rece
         return None
     known = recent.get(room, replied)
     if known is not None:
-        return Quote(known.text[:QUOTE_CHARS], f"{facts.address.channel}:user:{known.sender}")
+        return Quote(known.text[:QUOTE_CHARS], facts.typed(known.sender))
     return Quote(fallback[:QUOTE_CHARS]) if fallback else None
 
 

@@ -39,12 +39,7 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     for entry in config:
         webhook = TelegramWebhook(**entry["webhook"]) if "webhook" in entry else None
         account = TelegramAccount(entry["account"], entry["token"], entry["api_root"], webhook)
-        parts = TelegramParts(
-            host.clock,
-            lambda work: host.spawn(work, name="telegram"),
-            lambda: say("thread.gone", host.language),
-            migrated,
-        )
+        parts = TelegramParts(host.clock, lambda: say("thread.gone", host.language), migrated)
         channel = Telegram(account, parts)
         if webhook is not None:
             _add_route(host, channel, webhook.secret.reveal())

@@ -77,12 +77,12 @@ class TelegramApi(HttpApi):
             retry_after_s=more.get("retry_after"),
         )
 
-    async def fetch(self, file_id: str) -> AsyncIterator[bytes]:
+    async def fetch(self, reference: str) -> AsyncIterator[bytes]:
         """Yield a file in pieces.
 
         Raises:
             PlatformError: It cannot be had.
         """
-        path = (await self.call("getFile", file_id=file_id))["file_path"]
+        path = (await self.call("getFile", file_id=reference))["file_path"]
         async for piece in self.download(f"{self._server}/file/bot{self._token.reveal()}/{path}", ()):
             yield piece

@@ -30,7 +30,7 @@ from hub.messaging.contract import (
 from hub.messaging.outbox.markup import Flavour
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.button_values import ButtonValues
-from integrations.channels.http_api import PlatformError, delivery_of
+from integrations.channels.http_api import PlatformError, delivery_of, surely_not_sent
 from integrations.channels.kept_connection import AccountRefused
 from integrations.channels.kept_values import KeptValues
 from integrations.channels.taking import left_out_if_malformed, offered
@@ -213,12 +213,8 @@ class WhatsAppChannel(ApiChannel):
         kind, mime = type_of(media, len(content))
         form = aiohttp.FormData({"messaging_product": "whatsapp", "type": mime})
         form.add_field("file", content, filename=media.name or Path(media.path).name, content_type=mime)
-        try:
+        with surely_not_sent():  # a file that is uploaded twice is shown to nobody
             answer = await self._asked("POST", f"{self.phone_number_id}/media", data=form)
-        except PlatformError as error:
-            if error.state is DeliveryState.UNKNOWN:  # a file that is uploaded twice is shown to nobody
-                error.state = DeliveryState.TRANSIENT
-            raise
         return media_part(media, kind, mime, answer["id"])
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:

@@ -335,3 +335,12 @@ async def test_an_answer_of_telegram_that_has_another_shape_may_mean_that_it_arr
     server.fail("sendMessage", Fault(200, body=json.dumps({"ok": True, "result": {}}).encode()))
 
     assert (await send(bot, "hello")).state is DeliveryState.UNKNOWN
+
+
+async def test_a_bot_that_is_logged_out_sends_nothing(bot: Telegram, server: TelegramServer) -> None:
+    await bot.stop()
+
+    delivery = await send(bot, "hello")
+
+    assert delivery.state is DeliveryState.TRANSIENT
+    assert "logged out" in str(delivery.error)
