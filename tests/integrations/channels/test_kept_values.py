@@ -1,0 +1,36 @@
+"""Tables that an account knows after a restart: the last values, and nothing of a damaged one."""
+
+from __future__ import annotations
+
+import pytest
+
+from integrations.channels.kept_values import KeptValues
+from tests.channels.kit import Heard
+
+
+async def loaded(heard: Heard) -> KeptValues[int]:
+    values = KeptValues(heard, "numbers", 2, int)
+    await values.load()
+    return values
+
+
+async def test_the_last_values_are_known_after_a_restart() -> None:
+    heard = Heard()
+    values = await loaded(heard)
+    for number, name in enumerate(("one", "two", "three")):
+        await values.put(name, number)
+
+    again = await loaded(heard)
+
+    assert [again.get(name) for name in ("one", "two", "three")] == [None, 1, 2]
+
+
+@pytest.mark.parametrize("kept", ["{", "[]", '{"one": "text"}'])
+async def test_a_damaged_table_is_forgotten(kept: str) -> None:
+    heard = Heard()
+    await heard.keep_cursor(kept, "numbers")
+
+    values = await loaded(heard)
+    await values.put("two", 2)
+
+    assert (values.get("one"), values.get("two")) == (None, 2)
