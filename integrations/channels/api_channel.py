@@ -32,7 +32,8 @@ class ApiChannel(ABC):
         self._tasks.spawn(keep_connected(connect, receive, self._clock), name="connection")
 
     async def stop(self) -> None:
-        """Close the connection."""
+        """Send nothing more, and close the connection."""
+        self._api.is_open = False  # what begins now would be cut off, sent or not
         await self._tasks.cancel_all()
         try:
             await self._leave()

@@ -80,6 +80,9 @@ class HttpApi:
         platform: Its name, for errors.
         root: Where its API is; a proxy of the environment that is for it is used.
         headers: Sent with each request to the API.
+
+    Attributes:
+        is_open: Whether requests are sent; others are refused before anything of them is.
     """
 
     def __init__(
@@ -89,11 +92,13 @@ class HttpApi:
         self.session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), proxy=_proxy_for(root))
         self.platform = platform
         self.root = root.rstrip("/") + "/"
+        self.is_open = True
         self._headers = headers
         self._limit_s = limit_s
 
     async def close(self) -> None:
         """Close the connections."""
+        self.is_open = False
         await self.session.close()
 
     async def request(self, method: str, path: str, *, limit_s: float | None = None, **request: Any) -> HttpAnswer:
@@ -107,7 +112,7 @@ class HttpApi:
         Raises:
             PlatformError: The platform cannot be reached, or its answer was lost.
         """
-        if self.session.closed:
+        if not self.is_open:
             raise self.error(DeliveryState.TRANSIENT, "the account is logged out")
         if "://" not in path:
             request.setdefault("headers", self._headers)
