@@ -102,10 +102,7 @@ def test_kills_while_four_channels_deliver_lose_nothing_and_do_nothing_twice(
     home: Path, server: OpenAIServerProcess
 ) -> None:
     chance = random.Random(20)
-    server.rule("reads", READS)
-    server.rule("writes", WRITES)
-    server.rule(".", [{"delay_s": 0.02}, {"echo": True}], tool_result=".")
-    server.set_default([{"delay_s": 0.05}, {"echo": True}])
+    script(server)
     said: list[str] = []
     with NumbersPlatform() as platform:
         numbers = f"numbers: {{port: {platform.port}}}\n"
@@ -121,6 +118,7 @@ def test_kills_while_four_channels_deliver_lose_nothing_and_do_nothing_twice(
                     platform.say(account, said[-1], f"{said[-1]} {kind}")
                 time.sleep(chance.uniform(0.0, 0.15))
             hub.kill()
+            script(server)  # what was recorded of 2 000 rounds would fill 25 GB
             configure(home, server, numbers + f"messages: {{queue: {{mode: {MODES[number % 3]}, {QUICK}}}}}\n")
             starts.append(hub.start())
         until(lambda: platform.waiting() == 0 and not unsettled(hub), 120)
@@ -131,6 +129,15 @@ def test_kills_while_four_channels_deliver_lose_nothing_and_do_nothing_twice(
         assert_each_reply_was_sent(hub, platform)
         assert sorted(starts)[len(starts) // 2] < 2.0
         assert hub.stop() == 0
+
+
+def script(server: OpenAIServerProcess) -> None:
+    """Script the model from the beginning: answers with a tool or without."""
+    server.reset()
+    server.rule("reads", READS)
+    server.rule("writes", WRITES)
+    server.rule(".", [{"delay_s": 0.02}, {"echo": True}], tool_result=".")
+    server.set_default([{"delay_s": 0.05}, {"echo": True}])
 
 
 def unsettled(hub: HubProcess) -> list[Any]:
