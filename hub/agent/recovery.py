@@ -35,6 +35,7 @@ class Evidence(Struct, frozen=True):
         reply: What it said last.
         model: The model that said it.
         heard: Whether the user's words are there.
+        messages: The inbox rows whose words are there; None when the transcript cannot be read.
     """
 
     final: TranscriptEntry | None = None
@@ -43,6 +44,7 @@ class Evidence(Struct, frozen=True):
     reply: str = ""
     model: str | None = None
     heard: bool = False
+    messages: frozenset[str] | None = frozenset()
 
 
 def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[[str], bool]) -> Evidence:
@@ -56,6 +58,7 @@ def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[
     final: TranscriptEntry | None = None
     changed = heard = False
     usage, reply, model = Usage(), "", None
+    messages: set[str] = set()
     for entry in entries:
         if entry.run_id != run_id:
             continue
@@ -65,13 +68,15 @@ def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[
         if entry.usage is not None:
             usage = usage + entry.usage
         message = entry.message
+        if message is not None and message.role is Role.USER and entry.inbox_id is not None:
+            messages.add(entry.inbox_id)
         if message is None or message.role is not Role.ASSISTANT:
             continue
         model = entry.model or model
         reply = message.text or reply
         # The transcript was written before the tool started; nothing more is known.
         changed = changed or any(not read_only(call.name) for call in message.tool_calls)
-    return Evidence(final, changed, usage, reply, model, heard)
+    return Evidence(final, changed, usage, reply, model, heard, frozenset(messages))
 
 
 def decide(kind: Kind, evidence: Evidence) -> RecoveryVerdict:

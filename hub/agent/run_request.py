@@ -159,9 +159,11 @@ class Recovered(Struct, frozen=True):
         interrupted: They had started to change things; not run again, and their users should be notified.
         completed: They had been answered; `run()` with the same request returns the answer and calls `on_final`.
         heard: Those to be run again whose words are in the transcript.
+        heard_by: The inbox rows whose words are in the transcript of an interrupted run; None when it is unreadable.
     """
 
     rerun: tuple[str, ...] = ()
     interrupted: tuple[str, ...] = ()
     completed: tuple[str, ...] = ()
     heard: tuple[str, ...] = ()
+    heard_by: Mapping[str, frozenset[str] | None] = {}

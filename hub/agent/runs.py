@@ -134,15 +134,16 @@ class RunStore:
         )
         return [RunRow(*row) for row in rows]
 
-    async def untold(self) -> list[str]:
+    async def untold(self) -> list[RunRow]:
         """Return the interrupted runs whose message still waits, because a crash came before the user was notified."""
         rows = await self._db.read(
             lambda connection: connection.execute(
-                "SELECT runs.id FROM inbox JOIN runs ON runs.id = inbox.run_id"
-                " WHERE inbox.state = 'queued' AND runs.state = 'interrupted' ORDER BY inbox.position"
+                "SELECT id, agent_id, session_key, session_id, inbox_id, kind, state FROM runs"
+                " WHERE state = 'interrupted' AND id IN (SELECT run_id FROM inbox WHERE state = 'queued')"
+                " ORDER BY position"
             ).fetchall()
         )
-        return [row[0] for row in rows]
+        return [RunRow(*row) for row in rows]
 
     async def settle(self, run_id: str, result: RunResult) -> None:
         """End a run that a stop or a crash left unfinished and that has no waiters."""

@@ -31,15 +31,19 @@ async def settle_left_open(
         HubError: The database cannot be read or written.
     """
     found: dict[RecoveryVerdict, list[str]] = {verdict: [] for verdict in RecoveryVerdict}
-    found[RecoveryVerdict.INTERRUPTED] += await runs.untold()
     answered: dict[str, RunResult] = {}
     heard: list[str] = []
+    heard_by: dict[str, frozenset[str] | None] = {}
+    for row in await runs.untold():
+        found[RecoveryVerdict.INTERRUPTED].append(row.id)
+        heard_by[row.id] = (await _judge(parts, row))[1].messages
     for row in await runs.open_rows():
         if row.id in active:
             continue
         verdict, evidence = await _judge(parts, row)
         found[verdict].append(row.id)
         if verdict is RecoveryVerdict.INTERRUPTED:
+            heard_by[row.id] = evidence.messages
             error = RunResult(row.id, row.session_key, RunStatus.ERROR, stop="error", error=INTERRUPTED_ERROR)
             await runs.settle(row.id, replace(error, usage=evidence.usage, model=evidence.model))
         elif verdict is RecoveryVerdict.RERUN:
@@ -58,6 +62,7 @@ async def settle_left_open(
         tuple(found[RecoveryVerdict.INTERRUPTED]),
         tuple(found[RecoveryVerdict.COMPLETED]),
         tuple(heard),
+        heard_by,
     )
     return recovered, answered
 
@@ -79,7 +84,7 @@ async def _judge(parts: RunDependencies, row: RunRow) -> tuple[RecoveryVerdict, 
     except HubError as error:
         # An unreadable transcript does not show what was done, so the run is not repeated.
         _log.error("run %s: its transcript cannot be read: %s", row.id, error.message)
-        return RecoveryVerdict.INTERRUPTED, Evidence()
+        return RecoveryVerdict.INTERRUPTED, Evidence(messages=None)
 
 
 async def _transcript(parts: RunDependencies, row: RunRow) -> Transcript | None:

@@ -119,6 +119,11 @@ def join(connection: SqlConnection, run_id: str, rows: Iterable[tuple[str, str]]
         )
 
 
+def part(connection: SqlConnection, id: str, run_id: str) -> None:
+    """Give a message that another run was to answer a run of its own."""
+    connection.execute("UPDATE inbox SET run_id = ?, reason = NULL WHERE id = ?", (run_id, id))
+
+
 def give_up(connection: SqlConnection, rows: Iterable[tuple[str, str]], reason: str, now_ms: int) -> None:
     """Close messages that are not answered, and the runs that were to do it.
 

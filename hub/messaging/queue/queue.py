@@ -178,7 +178,7 @@ class MessageQueue:
         """
         recovered = await self._runner.recover()
         for run_id in recovered.interrupted:
-            await self._tell_interrupted(run_id)
+            await self._tell_interrupted(run_id, recovered.heard_by[run_id])
         await self._tell_interrupted(None)
         rows = [row for row in await self._db.read(inbox_rows.queued) if row.id not in (self._early or ())]
         overheard = await self._db.read(
@@ -392,6 +392,9 @@ class MessageQueue:
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)
 
-    async def _tell_interrupted(self, run_id: str | None) -> None:
-        for address in await self._db.write(partial(self._requests.interrupted, run_id=run_id)):
+    async def _tell_interrupted(self, run_id: str | None, heard: frozenset[str] | None = None) -> None:
+        insert = self._runner.insert_queued
+        for address in await self._db.write(
+            partial(self._requests.interrupted, run_id=run_id, heard=heard, insert=insert)
+        ):
             self._outbox.notify(address)

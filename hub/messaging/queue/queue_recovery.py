@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from hub.core.errors import InvalidRequest
-from hub.messaging.contract import InboundMessage
 from hub.messaging.inbox.inbox_rows import InboxRow
 from hub.messaging.queue.group_history import OverheardLine
 from hub.messaging.queue.turn_requests import Turn
-from hub.messaging.queue.waiting import WaitingMessage
+from hub.messaging.queue.waiting import WaitingMessage, waiting_message
 
 
 def taken_up(
@@ -28,7 +26,7 @@ def taken_up(
     turns: list[Turn] = []
     waiting: list[tuple[str, WaitingMessage]] = []
     for run_id, group in by_run.items():
-        found = [_waiting(row) for row in group]
+        found = [waiting_message(row) for row in group]
         found[0].overheard = overheard.get(run_id, ())
         session_key = group[0].session_key or ""
         if len(group) == 1 and run_id not in begun:
@@ -38,10 +36,3 @@ def taken_up(
         heard = tuple(each for each, row in zip(found, group, strict=True) if row.reason == "steered")
         turns.append(Turn(session_key, messages, heard=heard, begun=True))
     return turns, waiting
-
-
-def _waiting(row: InboxRow) -> WaitingMessage:
-    message = row.inbound
-    if not isinstance(message, InboundMessage) or row.run_id is None:
-        raise InvalidRequest(f"the inbox row {row.id} is queued and is no message")
-    return WaitingMessage(row.id, row.run_id, message, row.context, row.received_ms, dropped=row.reason == "dropped")

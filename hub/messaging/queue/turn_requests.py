@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, RunResult, SteeredMessage, Steering
+from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.messaging.access.router import Router
 from hub.messaging.contract import Address, ClientMessage
@@ -19,7 +20,7 @@ from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.messaging.outbox.streaming import AnswerStreams
 from hub.messaging.queue.turn import turn_content
-from hub.messaging.queue.waiting import Conversation, WaitingMessage, conversation_of
+from hub.messaging.queue.waiting import Conversation, WaitingMessage, conversation_of, waiting_message
 from hub.messaging.texts import say
 from hub.models.contract import Message, Role
 from hub.sessions.keys import SessionKey
@@ -140,8 +141,27 @@ class TurnRequests:
             skills=group.skills if group is not None else None,
         )
 
-    def interrupted(self, connection: SqlConnection, run_id: str | None) -> list[Address]:
-        """Close interrupted messages and tell each sender that it was not done again; return where."""
+    def interrupted(
+        self,
+        connection: SqlConnection,
+        run_id: str | None,
+        heard: frozenset[str] | None,
+        insert: Callable[[SqlConnection, RunRequest], None],
+    ) -> list[Address]:
+        """Close interrupted messages and tell each sender that it was not done again; return where.
+
+        Args:
+            connection: In a transaction.
+            run_id: The run that was to answer them; None for messages without one.
+            heard: The messages whose words the run had; None when that is not known. What was to steer it and did not
+                come to that waits for a run of its own.
+            insert: Writes the row of such a run.
+        """
+        for row in inbox_rows.queued(connection):
+            if heard is not None and row.run_id == run_id and row.reason == "steered" and row.id not in heard:
+                own = waiting_message(replace(row, run_id=new_id()))
+                inbox_rows.part(connection, own.row_id, own.run_id)
+                insert(connection, Turn(row.session_key or "", (own,)).queued())
         text = say("run.interrupted", self._router.settings.language)
         told: dict[tuple[str, Conversation], Address] = {}
         for each in inbox_rows.interrupted(connection, run_id=run_id):

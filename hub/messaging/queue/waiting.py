@@ -9,7 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.context import Context
+from hub.core.errors import InvalidRequest
 from hub.messaging.contract import Address, ClientMessage, InboundEvent, InboundMessage, MessageDeleted, MessageEdited
+from hub.messaging.inbox.inbox_rows import InboxRow
 from hub.messaging.queue.group_history import OverheardLine
 from hub.messaging.queue.queue_policy import QueueMode
 
@@ -83,6 +85,18 @@ def own_run(message: InboundMessage) -> str | None:
 def ids_of(waiting: Iterable[WaitingMessage]) -> list[tuple[str, str]]:
     """Return the row and the run of each message."""
     return [(each.row_id, each.run_id) for each in waiting]
+
+
+def waiting_message(row: InboxRow) -> WaitingMessage:
+    """Return a queued message as it waits.
+
+    Raises:
+        InvalidRequest: The row is of something else.
+    """
+    message = row.inbound
+    if not isinstance(message, InboundMessage) or row.run_id is None:
+        raise InvalidRequest(f"the inbox row {row.id} is queued and is no message")
+    return WaitingMessage(row.id, row.run_id, message, row.context, row.received_ms, dropped=row.reason == "dropped")
 
 
 def is_text(message: InboundMessage) -> bool:

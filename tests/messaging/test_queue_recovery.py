@@ -1,0 +1,55 @@
+"""What a crash left of steering: no message is lost between the run that was to hear it and a run of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hub.messaging.access.decide import MessagingSettings
+from hub.messaging.inbox import inbox_rows
+from hub.messaging.queue.queue_policy import QueueMode
+from tests.agent.house import CHANGING
+from tests.messaging.post import Post
+from tests.messaging.test_queue import asked, waits
+from tests.servers.openai_server import OpenAIServer
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told at once", "told after another crash"])
+async def test_what_was_to_steer_a_run_that_was_interrupted_before_gets_a_run_of_its_own(
+    tmp_path: Path, openai_server: OpenAIServer, told: bool
+) -> None:
+    settings = MessagingSettings(queue=waits(QueueMode.STEER))
+    before = Post(tmp_path / "home", openai_server.base_url, settings=settings)
+    before.house.tool("act", lambda call: "done", CHANGING)
+    await before.open()
+    openai_server.queue([{"tool_call": {"name": "act", "arguments": {}}}], [{"hold": "never"}])
+    await before.said("hello", "m1")
+    await openai_server.until_arrived(2)
+    await before.said("and this", "m2")
+    [(run_id,)] = await before.rows("SELECT run_id FROM inbox WHERE message_id = 'm1'")
+    [(row_id, own)] = await before.rows("SELECT id, run_id FROM inbox WHERE message_id = 'm2'")
+    # It was to be heard, and the hub died before its words were in the transcript.
+    await before.house.db.write(lambda connection: inbox_rows.join(connection, run_id, [(row_id, own)], "steered"))
+    await before.close()
+    openai_server.reset()
+    openai_server.queue("answered")
+
+    after = Post(tmp_path / "home", openai_server.base_url, before.pigeons, settings=settings)
+    after.house.tool("act", lambda call: "done", CHANGING)
+    if not told:
+        await after.house.open()
+        await after.house.runner.recover()
+        await after.close()
+        after = Post(tmp_path / "home", openai_server.base_url, before.pigeons, settings=settings)
+        after.house.tool("act", lambda call: "done", CHANGING)
+    await after.open()
+    await after.until(lambda: len(after.pigeons.texts()) >= 2)
+    await after.house.tasks.drain(timeout_s=5)
+
+    assert "restarted" in after.pigeons.texts()[0]
+    assert after.pigeons.texts()[1:] == ["answered"]
+    assert "and this" in asked(openai_server, 0)
+    assert await after.rows("SELECT DISTINCT state FROM inbox") == [("done",)]
+    assert await after.rows("SELECT state FROM runs ORDER BY position") == [("interrupted",), ("answered",)]
+    await after.close()
