@@ -25,6 +25,7 @@ RUN_ENDED = "run_ended"
 """The event entry for the end of a run without an answer."""
 
 RUN_RESTARTED = "run_restarted"
+PROGRAM_ASKED = "program_asked"
 STOPPED_MARK = "[stopped here by the user]"
 BROKEN_MARK = "[broken off here]"
 FAILED_MARK = "[no answer was given: {code}]"

@@ -143,6 +143,11 @@ class Execution:
                 elif isinstance(event, TurnBegun):
                     run.draft = event.draft
                     so_far = 0
+                    if ports.asks_a_program and run.record is not None:
+                        if record is not None:
+                            await record()
+                            record = None
+                        await run.record.ask_program()
                 elif isinstance(event, TurnEnded):
                     ports.note_usage(event.turn.usage)
                     self._ended(event)

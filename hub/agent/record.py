@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.agent.conversation import RUN_ENDED, RUN_RESTARTED, said_data
+from hub.agent.conversation import PROGRAM_ASKED, RUN_ENDED, RUN_RESTARTED, said_data
 from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, SteeredMessage
@@ -105,6 +105,13 @@ class RunRecord:
             provenance=came,
         )
         await self.store([said])
+
+    async def ask_program(self) -> None:
+        """Put on the disk that a program is asked that acts by itself: the run is not run again after a crash."""
+        request = self._request
+        id = f"{request.run_id}-program"  # asked again, it is there already
+        asked = event_entry(PROGRAM_ASKED, self._parts.now_ms(), id=id, run_id=request.run_id)
+        await self.transcript.append(asked, sync=True)
 
     async def store(self, entries: Iterable[TranscriptEntry]) -> None:
         """Append entries, in order, and tell of them.

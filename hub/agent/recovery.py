@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.agent.conversation import RUN_ENDED
+from hub.agent.conversation import PROGRAM_ASKED, RUN_ENDED
 from hub.agent.run_request import Kind, RunResult, RunStatus
 from hub.models.contract import Role, Usage
 from hub.sessions.entry import TranscriptEntry
@@ -30,7 +30,7 @@ class Evidence(Struct, frozen=True):
 
     Attributes:
         final: Its last entry, when it had ended.
-        changed: Whether a tool that may change things had been asked for.
+        changed: Whether a tool that may change things, or a program that acts by itself, had been asked.
         usage: Of the model calls that are there.
         reply: What it said last.
         model: The model that said it.
@@ -67,6 +67,7 @@ def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[
             final = entry
         if entry.usage is not None:
             usage = usage + entry.usage
+        changed = changed or entry.data.get("name") == PROGRAM_ASKED
         message = entry.message
         if message is not None and message.role is Role.USER and entry.inbox_id is not None:
             messages.add(entry.inbox_id)

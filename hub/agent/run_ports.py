@@ -93,6 +93,11 @@ class RunPorts:
             sleep=self._parts.clock.sleep,
         )
 
+    @property
+    def asks_a_program(self) -> bool:
+        """Whether a model that is asked next acts by itself (`ModelInfo.program`)."""
+        return any(each.info.program for each in self._config.candidates)
+
     async def allowed(self) -> LimitHit | None:
         """See `Ports.allowed`; a budget that is used up may choose a cheaper model instead.
 
@@ -136,7 +141,7 @@ class RunPorts:
     async def hear(self) -> None:
         """See `Ports.hear`."""
         steering, record = self._run.request.steering, self._run.record
-        if steering is None or record is None:
+        if steering is None or record is None or self.asks_a_program:  # it answers one message at a time
             return
         for steered in await steering.take():
             self._run.trace.note("steered", self._parts.clock.monotonic(), {"inbox_id": steered.inbox_id})
@@ -227,11 +232,11 @@ class RunPorts:
             budget_for(info, run.fixed_tokens), halvings=halvings, turns=self._turns
         )
         taint = self._conversation.taint()
-        run.heard_outside = run.heard_outside or taint.is_heard(self._speaker)
+        run.heard_outside = run.heard_outside or info.program or taint.is_heard(self._speaker)
         run.tainted = run.tainted or taint.restricts(self._speaker, run.request.run_id)
         run.trace.sent(run.context_tokens)
         self._tell_input(resolved.ref, window.messages)
-        return ModelRequest(
+        request = ModelRequest(
             model=info.id,
             system=config.prompt.system,
             messages=window.messages,
@@ -240,6 +245,21 @@ class RunPorts:
             session_key=None if run.request.ephemeral else run.request.session_key,
             timeout_s=resolved.timeout_s,
             extra={**resolved.params, **config.agent.params} if config.agent.params else resolved.params,
+        )
+        return self._of_owner(request) if info.program else request
+
+    def _of_owner(self, request: ModelRequest) -> ModelRequest:
+        """Return a request with what a program is given: the message of the run as it was stored, and whose it is."""
+        run = self._run
+        if run.session is None or run.record is None:
+            return request
+        asked, said = run.request, run.record.transcript.get(f"{run.request.run_id}-user")
+        return replace(
+            request,
+            said=said.message if said is not None else None,
+            context=asked.context,
+            session_id=run.session.session_id,
+            run_id=asked.run_id,
         )
 
     def _tell_input(self, model: str, messages: Sequence[Message]) -> None:

@@ -102,12 +102,17 @@ class SmallCall:
 
 
 async def real_candidates(models: ModelRegistry, model: str | None) -> list[Resolved]:
-    """Return the models that may answer, without the offline one; empty when none is configured.
+    """Return the models that may answer; empty when none is configured.
 
     Raises:
         HubError: The model is not known.
     """
-    return [each for each in await models.candidates(model) if each.ref.partition("/")[0] != OFFLINE]
+    return [each for each in await models.candidates(model) if is_real(each)]
+
+
+def is_real(candidate: Resolved) -> bool:
+    """Whether a model does small calls: neither the offline one nor a program, which answers in runs only."""
+    return candidate.ref.partition("/")[0] != OFFLINE and not candidate.info.program
 
 
 def read_object(reply: str) -> dict[str, Any]:

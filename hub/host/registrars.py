@@ -95,9 +95,9 @@ class HostModels:
     def __init__(self, registry: ModelRegistry, registrations: Registrations) -> None:
         self._registry, self._registrations = registry, registrations
 
-    def add(self, api: str, factory: Factory) -> Callable[[], Any]:
-        """Serve the providers whose `api:` is this one; `factory` makes one from its name and configuration."""
-        return self._registrations.keep(self._registry.register_api(api, factory))
+    def add(self, api: str, factory: Factory, *, provides: bool = False) -> Callable[[], Any]:
+        """Serve the providers whose `api:` is this one; see `ModelRegistry.register_api`."""
+        return self._registrations.keep(self._registry.register_api(api, factory, provides=provides))
 
     @property
     def registry(self) -> ModelRegistry:

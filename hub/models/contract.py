@@ -10,7 +10,9 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
+from hub.core.context import Context
 from hub.core.errors import HubError
 
 AUTO = "auto"
@@ -159,6 +161,8 @@ class ModelRequest(Struct, frozen=True):
         session_key: The conversation, for providers that cache by it and for the offline model.
         timeout_s: Until the first event; then between two events.
         extra: Provider-specific parameters from the configuration (`params`), sent as they are.
+        said, context, session_id, run_id: For a program (`ModelInfo.program`), in a run of a kept conversation: the
+            message to answer, whose words they are, the conversation until it is begun again, and the run.
     """
 
     model: str
@@ -171,6 +175,10 @@ class ModelRequest(Struct, frozen=True):
     session_key: str | None = None
     timeout_s: float = 120.0
     extra: Mapping[str, Any] = field(default_factory=dict)
+    said: Message | None = None
+    context: Context | None = None
+    session_id: str | None = None
+    run_id: str | None = None
 
 
 class TextDelta(Struct, frozen=True):
@@ -225,14 +233,7 @@ class Usage(Struct, frozen=True, gc=False):
 
     def as_dict(self) -> dict[str, Any]:
         """The usage as plain data."""
-        return {
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "cache_read_tokens": self.cache_read_tokens,
-            "cache_write_tokens": self.cache_write_tokens,
-            "total_tokens": self.total_tokens,
-            "cost_usd": self.cost_usd,
-        }
+        return {**asdict(self), "total_tokens": self.total_tokens}
 
 
 class UsageEvent(Struct, frozen=True):
@@ -261,6 +262,7 @@ class ModelInfo(Struct, frozen=True):
         input_usd, output_usd, cache_read_usd, cache_write_usd: Dollars per million tokens, when known.
         tools, images, thinking: What it can do.
         name: For people.
+        program: Whether it acts by itself, outside the rules for tools; what it says counts as words from outside.
     """
 
     id: str
@@ -275,6 +277,7 @@ class ModelInfo(Struct, frozen=True):
     images: bool = False
     thinking: bool = False
     name: str | None = None
+    program: bool = False
 
     @property
     def ref(self) -> str:

@@ -26,6 +26,7 @@ class KeyOrigin(StrEnum):
     ENVIRONMENT = "environment"
     LOCAL = "local"
     BUILT_IN = "built_in"
+    API = "api"
 
 
 class ModelSettings(Struct, frozen=True):
@@ -127,15 +128,19 @@ class ProviderConfig(Struct, frozen=True):
         return next((model for model in self.models if model.id == model_id), None)
 
 
-def read_providers(section: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, ProviderConfig]:
+def read_providers(
+    section: Mapping[str, Any], environment: Mapping[str, str], apis: Iterable[str] = ()
+) -> dict[str, ProviderConfig]:
     """Return every provider by name, in the order in which `auto` prefers them.
 
     Args:
         section: The validated `models:` section.
         environment: Environment variables.
+        apis: Those that bring a provider of their own name.
 
     Returns:
-        Those of the configuration in its order, those whose key is in the environment, the local Ollama, offline.
+        Those of the configuration in its order, those whose key is in the environment, the local Ollama, offline,
+        those of APIs.
     """
     found: dict[str, ProviderConfig] = {}
     for name, given in section.get("providers", {}).items():
@@ -144,6 +149,8 @@ def read_providers(section: Mapping[str, Any], environment: Mapping[str, str]) -
         found.setdefault(provider.name, provider)
     found.setdefault(OLLAMA, ProviderConfig(OLLAMA, OPENAI_API, ollama_url(environment), origin=KeyOrigin.LOCAL))
     found.setdefault(OFFLINE, ProviderConfig(OFFLINE, OFFLINE_API, origin=KeyOrigin.BUILT_IN))
+    for api in apis:
+        found.setdefault(api, ProviderConfig(api, api, origin=KeyOrigin.API))
     return found
 
 

@@ -35,7 +35,6 @@ EVENT_MODELS_CHANGED = "models_changed"
 WARM_UP = "warm_up"
 
 _log = logging.getLogger(__name__)
-
 Infos = list[ModelInfo]
 
 
@@ -45,7 +44,6 @@ class ModelRegistry:
     Args:
         config: The validated `models:` section; None is an empty one.
         bus: Told when other models may be meant.
-        clock: Time.
         repairs: A refused key opens a repair.
         environment: Where keys are looked for; the process's own without it.
         speakers: The integration that speaks each API, to name it when it is not set up.
@@ -73,6 +71,7 @@ class ModelRegistry:
         self._probe: OllamaProbe | None = None
         self._section: Mapping[str, Any] = MODELS_SCHEMA(dict(config or {}))
         self._tokens = tokens
+        self._of_apis: set[str] = set()
         self._providers = self._read()
         self._infos = ModelInfos(clock)
         self.pool = ProviderPool(
@@ -111,17 +110,21 @@ class ModelRegistry:
         self._start_probe()
         self._changed("configuration")
 
-    def register_api(self, api: str, factory: Factory) -> Callable[[], None]:
+    def register_api(self, api: str, factory: Factory, *, provides: bool = False) -> Callable[[], None]:
         """Add a way to speak to providers.
 
         Args:
             api: `openai`, `litellm`, `offline`, or a new name for `api:` in the configuration.
             factory: Makes a provider from its name and configuration; must not block.
+            provides: Whether it brings a provider of its own name, which is never chosen for `auto`.
 
         Returns:
             A function that takes it away again, and lets its providers go when they are idle.
         """
         self.pool.factories[api] = factory
+        if provides:
+            self._of_apis.add(api)
+            self._providers = self._read()
         self.pool.drop_api(api, self._providers.values())
         self._changed("api")
 
@@ -213,19 +216,17 @@ class ModelRegistry:
         for position, each in enumerate([ref, *self._section["fallbacks"]]):
             try:
                 resolved = await self.resolve(each)
+                if position and resolved.info.program:
+                    continue  # it is asked by its name only, never in the place of another
                 config = self._providers[resolved.info.provider]
                 of_model = self.pool.with_credentials(
                     resolved, config, session_key, (credentials or {}).get(config.name)
                 )
-            except (Unavailable, AuthError) as error:
-                first_error = first_error or error
-                _log.warning("model %s cannot be tried: %s", each or "default", error.message)
-                continue
             except HubError as error:
-                if position == 0 and each is not None:
+                if position == 0 and each is not None and not isinstance(error, (Unavailable, AuthError)):
                     raise
                 first_error = first_error or error
-                _log.warning("model %s: %s", each or "default", error.message)
+                _log.warning("model %s cannot be tried: %s", each or "default", error.message)
                 continue
             for one in of_model:
                 found.setdefault((one.ref, one.credential), one)
@@ -278,7 +279,7 @@ class ModelRegistry:
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _read(self) -> dict[str, ProviderConfig]:
-        providers = read_providers(self._section, self._environment)
+        providers = read_providers(self._section, self._environment, self._of_apis)
         return with_stored(providers, self._tokens.all() if self._tokens else (), self._environment)
 
     def _named(self, ref: str | None) -> Choice | None:
@@ -292,7 +293,7 @@ class ModelRegistry:
         # A provider that a person configured is never skipped because its packages are missing: an error says so.
         if config.origin is KeyOrigin.CONFIGURATION:
             return "it has no key" if config.lacks_key else None
-        return self._obstacle(config)
+        return "it is chosen by name only" if config.origin is KeyOrigin.API else self._obstacle(config)
 
     def _obstacle(self, config: ProviderConfig) -> str | None:
         if config.lacks_key:

@@ -209,7 +209,7 @@ def check_references(config: Any, report: CheckReport) -> None:
             for place, agent in enumerate(agents if isinstance(agents, list) else [])
             if isinstance(agent, Mapping) and agent.get("model")
         ]
-        for keys, message in doubtful_references(section, of_agents):
+        for keys, message in doubtful_references(section, of_agents, config):
             report.warning(keys, message)
 
 

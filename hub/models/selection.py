@@ -87,15 +87,19 @@ def choose_named(
 
 
 def doubtful_references(
-    section: Mapping[str, Any], others: Iterable[tuple[tuple[str | int, ...], str]] = ()
+    section: Mapping[str, Any],
+    others: Iterable[tuple[tuple[str | int, ...], str]] = (),
+    integrations: Iterable[str] = (),
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield the keys of a configuration that name an unknown model, and what is wrong with each.
 
-    A vendor that is known by name passes, even without its key: the key may come from the environment.
+    A vendor that is known by name passes, even without its key: the key may come from the environment. So does an
+    integration in use, which may bring a provider of its own name.
     """
     aliases: Mapping[str, str] = section["aliases"]
     providers = read_providers(section, {})
-    known = {**{name: ProviderConfig(name, vendor.api) for name, vendor in VENDORS.items()}, **providers}
+    known = {name: ProviderConfig(name, name) for name in integrations}
+    known |= {**{name: ProviderConfig(name, vendor.api) for name, vendor in VENDORS.items()}, **providers}
     named: list[tuple[tuple[str | int, ...], str]] = [(("models", "default"), section["default"])]
     named += [(("models", "fallbacks", place), ref) for place, ref in enumerate(section["fallbacks"])]
     named += [(("models", "aliases", alias), ref) for alias, ref in aliases.items()]
@@ -158,3 +162,5 @@ def _described(config: ProviderConfig) -> str:
             return f"Ollama answers at {config.base_url}"
         case KeyOrigin.BUILT_IN:
             return "offline"
+        case KeyOrigin.API:
+            return f"{config.name} is set up"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from hub.agent.conversation import RUN_ENDED
+from hub.agent.conversation import PROGRAM_ASKED, RUN_ENDED
 from hub.agent.recovery import Evidence, RecoveryVerdict, decide, gather, result_of
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.core.sql import SqlConnection
@@ -40,6 +40,7 @@ ENDED = event_entry(RUN_ENDED, 2, {"status": "error", "stop": "limit", "code": "
         ([HEARD], "request", RecoveryVerdict.INTERRUPTED),
         ([HEARD, assistant(CALL)], "message", RecoveryVerdict.RERUN),
         ([HEARD, assistant(CALL, CHANGE)], "message", RecoveryVerdict.INTERRUPTED),
+        ([HEARD, event_entry(PROGRAM_ASKED, 1, run_id="r")], "message", RecoveryVerdict.INTERRUPTED),
         ([HEARD, assistant(ToolCallBlock("c", "unheard_of"))], "message", RecoveryVerdict.INTERRUPTED),
         ([HEARD, assistant(CHANGE, run_id="other")], "message", RecoveryVerdict.RERUN),
         ([HEARD, assistant("part of it", data={"status": "interrupted"})], "message", RecoveryVerdict.RERUN),

@@ -27,6 +27,10 @@ def test_known_vendors_configured_providers_and_aliases_pass() -> None:
     assert doubts(section) == {}
 
 
+def test_an_integration_in_use_may_bring_a_provider_of_its_name() -> None:
+    assert list(doubtful_references(MODELS_SCHEMA({"default": "acp/claude"}), (), ["acp"])) == []
+
+
 @pytest.mark.parametrize(
     ("section", "keys", "words"),
     [
@@ -52,6 +56,13 @@ def test_the_second_check_warns_and_never_breaks_the_section() -> None:
     CROSS_CHECKS["models"]({"models": MODELS_SCHEMA({"default": "nobody/x"})}, Report())
 
     assert [keys for keys, _ in told] == [("models", "default")]
+
+
+def test_auto_does_not_choose_what_is_chosen_by_name_only() -> None:
+    registry_says = Option(ProviderConfig("acp", "acp", origin=KeyOrigin.API), "it is chosen by name only")
+
+    with pytest.raises(NotFound, match="acp \\(it is chosen by name only\\)"):
+        choose_auto([registry_says])
 
 
 def test_auto_tells_why_it_passed_others_over() -> None:

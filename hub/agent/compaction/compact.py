@@ -20,13 +20,13 @@ from hub.agent.conversation import RunConversation
 from hub.agent.ledger import Spender
 from hub.agent.parts import RunDependencies
 from hub.agent.run_trace import RunTrace
+from hub.agent.small_call import is_real
 from hub.agent.whose_words import speaker
 from hub.agent.window import Item
 from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.models.contract import Message, Role, Usage
 from hub.models.resolved import Resolved
-from hub.models.vendors import OFFLINE
 
 EVENT_STARTED = "compaction_started"
 EVENT_FINISHED = "compaction_finished"
@@ -104,7 +104,7 @@ async def compact(
 
     Cancelling it leaves the conversation as it was.
     """
-    candidates = [each for each in request.candidates if each.ref.partition("/")[0] != OFFLINE]
+    candidates = [each for each in request.candidates if is_real(each)]
     before = conversation.tokens() + request.fixed_tokens
     cut = _cut(conversation, request, before) if candidates else None
     if cut is None or (request.reason is CompactionReason.THRESHOLD and before < conversation.try_again_at):
