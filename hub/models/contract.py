@@ -81,9 +81,7 @@ class Message(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     Attributes:
         role: The speaker.
         content: Its blocks, in order.
-        tool_call_id: For a tool result: the call it answers.
-        tool_name: For a tool result: the tool.
-        is_error: For a tool result: whether the tool failed.
+        tool_call_id, tool_name, is_error: Of a tool result: the call it answers, the tool, and whether it failed.
     """
 
     role: Role
@@ -309,15 +307,12 @@ class ModelProvider(Protocol):
         Raises a `ModelError` before or between events. Closing or cancelling the iterator ends the call at the
         provider too.
         """
-        ...
 
     async def models(self) -> list[ModelInfo]:
         """Return the models it offers, as far as it can tell; empty when it cannot."""
-        ...
 
     async def close(self) -> None:
         """Give up connections."""
-        ...
 
 
 class ModelError(HubError):
