@@ -63,6 +63,7 @@ class TelegramRig:
     def __init__(self) -> None:
         self._servers = {"default": TelegramServer(), "second": TelegramServer("second_bot", 4343)}
         self.server = self._servers["default"]
+        self.timing = TIMING
 
     async def start(self) -> None:
         for server in self._servers.values():
@@ -73,7 +74,7 @@ class TelegramRig:
             await server.stop()
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
-        return telegram_channel(self._servers[account], folder, clock, account)
+        return telegram_channel(self._servers[account], folder, clock, account, timing=self.timing)
 
     def identity(self, who: str) -> str:
         return f"telegram:user:{PEOPLE[who]}"
