@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     parts = sorted(path for path in HERE.iterdir() if path.is_dir() or path.match("test_*.py"))
     sizes = [sum(file.stat().st_size for file in (path, *path.rglob("test_*.py"))) for path in parts]
-    begin = sum(sizes) * int(worker["workerid"].removeprefix("gw")) / worker["workercount"]
+    begin = sum(sizes) * (int(worker["workerid"].removeprefix("gw")) % worker["workercount"]) / worker["workercount"]
     first = next(number for number in range(len(parts)) if sum(sizes[: number + 1]) > begin)
     config.args = [str(path) for path in (*parts[first:], *parts[:first])]
 

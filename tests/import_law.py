@@ -42,7 +42,8 @@ TYPES_IN_A_CIRCLE = {
 }
 # Packages of an extra: only its integration knows them, since they may not be installed.
 EXTRAS = {
-    **dict.fromkeys(("chromadb", "docker", "litellm", "playwright", "whoosh"), ("integrations",)),
+    **dict.fromkeys(("apprise", "chromadb", "docker", "icalendar", "litellm", "markdownify", "mcp"), ("integrations",)),
+    **dict.fromkeys(("playwright", "readability", "recurring_ical_events", "whoosh"), ("integrations",)),
     **dict.fromkeys(("aiomqtt", "amqtt", "paho"), ("integrations",)),
     "zeroconf": ("integrations", "hub.discovery"),
 }

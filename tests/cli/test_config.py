@@ -45,7 +45,7 @@ def test_secrets_are_shown_by_name(type_: Terminal) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "hint"), [("http.prot", "Did you mean port?"), ("nothing.here", ""), ("people[0]", "")]
+    ("path", "hint"), [("http.prot", "Did you mean port?"), ("nothing.here", ""), ("people[7]", "")]
 )
 def test_what_is_not_there_is_said_to_be_missing(type_: Terminal, path: str, hint: str) -> None:
     ran = type_("config", "get", path)
