@@ -6,7 +6,6 @@ import base64
 from collections.abc import Callable, Sequence
 
 from hub.agent.agents import Agent
-from hub.agent.budgets import Spending
 from hub.agent.ledger import Spender
 from hub.agent.parts import RunDependencies
 from hub.agent.small_call import SmallCall, real_candidates
@@ -102,14 +101,9 @@ class _Looking:
 
     def _count(self, call: ToolCall, model: str, usage: Usage) -> None:
         parts = self._parts
-        if parts.history is not None:
-            now = parts.clock.time()
-            parts.history.record_usage(call.agent_id, call.session_key, call.run_id, model, usage, now)
-        if parts.budgets is not None:
-            session = parts.sessions.get(call.session_key)
-            id = session.session_id if session is not None else None
-            spender = Spender(call.run_id, call.session_key, id, call.agent_id, None)
-            parts.budgets.charge(spender, Spending(1, usage.total_tokens, usage.cost_usd or 0.0))
+        session = parts.sessions.get(call.session_key)
+        id = session.session_id if session is not None else None
+        parts.charge(Spender(call.run_id, call.session_key, id, call.agent_id, None), model, usage)
 
 
 def _picture(root: Root, path: str) -> tuple[bytes, str]:

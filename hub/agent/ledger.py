@@ -163,7 +163,7 @@ class BudgetLedger:
         """Return what a budget counts for a run; None when it is not about it."""
         match budget.per:
             case BudgetPer.RUN:
-                return BudgetPlace(budget.per.value, spender.run_id)
+                return BudgetPlace(budget.per.value, spender.run_id) if spender.run_id else None
             case BudgetPer.SESSION:
                 return BudgetPlace(budget.per.value, spender.session_id) if spender.session_id else None
             case BudgetPer.AGENT:

@@ -9,8 +9,9 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from hub.agent.agents import Agents
+from hub.agent.budgets import Spending
 from hub.agent.conversation import RunConversation
-from hub.agent.ledger import BudgetLedger
+from hub.agent.ledger import BudgetLedger, Spender
 from hub.agent.prompts import Prompts
 from hub.agent.run_request import RunRequest
 from hub.agent.run_trace import RunTrace
@@ -35,6 +36,9 @@ Before = Callable[[RunRequest, Store], Awaitable[None]]
 """Puts into a conversation, through what it is given, what has to stand before the words of a run."""
 BeforeCompaction = Callable[[str], Awaitable[object]]
 """Writes what matters of a conversation, given by its session key, before the older part of it is summarised."""
+
+Charge = Callable[[Spender, str, Usage], None]
+"""Records a model call that is not a step of a run, as `RunDependencies.charge` does."""
 
 CONVERSATIONS_KEPT = 256
 
@@ -97,6 +101,20 @@ class RunDependencies(Struct, frozen=True):
     def zone(self) -> tzinfo:
         """Return the home's time zone."""
         return self.workspaces.zone()
+
+    def charge(self, spender: Spender, model: str, usage: Usage) -> None:
+        """Record a model call that is not a step of a run, and count it in the budgets.
+
+        Args:
+            spender: Whose budgets pay; an empty run or session key is none.
+            model: Which model answered.
+            usage: What it took.
+        """
+        if self.history is not None:
+            session_key, run_id, now = spender.session_key or None, spender.run_id or None, self.clock.time()
+            self.history.record_usage(spender.agent_id, session_key, run_id, model, usage, now)
+        if self.budgets is not None:
+            self.budgets.charge(spender, Spending(1, usage.total_tokens, usage.cost_usd or 0.0))
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""

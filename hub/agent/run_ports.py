@@ -176,9 +176,9 @@ class RunPorts:
                 run.context,
                 config.candidates,
                 reason,
+                run.spender,
                 run.fixed_tokens,
                 run.request.run_id,
-                spender=run.spender,
                 trace=run.trace,
             ),
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hub.agent.budget_schema import BUDGETS_SCHEMA
 from hub.agent.flush.turn import CALLS_LIMIT, STEPS_LIMIT
 from hub.core.secret import Secret
 from hub.memory.notebook import Change
@@ -91,6 +92,7 @@ async def compacted(house: Keeper) -> None:
 async def test_a_model_keeps_what_matters_before_it_is_summarised(keeper: Keeper, openai_server: OpenAIServer) -> None:
     openai_server.rule(KEEP, [remember(SAID)])
     openai_server.rule(KEEP, "NO_REPLY", tool_result="remembered")
+    keeper.budgets.configure(BUDGETS_SCHEMA([{"per": "day", "turns": 900}]))
 
     await compacted(keeper)
 
@@ -101,7 +103,8 @@ async def test_a_model_keeps_what_matters_before_it_is_summarised(keeper: Keeper
     assert [tool["function"]["name"] for tool in first["tools"]] == ["memory_search", "remember"]
     assert "<<<outside" in str(first["messages"][1])
     assert "NO_REPLY" not in str([keeper.said(), keeper.told("run_delta")])
-    assert len(keeper.usages.rows) >= len(turns(openai_server)) == 2
+    assert len(turns(openai_server)) == 2
+    assert keeper.budgets.status()[0]["spent"][0]["turns"] == len(keeper.usages.rows) == len(openai_server.requests())
 
 
 async def test_each_part_is_kept_once(keeper: Keeper, openai_server: OpenAIServer) -> None:

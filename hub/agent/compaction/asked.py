@@ -48,8 +48,8 @@ async def compact_session(parts: RunDependencies, lanes: Lanes, call: Compaction
                 call.context,
                 agent.within(candidates),
                 CompactionReason.ASKED,
+                Spender("", call.session_key, session.session_id, agent.id, None),
                 instructions=call.instructions,
-                spender=Spender("", call.session_key, session.session_id, agent.id, None),
             ),
         )
         if done is not None:

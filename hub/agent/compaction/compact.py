@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.agents import Agent
-from hub.agent.budgets import Spending
 from hub.agent.compaction.entry import Compaction, compaction_entry
 from hub.agent.compaction.plan import Cut, chunks, find_cut
 from hub.agent.compaction.summarise import SUMMARY_CHARS, PoorSummary, SummaryNeeds, summarise
@@ -65,10 +64,10 @@ class CompactionRequest(Struct, frozen=True):
         context: Why, and with whose authority.
         candidates: Models that may write the summary, in order.
         reason: Why it is compacted.
+        spender: Whose budgets pay for the summary.
         fixed_tokens: Size of prompt and tools.
         run_id: The run that goes on, if one does.
         instructions: What the person who asked wants of the summary.
-        spender: Whose budgets pay for the summary.
         trace: Of that run.
     """
 
@@ -77,10 +76,10 @@ class CompactionRequest(Struct, frozen=True):
     context: Context
     candidates: Sequence[Resolved]
     reason: CompactionReason
+    spender: Spender
     fixed_tokens: int = 0
     run_id: str | None = None
     instructions: str = ""
-    spender: Spender | None = None
     trace: RunTrace | None = None
 
 
@@ -211,10 +210,7 @@ async def _summary(
 
     def used(model: str, usage: Usage) -> None:
         calls.append((model, usage))
-        if parts.budgets is not None and request.spender is not None:
-            parts.budgets.charge(request.spender, Spending(1, usage.total_tokens, usage.cost_usd or 0.0))
-        if parts.history is not None:
-            parts.history.record_usage(agent.id, key, request.run_id, model, usage, parts.clock.time())
+        parts.charge(request.spender, model, usage)
         parts.sessions.add_usage(key, usage, turns=1)
 
     needs = SummaryNeeds(parts.models, agent, candidates, used)

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from hub.agent.agents import Agent
 from hub.agent.flush.said import SaidLine
-from hub.agent.parts import UsageLog
+from hub.agent.ledger import Spender
+from hub.agent.parts import Charge
 from hub.agent.small_call import SmallCall, asked_again, read_object, real_candidates
 from hub.agent.small_talk import naming_words
-from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.memory.front_matter import on_one_line
 from hub.models.contract import Message, user_message
@@ -79,14 +79,12 @@ class Digester:
 
     Args:
         models: Which models there are.
-        history: Where usage is kept, when it is.
-        clock: Time.
+        charge: Records what calls took.
     """
 
-    def __init__(self, models: ModelRegistry, history: UsageLog | None, clock: Clock) -> None:
+    def __init__(self, models: ModelRegistry, charge: Charge) -> None:
         self._models = models
-        self._history = history
-        self._clock = clock
+        self._charge = charge
         self._slots = asyncio.Semaphore(PARALLEL)
 
     async def digest(self, lines: Sequence[SaidLine], agent: Agent, session_key: str, model: str | None) -> Digest:
@@ -119,9 +117,8 @@ class Digester:
             try:
                 reply = await call.run(self._models, candidates)
             finally:
-                if call.usage is not None and self._history is not None:
-                    now = self._clock.time()
-                    self._history.record_usage(agent.id, session_key, None, call.model, call.usage, now)
+                if call.usage is not None:
+                    self._charge(Spender("", session_key, None, agent.id, None), call.model, call.usage)
             try:
                 return read_reply(reply, lines, call.model)
             except ValueError as error:

@@ -16,10 +16,10 @@ from hub.agent.agents import Agent
 from hub.agent.flush.digest import NOTHING, conversation_text
 from hub.agent.flush.said import SaidLine
 from hub.agent.intents.tool import NAME as STANDING_INTENT
-from hub.agent.parts import UsageLog
+from hub.agent.ledger import Spender
+from hub.agent.parts import Charge
 from hub.agent.prompts import spec_of
 from hub.agent.small_call import SmallCall, real_candidates
-from hub.core.clock import Clock
 from hub.core.context import Authority, Context
 from hub.core.errors import HubError
 from hub.core.ids import new_id
@@ -81,18 +81,14 @@ class MemoryTurn:
     Args:
         models: Which models there are.
         tools: The tools there are.
-        history: Where usage is kept, when it is.
-        clock: Time.
+        charge: Records what calls took.
         redactor: Takes secrets out of what is written and shown.
     """
 
-    def __init__(
-        self, models: ModelRegistry, tools: ToolRegistry, history: UsageLog | None, clock: Clock, redactor: Redactor
-    ) -> None:
+    def __init__(self, models: ModelRegistry, tools: ToolRegistry, charge: Charge, redactor: Redactor) -> None:
         self._models = models
         self._tools = tools
-        self._history = history
-        self._clock = clock
+        self._charge = charge
         self._redactor = redactor
 
     async def keep(self, lines: Sequence[SaidLine], scene: TurnScene) -> bool:
@@ -137,9 +133,8 @@ class MemoryTurn:
             try:
                 said = await call.ask(self._models, candidates)
             finally:
-                if call.usage is not None and self._history is not None:
-                    now, key = self._clock.time(), scene.session_key
-                    self._history.record_usage(scene.agent.id, key, None, call.model, call.usage, now)
+                if call.usage is not None:
+                    self._charge(Spender("", scene.session_key, None, scene.agent.id, None), call.model, call.usage)
             if not said.tool_calls:
                 turn.found_nothing = said.text.strip().startswith(NOTHING)
                 return

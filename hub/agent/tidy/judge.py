@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from hub.agent.agents import Agent
-from hub.agent.parts import UsageLog
+from hub.agent.ledger import Spender
+from hub.agent.parts import Charge
 from hub.agent.small_call import SmallCall, asked_again, read_object, real_candidates
 from hub.core.clock import Clock
 from hub.core.context import Context
@@ -78,14 +79,14 @@ class NotesJudge:
     Args:
         models: Which models there are.
         bus: Told what it cost.
-        history: Where usage is kept, when it is.
+        charge: Records what calls took.
         clock: Time.
     """
 
-    def __init__(self, models: ModelRegistry, bus: EventBus, history: UsageLog | None, clock: Clock) -> None:
+    def __init__(self, models: ModelRegistry, bus: EventBus, charge: Charge, clock: Clock) -> None:
         self._models = models
         self._bus = bus
-        self._history = history
+        self._charge = charge
         self._clock = clock
 
     def purse(self, cost_usd: float | None) -> Purse:
@@ -157,8 +158,7 @@ class NotesJudge:
         total = Usage()
         for model, usage in spent.calls:
             total = total + usage
-            if self._history is not None:
-                self._history.record_usage(spent.agent.id, None, spent.run_id, model, usage, self._clock.time())
+            self._charge(Spender(spent.run_id, "", None, spent.agent.id, None), model, usage)
         told = {"run_id": spent.run_id, "agent_id": spent.agent.id, "model": spent.calls[-1][0]}
         self._bus.fire(EVENT_MEMORY_JUDGED, {**told, "usage": total.as_dict(), "answered": answered}, context)
 
