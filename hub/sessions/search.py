@@ -142,7 +142,7 @@ class TranscriptSearch:
             Unavailable: The index is not open, or is being built again.
         """
         words = words_searched(query)
-        if self._changed and not self._all_changed:
+        if self._db is None or (self._changed and not self._all_changed):
             with suppress(HubError, OSError):  # `follow` says so; what was indexed before is found
                 await self.catch_up()
         if self._db is None:
