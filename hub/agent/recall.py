@@ -224,7 +224,7 @@ def _is_among(hit: Hit, before: Iterable[tuple[str, frozenset[str]]]) -> bool:
 
 
 def _text(hits: Iterable[Hit]) -> str:
-    return "\n\n".join([_HEAD, *(f"{_place(hit)}\n{quoted_lines(hit.text)}" for hit in hits)])
+    return "\n\n".join([_HEAD, *(f"{_place(hit)}\n{quoted_lines(hit.shown)}" for hit in hits)])
 
 
 def _place(hit: Hit) -> str:

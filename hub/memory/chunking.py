@@ -74,7 +74,7 @@ class Chunk(Struct, frozen=True):
         return hashlib.sha256("\x1e".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def chunk(path: str, text: str, *, tokens: int = 400, overlap: int = 80, trusted: bool = True) -> list[Chunk]:
+def chunk(path: str, text: str, *, tokens: int = 200, overlap: int = 40, trusted: bool = True) -> list[Chunk]:
     """Cut a file into passages.
 
     An entry with a source line is a passage of its own, so that what came from different people never mixes; one that

@@ -89,10 +89,11 @@ class Hit(Struct, frozen=True):
             conversation.
         start_line, end_line: From 1, inclusive.
         text: The passage, at most 700 characters.
+        before, after: Of a short entry, what the entries beside it say: an answer often follows its question.
         score: 0 to 1, the higher the better.
         trusted: Whether all of it came from this home's people.
         vector_score: Cosine between query and passage; None without vectors.
-        text_score: 1/(1+rank) among those found by word; None when it was not.
+        text_score: Its strength by word as a share of the strongest; None when it was not found by word.
         kind, person, session, day: Where it came from, as far as it is known; the day is `YYYY-MM-DD`.
         why: What moved it up or down (`recency`, `diverse`, …) with the factor, for people.
     """
@@ -110,6 +111,13 @@ class Hit(Struct, frozen=True):
     session: str | None = None
     day: str | None = None
     why: Mapping[str, float] | None = None
+    before: str | None = None
+    after: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The passage with what is beside it."""
+        return "\n".join(each for each in (self.before, self.text, self.after) if each is not None)
 
 
 class SearchAnswer(Struct, frozen=True):

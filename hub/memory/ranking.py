@@ -5,24 +5,28 @@ Pure rules over numbers; whoever asks the engines is elsewhere.
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.memory.words import count_cjk, positions
+from hub.memory.words import count_cjk, places_of
 
-RECIPROCAL_K = 60
-"""What reciprocal-rank fusion adds to each rank, so that the first places do not outweigh all."""
-PLACES_OF_AGE = 10
-"""With rank fusion, by how many places something falls whose age would leave nothing of it."""
-UNREAD_SHARE = 0.1
+NEIGHBOUR_SHARE = 0.2
+"""How much of the better of its neighbours' scores an entry gets: an answer often follows the words that were asked."""
+DATE_BONUS = 0.2
+"""What is added for belonging to the date that the question names."""
+NO_WORDS: Mapping[str, float] = MappingProxyType({})
+UNREAD_SHARE = 0.03
 """What is left of the weight of vectors for a query in a language that their model cannot read."""
 SNIPPET_LIMIT = 700
 SNIPPET_LEAD = 160
-"""Characters of a long passage shown before the first word that was asked for."""
+"""Characters of a long passage shown before the words that were asked for."""
 
 _READS_ENGLISH_ALONE = re.compile(
     r"all-minilm|all-mpnet|\b(?:bge|gte)-[a-z]+-en\b|\be5-[a-z]+-v2\b|nomic-embed-text(?!-v2)|mxbai-embed-large"
@@ -37,14 +41,18 @@ class Candidate(Struct, frozen=True):
         tokens: Its words, by which it is compared with others; as one text, they are parted when that is needed.
         day: The day it belongs to; None for what does not age.
         cosine: Between query and passage, whoever found it; None when it has no vector.
-        text_rank: Its place among those found by word, from 0; None when it is not among them.
+        strength: The score of the engine for words, 0 or more; None when that did not find it.
+        neighbours: Of an entry, the ids of those before and after it.
+        is_of_date: Whether it belongs to the date that the question names.
     """
 
     id: int
     tokens: frozenset[str] | str
     day: date | None
     cosine: float | None
-    text_rank: int | None
+    strength: float | None
+    neighbours: tuple[int, ...] = ()
+    is_of_date: bool = False
 
 
 class RankingRules(Struct, frozen=True):
@@ -52,7 +60,6 @@ class RankingRules(Struct, frozen=True):
 
     Attributes:
         limit: The default number of results.
-        fusion: `weighted` or `rank`.
         vector_weight, text_weight: Shares of the two scores; only their ratio counts.
         min_score: Least cosine of what is not among the first by word.
         half_life_days: Days after which a dated passage counts half; 0 for never.
@@ -63,12 +70,11 @@ class RankingRules(Struct, frozen=True):
     """
 
     limit: int = 6
-    fusion: str = "weighted"
-    vector_weight: float = 0.7
-    text_weight: float = 0.3
+    vector_weight: float = 0.5
+    text_weight: float = 0.5
     min_score: float = 0.35
     half_life_days: float = 30.0
-    recency_least: float = 0.5
+    recency_least: float = 0.7
     diversity: float = 0.7
     vector_share: float = 1.0
 
@@ -80,7 +86,7 @@ class Ranked(Struct, frozen=True):
         id: Its number.
         score: 0 to 1, with what its age takes from it.
         vector_score: The cosine.
-        text_score: 1/(1 + rank) among those found by word.
+        text_score: Its strength by word, as a share of the strongest candidate's.
         why: What moved it: `recency` is the factor for its age; `diverse` how much of it is not in what stands before.
     """
 
@@ -94,6 +100,7 @@ class Ranked(Struct, frozen=True):
 class _Scored(Struct):
     candidate: Candidate
     score: float
+    text_score: float | None
     recency: float | None
     order: tuple[float, int, int]
     likeness: float = 0.0  # with those picked, as far as it was compared
@@ -125,40 +132,58 @@ def rules_for(rules: RankingRules, query: str, model: str | None) -> RankingRule
     return replace(rules, vector_share=UNREAD_SHARE)
 
 
-def rank(candidates: Iterable[Candidate], rules: RankingRules, today: date, limit: int) -> list[Ranked]:
+def rank(
+    candidates: Iterable[Candidate],
+    rules: RankingRules,
+    today: date,
+    limit: int,
+    words: Mapping[str, float] = NO_WORDS,
+) -> list[Ranked]:
     """Return the best candidates, best first.
 
     Which are returned is decided by relevance and diversity (MMR), their order by relevance. The least score is asked
-    of the cosine alone, and not of what is among the first `limit` by word; with rank fusion, or without any vector,
-    there is none.
+    of the cosine alone, and not of what is among the first `limit` by word; without any vector there is none.
 
     Args:
         candidates: Each id once, in any order.
         rules: How.
         today: The day from which age is counted.
         limit: How many at most.
+        words: What was asked for, and how much each word says (`rarity`): where even the strongest by word holds
+            little of it, words count less.
     """
     given = sorted(candidates, key=lambda each: each.id)
-    fused = _by_rank(given, rules, today) if rules.fusion == "rank" else _by_weight(given, rules, today, limit)
+    fused = _by_weight(given, rules, today, limit, words)
     fused.sort(key=lambda each: each.order)
     chosen = _diverse(fused, rules.diversity, limit)
     return [_ranked(each) for each in sorted(chosen, key=lambda each: each.order)]
 
 
-def snippet(text: str, words: frozenset[str], limit: int = SNIPPET_LIMIT) -> tuple[str, int]:
+def rarity(words: frozenset[str], candidates: Iterable[Candidate]) -> dict[str, float]:
+    """Return how much each word of a question says: the fewer candidates hold it, the more."""
+    held: Counter[str] = Counter()
+    count = 0
+    for each in candidates:
+        tokens = each.tokens.split() if isinstance(each.tokens, str) else each.tokens
+        held.update(words.intersection(tokens))
+        count += 1
+    return {word: math.log(1 + (count + 1) / (held[word] + 1)) for word in words}
+
+
+def snippet(text: str, words: Mapping[str, float], limit: int = SNIPPET_LIMIT) -> tuple[str, int]:
     """Return what to show of a passage, and how many lines of it stand before that.
 
-    A long passage is shown where the first word that was asked for stands, from the beginning of a line or of a word;
-    `…` stands for what is left out.
+    Of a long passage, the part is shown that holds most of what was asked for, from the beginning of a line or of a
+    word; `…` stands for what is left out.
 
     Args:
         text: The passage.
-        words: What was asked for, as of `hub.memory.words.words_asked`.
+        words: What was asked for, as of `hub.memory.words.words_asked`, and how much each word says.
         limit: Characters at most.
     """
     if len(text) <= limit:
         return text, 0
-    first = next(positions(text, words), 0)
+    first = _best_place(list(places_of(text, words)), words, limit - min(SNIPPET_LEAD, limit // 2))
     begin = _beginning(text, min(first, len(text)), limit)
     end = begin + limit - (1 if begin else 0)
     if end >= len(text):
@@ -169,52 +194,57 @@ def snippet(text: str, words: frozenset[str], limit: int = SNIPPET_LIMIT) -> tup
     return f"{'…' if inside else ''}{shown}{after}", text.count("\n", 0, begin)
 
 
-def _by_weight(given: Sequence[Candidate], rules: RankingRules, today: date, limit: int) -> list[_Scored]:
+def _best_place(found: Sequence[tuple[int, str]], words: Mapping[str, float], room: int) -> int:
+    """Return where the first window begins whose different words say most together."""
+    best, best_worth = 0, 0.0
+    inside: Counter[str] = Counter()
+    worth, last = 0.0, 0
+    for begin, first in found:
+        while last < len(found) and found[last][0] < begin + room:
+            word = found[last][1]
+            worth += words[word] if not inside[word] else 0.0
+            inside[word] += 1
+            last += 1
+        if worth > best_worth + 1e-9:
+            best, best_worth = begin, worth
+        inside[first] -= 1
+        worth -= words[first] if not inside[first] else 0.0
+    return best
+
+
+def _by_weight(
+    given: Sequence[Candidate], rules: RankingRules, today: date, limit: int, words: Mapping[str, float]
+) -> list[_Scored]:
     by_meaning, by_word = rules.vector_weight * rules.vector_share, rules.text_weight
     if all(each.cosine is None for each in given):
         by_meaning, by_word = 0.0, 1.0
     elif by_meaning + by_word <= 0:
         by_meaning = by_word = 1.0
+    strongest = sorted((each for each in given if each.strength is not None), key=lambda each: -(each.strength or 0))
+    best = (strongest[0].strength or 1.0) if strongest else 1.0
+    most = max((_coverage(each.tokens, words) for each in strongest[:limit]), default=1.0)
+    by_words = {each.id: most * min(1.0, max(0.0, (each.strength or 0.0) / best)) for each in strongest}
+    firsts = {each.id for each in strongest[:limit]}
+    own = {
+        each.id: (by_meaning * _unit(each.cosine) + by_word * by_words.get(each.id, 0.0)) / (by_meaning + by_word)
+        for each in given
+    }
     found = []
     for each in given:
-        is_first = each.text_rank is not None and each.text_rank < limit
-        if each.cosine is not None and each.cosine < rules.min_score and not is_first:
+        if each.cosine is not None and each.cosine < rules.min_score and each.id not in firsts:
             continue
-        score = (by_meaning * _unit(each.cosine) + by_word * _text_score(each)) / (by_meaning + by_word)
+        score = own[each.id] + NEIGHBOUR_SHARE * max((own.get(id_, 0.0) for id_ in each.neighbours), default=0.0)
+        score += DATE_BONUS if each.is_of_date else 0.0
         recency = _recency(each, rules, today)
-        found.append(_scored(each, score * (1.0 if recency is None else recency), recency))
+        found.append(_scored(each, score * (1.0 if recency is None else recency), by_words.get(each.id), recency))
     return found
 
 
-def _by_rank(given: Sequence[Candidate], rules: RankingRules, today: date) -> list[_Scored]:
-    """Fuse by reciprocal rank.
-
-    What is old loses places, since the scores of places lie so close together that a factor would decide alone.
-    """
-    cosines = sorted((each.cosine for each in given if each.cosine is not None), reverse=True)
-    # Equal cosines share a place: an order of ids would decide otherwise.
-    place: dict[float, int] = {}
-    for number, cosine in enumerate(cosines):
-        place.setdefault(cosine, number)
-    most = (rules.vector_share if cosines else 0) + (1 if any(each.text_rank is not None for each in given) else 0)
-    found = []
-    for each in given:
-        recency = _recency(each, rules, today)
-        late = 0.0 if recency is None else PLACES_OF_AGE * (1 - recency)
-        parts = [0.0 if each.cosine is None else rules.vector_share * _reciprocal(place[each.cosine] + late)]
-        parts.append(0.0 if each.text_rank is None else _reciprocal(each.text_rank + late))
-        if most > 0 and sum(parts) > 0:
-            found.append(_scored(each, min(1.0, sum(parts) / most), recency))
-    return found
-
-
-def _reciprocal(place: float) -> float:
-    """Return 1/(k + place), with the first place at 1."""
-    return (RECIPROCAL_K + 1) / (RECIPROCAL_K + 1 + place)
-
-
-def _text_score(candidate: Candidate) -> float:
-    return 0.0 if candidate.text_rank is None else 1 / (1 + candidate.text_rank)
+def _coverage(tokens: frozenset[str] | str, words: Mapping[str, float]) -> float:
+    """Return the share of what was asked for that a passage holds, by how much each word says."""
+    whole = sum(words.values())
+    held = frozenset(tokens.split()) if isinstance(tokens, str) else tokens
+    return sum(worth for word, worth in words.items() if word in held) / whole if whole else 1.0
 
 
 def _unit(cosine: float | None) -> float:
@@ -229,9 +259,9 @@ def _recency(candidate: Candidate, rules: RankingRules, today: date) -> float | 
     return float(max(rules.recency_least, 0.5 ** (age_days / rules.half_life_days)))
 
 
-def _scored(candidate: Candidate, score: float, recency: float | None) -> _Scored:
+def _scored(candidate: Candidate, score: float, text_score: float | None, recency: float | None) -> _Scored:
     newest = 0 if candidate.day is None else candidate.day.toordinal()
-    return _Scored(candidate, score, recency, (-score, -newest, candidate.id))
+    return _Scored(candidate, min(1.0, score), text_score, recency, (-score, -newest, candidate.id))
 
 
 def _diverse(scored: Sequence[_Scored], diversity: float, limit: int) -> list[_Scored]:
@@ -270,8 +300,7 @@ def _ranked(each: _Scored) -> Ranked:
     if each.likeness > 0:
         why["diverse"] = 1 - each.likeness
     candidate = each.candidate
-    text_score = None if candidate.text_rank is None else _text_score(candidate)
-    return Ranked(candidate.id, each.score, candidate.cosine, text_score, why)
+    return Ranked(candidate.id, each.score, candidate.cosine, each.text_score, why)
 
 
 def _beginning(text: str, first: int, limit: int) -> int:

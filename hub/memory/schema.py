@@ -35,7 +35,6 @@ OWN_ENGINES = {
     "embeddings": ("auto", "openai", "gemini", "voyage", "local", "none"),
 }
 """The engines, and who makes vectors, without an integration beside the memory itself; the first is the default."""
-FUSIONS = ("weighted", "rank")
 EXTRA_AREAS = ("private", "shared")
 
 _SHARE = All(number, Range(min=0, max=1))
@@ -70,20 +69,15 @@ EMBEDDINGS_SCHEMA = {
     ),
 }
 CHUNKS_SCHEMA = {
-    Optional("tokens", default=400, description="About how long a passage is."): All(integer, Range(min=50, max=4_000)),
-    Optional("overlap", default=80, description="How much of it the next one repeats."): All(
+    Optional("tokens", default=200, description="About how long a passage is."): All(integer, Range(min=50, max=4_000)),
+    Optional("overlap", default=40, description="How much of it the next one repeats."): All(
         integer, Range(min=0, max=1_000)
     ),
 }
 SEARCH_SCHEMA = {
     Optional("limit", default=6, description="Passages that are returned."): All(integer, Range(min=1, max=50)),
-    Optional(
-        "fusion",
-        default="weighted",
-        description="weighted: shares of cosine and text score; rank: reciprocal ranks, without a least score.",
-    ): In(list(FUSIONS)),
-    Optional("vector_weight", default=0.7, description="Share of the cosine; the two are set in relation."): _SHARE,
-    Optional("text_weight", default=0.3, description="Share of the place among those found by word."): _SHARE,
+    Optional("vector_weight", default=0.5, description="Share of the cosine; the two are set in relation."): _SHARE,
+    Optional("text_weight", default=0.5, description="Share of the strength by word."): _SHARE,
     Optional(
         "min_score", default=0.35, description="Least cosine of a passage that is not among the first by word."
     ): _SHARE,
@@ -94,7 +88,7 @@ SEARCH_SCHEMA = {
     ): All(number, Range(min=0, max=36_500)),
     Optional(
         "recency_least",
-        default=0.5,
+        default=0.7,
         description="What age leaves of a score at least; 0: it halves with every half-life, without end.",
     ): _SHARE,
     Optional("diversity", default=0.7, description="MMR's λ: 1 is relevance alone, less avoids repetition."): _SHARE,

@@ -21,6 +21,8 @@ def hit_data(hit: Hit) -> dict[str, Any]:
         "vector_score": hit.vector_score,
         "text_score": hit.text_score,
         "text": hit.text,
+        "before": hit.before,
+        "after": hit.after,
         "trusted": hit.trusted,
         "kind": hit.kind,
         "person": hit.person,

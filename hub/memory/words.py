@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import lru_cache
 
 from hub.memory.traditional import simplified
@@ -106,14 +106,15 @@ def words_searched(query: str) -> list[str]:
     return list(dict.fromkeys([*words_asked(query), *otherwise_written(folded), *characters]))
 
 
-def positions(text: str, words: frozenset[str]) -> Iterator[int]:
-    """Yield the approximate places of the words in `text`: folding may move it by a few characters."""
+def places_of(text: str, words: Container[str]) -> Iterator[tuple[int, str]]:
+    """Yield the words that are in `text`, each with its approximate place: folding may move it by a few characters."""
     begin = 0
     for part, is_run in _parts(text):
         if is_run:
-            yield from (begin + at for at, pair in enumerate(_pairs(part)) if pair in words)
+            yield from ((begin + at, pair) for at, pair in enumerate(_pairs(part)) if pair in words)
         else:
-            yield from (begin + match.start() for match in _WORD.finditer(part) if _stem_of(match[0]) in words)
+            found = ((begin + match.start(), _stem_of(match[0])) for match in _WORD.finditer(part))
+            yield from (each for each in found if each[1] in words)
         begin += len(part)
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, Unavailable
-from hub.memory.words import positions, words_asked, words_of
+from hub.memory.words import places_of, words_asked, words_of
 from hub.sessions.said import read_said, said_in
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -287,7 +287,7 @@ def _piece(path: Path, line: IndexedLine) -> bytes:
 
 def _excerpt(text: str, words: frozenset[str]) -> str:
     """Return what is said around the first word, on one line."""
-    at = next(positions(text, words), None)
+    at, _ = next(places_of(text, words), (None, ""))
     if at is None:  # the beginning of a word
         folded = text.casefold()
         at = max(0, min((place for word in words if (place := folded.find(word)) >= 0), default=0))

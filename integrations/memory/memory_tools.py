@@ -182,6 +182,7 @@ def _where(hit: Hit) -> str:
 def _shown(hit: Hit) -> dict[str, Any]:
     shown: dict[str, Any] = {"text": hit.text, "path": hit.path, "lines": [hit.start_line, hit.end_line]}
     shown["score"] = round(hit.score, 3)
+    shown |= {name: said for name, said in (("before", hit.before), ("after", hit.after)) if said}
     if hit.day:
         shown["date"] = hit.day
     if hit.kind:

@@ -21,7 +21,6 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
     "vectors exact": {"embeddings": LOCAL, "vectors": "exact", "search": MEANING_ALONE},
     "vectors chroma": {"embeddings": LOCAL, "vectors": "chroma", "search": MEANING_ALONE},
     "both, weighted": {"embeddings": LOCAL},
-    "both, by rank": {"embeddings": LOCAL, "search": {"fusion": "rank"}},
 }
 LANGUAGES = {"English": "en", "Chinese": "zh", "all": None}
 SORTS = ("word", "meaning", "date", "person", "across")

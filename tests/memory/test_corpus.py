@@ -34,12 +34,12 @@ def test_the_home_is_large_enough_and_speaks_two_languages() -> None:
     assert not all(each.trusted for each in found)
 
 
-def test_every_question_has_its_answer_in_one_passage_each() -> None:
+def test_every_question_has_its_answer_in_one_passage_or_in_two_that_overlap() -> None:
     found = passages_of_home()
 
     counted = {answer: sum(answer in each.text for each in found) for each in questions() for answer in each.answers}
 
-    assert {answer: count for answer, count in counted.items() if count != 1} == {}
+    assert {answer: count for answer, count in counted.items() if count not in (1, 2)} == {}
 
 
 def test_half_of_the_questions_are_english_and_half_are_chinese() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 from msgspec.structs import replace
 
-from hub.memory.ranking import UNREAD_SHARE, Candidate, Ranked, RankingRules, rank, rules_for, snippet
+from hub.memory.ranking import UNREAD_SHARE, Candidate, Ranked, RankingRules, rank, rarity, rules_for, snippet
 from hub.memory.words import words_asked
 
 TODAY = date(2026, 11, 21)
@@ -20,28 +20,31 @@ WORDS = ["apple", "boiler", "cat", "door", "engine", "fig", "garden", "hose", "i
 def candidate(
     id_: int,
     cosine: float | None = None,
-    text_rank: int | None = None,
+    strength: float | None = None,
     *,
     tokens: str = "",
     age: int | None = None,
+    beside: tuple[int, ...] = (),
+    is_of_date: bool = False,
 ) -> Candidate:
     day = None if age is None else TODAY - timedelta(days=age)
-    return Candidate(id_, frozenset(tokens.split() or [f"only{id_}"]), day, cosine, text_rank)
+    return Candidate(id_, frozenset(tokens.split() or [f"only{id_}"]), day, cosine, strength, beside, is_of_date)
 
 
 @st.composite
 def found_by_both(draw: st.DrawFn) -> list[Candidate]:
-    """What two engines could have found: ids once, places by word without gaps."""
+    """What two engines could have found: ids once."""
     count = draw(st.integers(0, 10))
     with_words = draw(st.integers(0, count))
-    order = draw(st.permutations(range(with_words)))
     return [
         Candidate(
             id_,
             frozenset(draw(st.lists(st.sampled_from(WORDS), max_size=6))),
             draw(st.none() | st.dates(date(2020, 1, 1), date(2027, 1, 1))),
             draw(st.floats(-1, 1) if id_ >= with_words else st.none() | st.floats(-1, 1)),
-            order[id_] if id_ < with_words else None,
+            draw(st.floats(0, 40)) if id_ < with_words else None,
+            tuple(draw(st.lists(st.integers(0, 10), max_size=2))),
+            draw(st.booleans()),
         )
         for id_ in range(count)
     ]
@@ -49,7 +52,6 @@ def found_by_both(draw: st.DrawFn) -> list[Candidate]:
 
 RULES_OF_ANY_KIND = st.builds(
     RankingRules,
-    fusion=st.sampled_from(["weighted", "rank"]),
     vector_weight=st.floats(0, 1),
     text_weight=st.floats(0, 1),
     min_score=st.floats(0, 1),
@@ -63,16 +65,47 @@ def ids(ranked: Sequence[Ranked]) -> list[int]:
     return [each.id for each in ranked]
 
 
-def test_the_score_is_seven_tenths_cosine_and_three_tenths_place_by_word() -> None:
-    first, second = rank([candidate(1, 0.5, 0), candidate(2, 0.6, 2)], RULES, TODAY, 6)
+def test_the_score_is_half_cosine_and_half_strength_by_word() -> None:
+    first, second = rank([candidate(1, 0.5, 12.0), candidate(2, 0.6, 3.0)], RULES, TODAY, 6)
 
     assert (first.id, first.vector_score, first.text_score) == (1, 0.5, 1.0)
-    assert first.score == pytest.approx(0.65)
-    assert second.score == pytest.approx(0.7 * 0.6 + 0.3 / 3)
+    assert first.score == pytest.approx(0.75)
+    assert second.score == pytest.approx((0.6 + 3 / 12) / 2)
+
+
+def test_words_count_less_where_even_the_strongest_holds_little_of_what_was_asked() -> None:
+    found = [candidate(1, 0.3, 9.0, tokens="food shop"), candidate(2, 0.6, tokens="mushrooms")]
+    asked = {"food": 1.0, "son": 1.5, "dislike": 1.5}
+
+    assert ids(rank(found, RULES, TODAY, 6)) == [1, 2]
+    assert ids(rank(found, RULES, TODAY, 6, asked)) == [2, 1]
+    assert rank(found, RULES, TODAY, 6, asked)[1].text_score == pytest.approx(0.25)
+
+
+def test_an_entry_gets_a_share_of_what_the_better_of_its_neighbours_scores() -> None:
+    question, answer = candidate(1, 0.9), candidate(2, 0.4, beside=(1, 3))
+
+    ranked = {each.id: each.score for each in rank([question, answer, candidate(3, 0.5)], RULES, TODAY, 6)}
+
+    assert ranked == {1: pytest.approx(0.45), 2: pytest.approx(0.2 + 0.2 * 0.45), 3: pytest.approx(0.25)}
+
+
+def test_what_is_of_the_date_that_was_named_comes_first_and_hides_nothing() -> None:
+    ranked = rank([candidate(1, 0.6), candidate(2, 0.5, is_of_date=True)], RULES, TODAY, 6)
+
+    assert ids(ranked) == [2, 1]
+
+
+def test_a_word_says_the_more_the_fewer_passages_hold_it() -> None:
+    found = [candidate(number, tokens=f"boiler {'pump' if number == 1 else ''}") for number in range(4)]
+
+    worth = rarity(frozenset(["boiler", "pump", "absent"]), found)
+
+    assert worth["absent"] > worth["pump"] > worth["boiler"] > 0
 
 
 def test_only_the_ratio_of_the_weights_counts() -> None:
-    found = [candidate(1, 0.5, 1), candidate(2, 0.9), candidate(3, 0.4, 0)]
+    found = [candidate(1, 0.5, 4.0), candidate(2, 0.9), candidate(3, 0.4, 8.0)]
 
     large = rank(found, replace(RULES, vector_weight=0.7, text_weight=0.3), TODAY, 6)
     small = rank(found, replace(RULES, vector_weight=0.07, text_weight=0.03), TODAY, 6)
@@ -81,13 +114,13 @@ def test_only_the_ratio_of_the_weights_counts() -> None:
     assert [each.score for each in large] == pytest.approx([each.score for each in small])
 
 
-def test_without_vectors_the_place_by_word_is_all_and_nothing_is_left_out() -> None:
-    found = [candidate(number, None, number) for number in range(8)]
+def test_without_vectors_the_strength_by_word_is_all_and_nothing_is_left_out() -> None:
+    found = [candidate(number, None, 8.0 - number) for number in range(8)]
 
     ranked = rank(found, RULES, TODAY, 8)
 
     assert ids(ranked) == list(range(8))
-    assert [each.score for each in ranked] == [pytest.approx(1 / (1 + number)) for number in range(8)]
+    assert [each.score for each in ranked] == [pytest.approx((8 - number) / 8) for number in range(8)]
     assert {each.vector_score for each in ranked} == {None}
 
 
@@ -95,10 +128,10 @@ def test_what_is_not_alike_enough_is_left_out_unless_it_is_among_the_first_by_wo
     found = [
         candidate(1, 0.34),
         candidate(2, 0.35),
-        candidate(3, 0.01, 2),
-        candidate(4, 0.34, 3),
-        candidate(5, -0.2, 0),
-        candidate(6, 0.9, 1),
+        candidate(3, 0.01, 5.0),
+        candidate(4, 0.34, 4.0),
+        candidate(5, -0.2, 7.0),
+        candidate(6, 0.9, 6.0),
     ]
 
     ranked = rank(found, RULES, TODAY, 3)
@@ -109,26 +142,9 @@ def test_what_is_not_alike_enough_is_left_out_unless_it_is_among_the_first_by_wo
 
 
 def test_a_passage_that_waits_for_its_vector_is_found_by_word() -> None:
-    ranked = rank([candidate(1, 0.9), candidate(2, None, 30)], RULES, TODAY, 6)
+    ranked = rank([candidate(1, 0.9, 30.0), candidate(2, None, 3.0)], RULES, TODAY, 6)
 
     assert ids(ranked) == [1, 2]
-
-
-def test_by_rank_there_is_no_least_score_and_the_first_in_both_has_one() -> None:
-    found = [candidate(1, 0.2, 0), candidate(2, 0.1), candidate(3, -0.5, 1)]
-
-    ranked = rank(found, replace(RULES, fusion="rank"), TODAY, 6)
-
-    assert ids(ranked) == [1, 3, 2]
-    assert ranked[0].score == 1.0
-    assert ranked[1].score == pytest.approx((61 / 63 + 61 / 62) / 2)
-
-
-def test_by_rank_one_engine_alone_gives_whole_scores() -> None:
-    rules = replace(RULES, fusion="rank")
-
-    assert rank([candidate(1, 0.9)], rules, TODAY, 6)[0].score == 1.0
-    assert rank([candidate(1, None, 0)], rules, TODAY, 6)[0].score == 1.0
 
 
 @pytest.mark.parametrize(
@@ -149,14 +165,6 @@ def test_what_is_dated_counts_half_after_the_half_life(least: float, age: int, f
     assert ranked[1].score == pytest.approx(ranked[2].score * factor)
     assert ranked[1].why["recency"] == pytest.approx(factor)
     assert "recency" not in ranked[2].why
-
-
-def test_by_rank_what_is_dated_falls_by_a_few_places() -> None:
-    found = [candidate(0, None, 0, age=900), *(candidate(number, None, number) for number in range(1, 20))]
-
-    ranked = ids(rank(found, replace(RULES, fusion="rank"), TODAY, 20))
-
-    assert ranked[:6] == [1, 2, 3, 4, 0, 5]
 
 
 def test_without_a_half_life_nothing_ages() -> None:
@@ -240,12 +248,12 @@ def test_the_first_by_word_are_never_left_out_for_their_cosine(
 ) -> None:
     everything = rank(found, rules, TODAY, max(limit, len(found)))
 
-    by_word = {each.id for each in found if each.text_rank is not None}
+    by_word = {each.id for each in found if each.strength is not None}
     assert by_word <= set(ids(everything))
 
 
 def test_an_english_model_counts_little_for_a_chinese_question() -> None:
-    found = [candidate(1, 0.9), candidate(2, 0.4, 0)]
+    found = [candidate(1, 0.9, 1.0), candidate(2, 0.4, 1.9)]
     chinese = rules_for(RULES, "锅炉 Hansen 什么时候保养", "all-MiniLM-L6-v2")
 
     assert ids(rank(found, RULES, TODAY, 6)) == [1, 2]
@@ -272,24 +280,34 @@ def test_a_model_counts_whole_for_what_it_can_read(query: str, model: str | None
 
 
 def test_a_short_passage_is_shown_whole() -> None:
-    assert snippet("a\nb", frozenset(["b"])) == ("a\nb", 0)
+    assert snippet("a\nb", {"b": 1.0}) == ("a\nb", 0)
 
 
 def test_a_long_passage_is_shown_from_the_line_where_the_word_stands() -> None:
     lines = [f"line {number} says nothing of interest to anybody" for number in range(60)]
     lines[40] = "the boiler was serviced"
 
-    shown, before = snippet("\n".join(lines), frozenset(words_asked("boiler")))
+    shown, before = snippet("\n".join(lines), dict.fromkeys(words_asked("boiler"), 1.0))
 
     assert len(shown) <= 700
     assert "the boiler was serviced" in shown
     assert shown.startswith(lines[before])
 
 
+def test_a_long_passage_is_shown_where_most_of_what_was_asked_for_stands_together() -> None:
+    lines = [f"line {number} says nothing of interest to anybody" for number in range(60)]
+    lines[2] = "the boiler is in the cellar, and the boiler is loud"
+    lines[40] = "Hansen replaced the boiler pump"
+
+    shown, _ = snippet("\n".join(lines), {"boiler": 0.5, "pump": 2.0, "hansen": 2.0})
+
+    assert lines[40] in shown
+
+
 def test_one_long_line_is_shown_from_a_word_before_the_one_asked_for() -> None:
     text = "filler " * 300 + "the boiler was serviced " + "filler " * 300
 
-    shown, before = snippet(text, frozenset(words_asked("boiler")), 200)
+    shown, before = snippet(text, dict.fromkeys(words_asked("boiler"), 1.0), 200)
 
     assert (len(shown) <= 200, before) == (True, 0)
     assert shown.startswith("…")
@@ -299,7 +317,7 @@ def test_one_long_line_is_shown_from_a_word_before_the_one_asked_for() -> None:
 
 
 def test_a_long_passage_without_the_word_is_shown_from_its_beginning() -> None:
-    shown, before = snippet("start " + "字" * 2_000, frozenset(["absent"]))
+    shown, before = snippet("start " + "字" * 2_000, {"absent": 1.0})
 
     assert (shown[:5], len(shown), before) == ("start", 700, 0)
 
@@ -311,7 +329,7 @@ def test_a_long_passage_without_the_word_is_shown_from_its_beginning() -> None:
 def test_a_snippet_is_part_of_the_text_and_not_too_long(parts: list[str], limit: int) -> None:
     text = " ".join(parts)
 
-    shown, before = snippet(text, frozenset(["boiler", "保养"]), limit)
+    shown, before = snippet(text, {"boiler": 1.0, "保养": 2.0}, limit)
 
     assert len(shown) <= limit
     begin = text.find(shown.strip("…"), len("\n".join(text.split("\n")[:before])))

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from hub.memory.dates import marks_by_which, marks_in, marks_of_day
 from hub.memory.days_asked import asked_for
-from hub.memory.words import otherwise_written, positions, stem, words_asked, words_of, words_searched
+from hub.memory.words import otherwise_written, places_of, stem, words_asked, words_of, words_searched
 
 TODAY = date(2026, 5, 13)  # a Wednesday
 
@@ -250,7 +250,7 @@ def test_any_text_has_words_and_dates(text: str) -> None:
     rest, wanted = asked_for(text, TODAY)
 
     assert len(rest) <= len(text) + len(wanted) + 20
-    assert list(positions(text, frozenset(words))) is not None
+    assert list(places_of(text, frozenset(words))) is not None
     assert isinstance(words_asked(text), list)
 
 

@@ -49,7 +49,7 @@ class Answered:
     def place(self) -> int | None:
         """Where the answer stands, from 0."""
         for place, hit in enumerate(self.hits):
-            if any(answer in hit.text for answer in self.question.answers):
+            if any(answer in hit.shown for answer in self.question.answers):
                 return place
         return None
 

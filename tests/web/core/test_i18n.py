@@ -135,9 +135,9 @@ def test_errors_that_pages_show_are_phrases(path: str) -> None:
             "值最多为 50，实际为 99",
         ),
         (
-            "memory: {search: {fusion: rang}}",
-            "expected weighted or rank, got 'rang'",
-            "应为 weighted 或 rank，实际为 'rang'",
+            "memory: {extra_paths: [{path: notes, area: publik}]}",
+            "expected private or shared, got 'publik'",
+            "应为 private 或 shared，实际为 'publik'",
         ),
         ("mail: {}", "there is no integration or section mail", "没有名为 mail 的集成或配置段"),
         ("http: {port: [1}", "a list in [ ] is not closed, or lacks a comma", "[ ] 中的列表没有结束，或缺少逗号"),

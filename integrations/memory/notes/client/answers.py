@@ -90,6 +90,8 @@ def _hit(found: Any) -> Hit:
         person=_maybe(_text, found["person"]),
         session=_maybe(_text, found["session"]),
         day=_maybe(_text, found["day"]),
+        before=_maybe(_text, found["before"]),
+        after=_maybe(_text, found["after"]),
         why=None if why is None else {_text(name): _number(value) for name, value in why.items()},
     )
 

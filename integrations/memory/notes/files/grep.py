@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 
 from msgspec import Struct, field
@@ -90,7 +90,7 @@ def search(
     scan = _scan(texts, terms, filters, limit, limit_s, clock)
     if not terms:
         newest = sorted(scan.found, key=lambda each: (_age(each.day, today), each.path, -each.passage.start_line))
-        return [_hit(each, LATEST_SCORE, frozenset(), None) for each in newest[:limit]], scan.is_whole
+        return [_hit(each, LATEST_SCORE, {}, None) for each in newest[:limit]], scan.is_whole
     having = Counter(number for each in scan.found for number in each.matches)
     total = max(scan.passages, len(scan.found))
     weights = [math.log(1 + (total - having[number] + 0.5) / (having[number] + 0.5)) for number in range(len(terms))]
@@ -104,7 +104,9 @@ def search(
         (each for each in scan.found if each.score >= SCORE_LIMIT),
         key=lambda each: (-each.score, _age(each.day, today), each.path, -each.passage.start_line),
     )
-    words = frozenset[str]().union(*terms)
+    words: dict[str, float] = {}
+    for term, weight in zip(terms, weights, strict=True):
+        words |= dict.fromkeys(term, weight)
     return [_hit(each, each.score, words, rank) for rank, each in enumerate(ranked[:limit])], scan.is_whole
 
 
@@ -127,8 +129,7 @@ def similar(texts: Iterable[Text], threshold: float, limit: int) -> list[tuple[H
     pairs = [pair for pair in pairs if pair[2] >= threshold]
     pairs.sort(key=lambda pair: (-pair[2], pair[0].path, pair[0].passage.start_line, pair[1].path))
     return [
-        (_hit(one, 1.0, frozenset(), None), _hit(other, 1.0, frozenset(), None), round(share, 4))
-        for one, other, share in pairs[:limit]
+        (_hit(one, 1.0, {}, None), _hit(other, 1.0, {}, None), round(share, 4)) for one, other, share in pairs[:limit]
     ]
 
 
@@ -202,7 +203,7 @@ def _may_have(file: Text, terms: Sequence[Term]) -> bool:
     return False
 
 
-def _hit(found: GrepResult, score: float, words: frozenset[str], rank: int | None) -> Hit:
+def _hit(found: GrepResult, score: float, words: Mapping[str, float], rank: int | None) -> Hit:
     text, _ = snippet(found.passage.text, words)
     return replace(
         hit_of(found.path, found.passage, text, score),

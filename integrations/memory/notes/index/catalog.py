@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS chunks (
     title TEXT NOT NULL, headings TEXT NOT NULL, text TEXT NOT NULL, kind TEXT, person TEXT, session TEXT, day TEXT,
     trusted INTEGER NOT NULL, marks TEXT NOT NULL, words TEXT NOT NULL, digest TEXT NOT NULL, sum BLOB NOT NULL
 );
-CREATE INDEX IF NOT EXISTS chunks_by_path ON chunks (path);
+CREATE INDEX IF NOT EXISTS chunks_by_path ON chunks (path, start_line);
 CREATE INDEX IF NOT EXISTS chunks_by_day ON chunks (area, day);
 CREATE INDEX IF NOT EXISTS chunks_by_filter ON chunks (area, vector, person, kind, trusted, session);
 CREATE INDEX IF NOT EXISTS chunks_by_digest ON chunks (digest);
@@ -54,6 +54,15 @@ FEW = 1_000
 """Passages that are looked up one by one rather than met on the way through all of them."""
 _SLICE = 500
 """Ids named in one statement."""
+SHORT_ENTRY = 300
+"""Characters of an entry that is ranked and shown with those beside it."""
+_BESIDE = (
+    "CASE WHEN it.kind IS NOT NULL AND length(it.text) <= {limit} THEN (SELECT id FROM chunks AS other "
+    "WHERE other.path = it.path AND other.start_line {side} it.start_line AND other.area = it.area "
+    "AND other.kind IS NOT NULL ORDER BY other.start_line {order} LIMIT 1) END"
+)
+_BEFORE = _BESIDE.format(limit=SHORT_ENTRY, side="<", order="DESC")
+_AFTER = _BESIDE.format(limit=SHORT_ENTRY, side=">", order="ASC")
 
 
 class FileRow(msgspec.Struct, frozen=True):
@@ -237,7 +246,7 @@ class Catalog:
         Raises:
             IndexDamaged: One cannot be what was written.
         """
-        query = f"SELECT id, path, day, words FROM chunks WHERE id IN ({_marks(ids)})"  # noqa: S608
+        query = f"SELECT id, path, day, words, {_BEFORE}, {_AFTER} FROM chunks AS it WHERE id IN ({_marks(ids)})"  # noqa: S608
         with self._file.reading() as connection:
             found = [Outline(*each) for each in connection.execute(query, ids)]
         if not all(map(Outline.is_sound, found)):

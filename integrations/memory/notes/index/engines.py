@@ -13,7 +13,7 @@ from integrations.memory.notes.index.fts5 import Fts5Index
 from integrations.memory.notes.index.settings import EXACT, FTS5, IndexSettings
 from integrations.memory.notes.index.sqlite_file import SqliteFile
 
-FORMAT = 4
+FORMAT = 5
 """Goes up when conversations are cut, or passages indexed, in another way than before; every index is then rebuilt.
 How files are cut has a version of its own, `hub.memory.chunking.CUT_VERSION`."""
 

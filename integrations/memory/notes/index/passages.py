@@ -67,19 +67,21 @@ class IndexedChunk:
 
 
 class Outline(NamedTuple):
-    """The fields that a passage is ranked by."""
+    """The fields that a passage is ranked by; of a short entry, also the entries before and after it."""
 
     id: int
     path: str
     day: str | None
     words: str
+    before: int | None
+    after: int | None
 
     def is_sound(self) -> bool:
         """Whether each part is of the kind that was written."""
         return all(map(isinstance, self, _KINDS_OF_OUTLINE))
 
 
-_KINDS_OF_OUTLINE = (int, str, str | None, str)
+_KINDS_OF_OUTLINE = (int, str, str | None, str, int | None, int | None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -14,7 +14,7 @@ from hub.memory.contract import Filters, Hit
 from hub.memory.days_asked import asked_for
 from hub.memory.engine_contract import EngineUnavailable
 from hub.memory.places import day_of
-from hub.memory.ranking import Candidate, Ranked, RankingRules, rank, snippet
+from hub.memory.ranking import Candidate, Ranked, RankingRules, rank, rarity, snippet
 from hub.memory.words import words_asked
 from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.index.index_version import UNSOUND, IndexVersion
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 CANDIDATES = 4
 """Times the number of passages wanted, from each engine."""
 LATEST_SCORE = 0.25
+BESIDE_LIMIT = 200
+"""Characters shown of an entry beside a hit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,8 @@ class Search:
         self._leaving_out = leaving_out
         self.found = SearchResult()
         self._allowed: set[int] | None = None
-        self._by_word: list[int] = []
-        self._narrowed = False
+        self._of_date: set[int] = set()
+        self._by_word: dict[int, float] = {}
 
     def by_word(self) -> None:
         """Ask the engine for words.
@@ -111,8 +113,8 @@ class Search:
                 return
             # With its marks, what is of the day that was named is found though it has none of the words.
             query = " ".join([asked.text, *sorted(mark for marks in asked.dates for mark in marks)])
-            found = keywords.search(query, asked.areas, CANDIDATES * asked.limit, self._allowed)
-            self._by_word = [id_ for id_, _ in found]
+            for allowed in self._rounds():
+                self._by_word |= dict(keywords.search(query, asked.areas, CANDIDATES * asked.limit, allowed))
             self.found.engines.append(f"keywords:{keywords.name}")
 
     def by_meaning(self, vector: Vector | None, why_not: str | None, rules: RankingRules) -> None:
@@ -143,24 +145,60 @@ class Search:
     def _rank(self, vector: Vector | None, why_not: str | None, rules: RankingRules) -> None:
         asked = self._asked
         by_meaning, cosines = self._near(vector, why_not)
-        ranks = {id_: place for place, id_ in enumerate(self._by_word)}
+        outlines = self._version.catalog.outlines(list(dict.fromkeys([*self._by_word, *by_meaning])))
         candidates = [
-            Candidate(each.id, each.words, aging_day(each.path, each.day), cosines.get(each.id), ranks.get(each.id))
-            for each in self._version.catalog.outlines(list(dict.fromkeys([*self._by_word, *by_meaning])))
+            Candidate(
+                each.id,
+                each.words,
+                aging_day(each.path, each.day),
+                cosines.get(each.id),
+                self._by_word.get(each.id),
+                tuple(id_ for id_ in (each.before, each.after) if id_ is not None),
+                each.id in self._of_date,
+            )
+            for each in outlines
         ]
-        ranked = rank(candidates, rules, asked.today, asked.limit)
-        rows = self._rows(each.id for each in ranked)
-        self.found.hits = [_hit(rows[each.id], each, asked.words) for each in ranked if each.id in rows]
+        words = rarity(asked.words, candidates)
+        ranked = rank(candidates, rules, asked.today, asked.limit, words)
+        beside = {each.id: (each.before, each.after) for each in outlines}
+        rows = self._rows(id_ for each in ranked for id_ in (each.id, *beside[each.id]) if id_ is not None)
+        shown = {each.id for each in ranked}
+        self.found.hits = [
+            replace(
+                _hit(rows[each.id], each, words),
+                before=self._beside(rows, rows[each.id], beside[each.id][0], shown),
+                after=self._beside(rows, rows[each.id], beside[each.id][1], shown),
+            )
+            for each in ranked
+            if each.id in rows
+        ]
+
+    def _beside(
+        self, rows: Mapping[int, StoredPassage], row: StoredPassage, id_: int | None, shown: Collection[int]
+    ) -> str | None:
+        """Return an entry beside a hit, if it is from the same person and as trusted, and no hit itself."""
+        other = rows.get(id_) if id_ is not None and id_ not in shown else None
+        if other is None or (self._allowed is not None and other.id not in self._allowed):
+            return None
+        mine, its = row.chunk, other.chunk
+        if (mine.trusted, mine.person, mine.session) != (its.trusted, its.person, its.session):
+            return None
+        return its.text if len(its.text) <= BESIDE_LIMIT else f"{its.text[: BESIDE_LIMIT - 1]}…"
 
     def _narrow(self) -> None:
-        """Decide which passages may be searched, before ranking."""
+        """Decide which passages may be searched, and which of them are of the date that was named."""
         asked, catalog = self._asked, self._version.catalog
         self._allowed = catalog.allowed(asked.areas, asked.filters)
+        of_date: set[int] | None = self._allowed
         for marks in asked.dates:
             marked = catalog.marked(marks, asked.areas)
-            narrower = marked if self._allowed is None else marked & self._allowed
+            narrower = marked if of_date is None else marked & of_date
             if narrower:  # a date that nothing has says nothing about what is meant
-                self._allowed, self._narrowed = narrower, True
+                self._of_date = of_date = narrower
+
+    def _rounds(self) -> list[set[int] | None]:
+        """Return what engines search: everything that may be, and what is of the date once more on its own."""
+        return [self._allowed, self._of_date] if self._of_date else [self._allowed]
 
     def _near(self, vector: Vector | None, why_not: str | None) -> tuple[list[int], dict[int, float]]:
         asked, version = self._asked, self._version
@@ -171,15 +209,17 @@ class Search:
                 self.found.missing.append(_lacks(reason))
             return [], {}
         try:
-            found = vectors.search(vector, asked.areas, CANDIDATES * asked.limit, self._allowed)
-            cosines = dict(found)
+            cosines: dict[int, float] = {}
+            for allowed in self._rounds():
+                cosines |= dict(vectors.search(vector, asked.areas, CANDIDATES * asked.limit, allowed))
+            found = list(cosines)
             cosines |= vectors.cosines(vector, [id_ for id_ in self._by_word if id_ not in cosines])
         except EngineUnavailable as error:
             version.lose_vectors(error)
             self.found.missing.append(_lacks(error.text))
             return [], {}
         self.found.engines.insert(0, f"vectors:{vectors.name}")
-        return [id_ for id_, _ in found], cosines
+        return found, cosines
 
     def _is_empty(self) -> bool:
         """Whether no passage could have a vector yet: then nothing is missed without them."""
@@ -188,13 +228,12 @@ class Search:
     def _latest(self) -> None:
         """Return the newest entries, of a day when one was named."""
         asked = self._asked
-        ids = self._version.catalog.latest(asked.areas, asked.limit, self._allowed)
-        if self._narrowed and len(ids) < asked.limit and self._allowed is not None:
-            ids += sorted(self._allowed - set(ids), reverse=True)[: asked.limit - len(ids)]
+        ids = self._version.catalog.latest(asked.areas, asked.limit, self._of_date or self._allowed)
+        ids += sorted(self._of_date - set(ids), reverse=True)[: asked.limit - len(ids)]
         rows = self._rows(ids)
         why: dict[str, float] = {}
         latest = [Ranked(id_, LATEST_SCORE, None, None, why) for id_ in ids if id_ in rows]
-        self.found.hits = [_hit(rows[each.id], each, frozenset()) for each in latest]
+        self.found.hits = [_hit(rows[each.id], each, {}) for each in latest]
         self.found.engines.append("latest")
 
     def _rows(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
@@ -215,7 +254,7 @@ def aging_day(path: str, day: str | None) -> date | None:
         return None
 
 
-def _hit(row: StoredPassage, ranked: Ranked, words: frozenset[str]) -> Hit:
+def _hit(row: StoredPassage, ranked: Ranked, words: Mapping[str, float]) -> Hit:
     chunk = row.chunk
     text, before = snippet(chunk.text, words)
     start_line, end_line = chunk.start_line, chunk.end_line

@@ -39,8 +39,8 @@ class IndexSettings(Struct, frozen=True):
         return cls(
             vectors=str(plain.get("vectors", EXACT)),
             keywords=str(plain.get("keywords", FTS5)),
-            tokens=int(chunks.get("tokens", 400)),
-            overlap=int(chunks.get("overlap", 80)),
+            tokens=int(chunks.get("tokens", 200)),
+            overlap=int(chunks.get("overlap", 40)),
             embeddings=dict(plain.get("embeddings") or {}),
             engines=dict(plain.get("engines") or {}),
             search=dict(plain.get("search") or {}),

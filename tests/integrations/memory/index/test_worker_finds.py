@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import orjson
-import pytest
 from msgspec.structs import replace
 
 from hub.memory.contract import Filters, MemoryKind
@@ -108,14 +107,27 @@ async def test_filters_are_asked_before_anything_is_ranked(notes: Notes) -> None
     assert (await notes.search("boiler", filters=Filters(person="nobody"))).hits == []
 
 
-async def test_dates_narrow_and_a_date_that_nothing_has_does_not(notes: Notes) -> None:
+async def test_what_is_of_the_date_that_was_named_comes_first(notes: Notes) -> None:
     notes.write("memory/2026-11-20.md", "# 2026-11-20\n\n- dinner with Tom\n")
     notes.write("memory/2026-11-10.md", "# 2026-11-10\n\n- dinner with Anna\n")
     await notes.worker.sync(notes.job)
 
-    assert await notes.paths("dinner yesterday") == ["memory/2026-11-20.md"]
-    assert await notes.paths("dinner 2026-11-10") == ["memory/2026-11-10.md"]
+    assert await notes.paths("dinner yesterday") == ["memory/2026-11-20.md", "memory/2026-11-10.md"]
+    assert await notes.paths("dinner 2026-11-10") == ["memory/2026-11-10.md", "memory/2026-11-20.md"]
+    assert await notes.paths("what happened yesterday?") == ["memory/2026-11-20.md"]
     assert len(await notes.paths("dinner 2019-01-01")) == 2
+
+
+async def test_a_short_entry_is_shown_with_those_beside_it_from_the_same_person(notes: Notes) -> None:
+    texts = ("How long have you had the frogs?", "Three years now", "They eat crickets")
+    notes.write("memory/2026-11-20.md", "# 2026-11-20\n\n" + "".join(map(entry, texts)))
+    notes.write("memory/2026-11-19.md", "# 2026-11-19\n\n" + entry("Paid Tom") + entry("Frogs seen", person="lin"))
+    await notes.worker.sync(notes.job)
+
+    hits = {hit.text: hit for hit in (await notes.search("frogs")).hits}
+
+    assert (hits[texts[0]].before, hits[texts[0]].after) == (None, texts[1])
+    assert (hits["Frogs seen"].before, hits["Frogs seen"].after) == (None, None)
 
 
 async def test_a_question_that_names_nothing_gives_the_latest(notes: Notes) -> None:
@@ -247,9 +259,7 @@ async def test_what_is_forgotten_leaves_the_cache_of_vectors(notes: Notes, serve
     assert (synced.embedded, synced.requests) == (1, 1)
 
 
-@pytest.mark.parametrize("fusion", ["weighted", "rank"])
-async def test_status_tells_what_there_is(notes: Notes, fusion: str) -> None:
-    notes.settings(search={"fusion": fusion, "limit": 3})
+async def test_status_tells_what_there_is(notes: Notes) -> None:
     notes.write("MEMORY.md", "# Memory\n\n" + entry("The boiler was serviced"))
     notes.write("memory/people/anna.md", "# anna\n\n" + entry("likes tea"))
     await notes.worker.sync(notes.job)
