@@ -174,7 +174,9 @@ def _from_integration(module: Module, item: Import, modules: Mapping[str, Module
         is_shared = beside and target is not None and not target.is_package
         allowed = own == other or is_shared
         return None if allowed else f"{'/'.join(own)} imports {item.target}, a part of another integration"
-    if there in ROOF and there != "host":
+    # Its commands are imported by the command line alone.
+    roof = {"host", "cli"} if module.name.endswith(".cli") else {"host"}
+    if there in ROOF and there not in roof:
         return f"an integration imports {item.target}: of the roof it may know hub.host alone"
     return None
 

@@ -79,14 +79,18 @@ class HostTools:
     def __init__(self, registry: ToolRegistry, registrations: Registrations) -> None:
         self._registry, self._registrations = registry, registrations
 
-    def add(self, *tools: Tool) -> None:
-        """Offer tools to the agents.
+    def add(self, *tools: Tool) -> Callable[[], Any]:
+        """Offer tools to the agents; return a function that takes the last of them back.
 
         Raises:
             Conflict: There is a tool of that name already.
         """
-        for tool in tools:
-            self._registrations.keep(self._registry.register(tool))
+        return [self._registrations.keep(self._registry.register(tool)) for tool in tools][-1]
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """All tools, to look at and to invoke."""
+        return self._registry
 
 
 class HostModels:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -20,7 +21,7 @@ from hub.security.egress_dial import Dial, EgressRefused, LookUp, look_up as loo
 from hub.security.outside_reader import OutsideReader
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse
+    from aiohttp import ClientResponse, ClientTimeout
     from yarl import URL
 
 __all__ = ["Egress", "EgressFailed", "EgressRefused", "Fetched"]
@@ -168,8 +169,58 @@ class Egress:
             raise TimedOut(told, details={"host": host}) from error
         raise EgressFailed(str(request.url.host), f"more than {REDIRECT_LIMIT} redirects")
 
+    @asynccontextmanager
+    async def open(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        named: str = "",
+        silence_s: float = TIMEOUT_S,
+    ) -> AsyncIterator[ClientResponse]:
+        """Send a request and give its answer to be read as it comes, for services that the owner configured.
+
+        Redirects are not followed, and nothing is decompressed.
+
+        Args:
+            named: The URL in the configuration: its host and port may be private, as those of `allow_private` may.
+            silence_s: How long to wait for the connection, and for each piece of the answer.
+
+        Raises:
+            InvalidRequest, EgressRefused, EgressFailed: As `fetch`.
+            TimedOut: It said nothing for `silence_s`.
+        """
+        import aiohttp
+
+        request = EgressRequest(parse_url(url), _method(method), _headers(headers), _body(body))
+        own = {_place(parse_url(named))} if named else set[str]()
+        private = _place(request.url) in {*self._allow_private(), *own}
+        quiet = aiohttp.ClientTimeout(total=None, sock_connect=silence_s, sock_read=silence_s)
+        try:
+            async with self._answered(request, private=private, quiet=quiet, encodings="identity") as response:
+                yield response
+        except TimeoutError as error:
+            raise TimedOut(f"{request.url.host} did not answer within {silence_s:g} s") from error
+
     async def _hop(self, request: EgressRequest, limit_bytes: int, *, private: bool) -> Fetched | EgressRequest:
         """Return an answer, or the request that its redirect asks for; `private`: whether the target may be."""
+        async with self._answered(request, private=private) as response:
+            if response.status in _REDIRECTS and "Location" in response.headers:
+                return redirected(request, response.status, response.headers["Location"])
+            return await _taken(response, limit_bytes)
+
+    @asynccontextmanager
+    async def _answered(
+        self,
+        request: EgressRequest,
+        *,
+        private: bool,
+        quiet: ClientTimeout | None = None,
+        encodings: str = ACCEPTED_ENCODINGS,
+    ) -> AsyncIterator[ClientResponse]:
+        """Send one request on a connection of its own."""
         import aiohttp
 
         host, port = str(request.url.host), int(request.url.port or 0)
@@ -188,7 +239,7 @@ class Egress:
                 aiohttp.ClientSession(
                     connector=connector,
                     cookie_jar=aiohttp.DummyCookieJar(),
-                    timeout=aiohttp.ClientTimeout(total=None),
+                    timeout=quiet or aiohttp.ClientTimeout(total=None),
                     trust_env=False,
                     auto_decompress=False,
                     skip_auto_headers=("User-Agent", "Content-Type"),
@@ -196,14 +247,12 @@ class Egress:
                 session.request(
                     request.method,
                     request.url,
-                    headers={"User-Agent": USER_AGENT, **request.headers, "Accept-Encoding": ACCEPTED_ENCODINGS},
+                    headers={"User-Agent": USER_AGENT, **request.headers, "Accept-Encoding": encodings},
                     data=request.body,
                     allow_redirects=False,
                 ) as response,
             ):
-                if response.status in _REDIRECTS and "Location" in response.headers:
-                    return redirected(request, response.status, response.headers["Location"])
-                return await _taken(response, limit_bytes)
+                yield response
         except BodyRefused as error:
             raise EgressFailed(host, f"its answer {error}") from error
         except (aiohttp.ClientError, OSError) as error:

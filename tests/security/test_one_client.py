@@ -10,8 +10,8 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[2]
 
-CLIENTS = {"httpx", "requests", "urllib3", "urllib.request", "http.client"}
-IMPORTS_ONE = re.compile(r"^\s*(import|from) .*\b(httpx|requests|urllib3?|http|aiohttp)\b", re.MULTILINE)
+CLIENTS = {"httpx", "httpx2", "requests", "urllib3", "urllib.request", "http.client"}
+IMPORTS_ONE = re.compile(r"^\s*(import|from) .*\b(httpx2?|requests|urllib3?|http|aiohttp)\b", re.MULTILINE)
 OF_AIOHTTP = {"ClientSession", "TCPConnector", "UnixConnector", "request"}
 
 # Who calls only what the owner configured, or the hub itself.
@@ -24,6 +24,7 @@ ALLOWED = {
     "integrations/channels/http_api.py": "asks the platforms of the configuration, for the channels beside it",
     "integrations/memory/notes/index/embeddings/client.py": "asks the embedding provider of the configuration",
     "integrations/memory/chroma/server.py": "asks the Chroma server of the configuration",
+    "integrations/tools/mcp/over_http.py": "gives the protocol's own client the egress client to send by",
     "integrations/models/openai_compatible/model.py": "asks the model server of the configuration",
 }
 

@@ -1,0 +1,25 @@
+"""The Model Context Protocol: the tools of other programs for the agents.
+
+Spoken with the protocol's own SDK, https://github.com/modelcontextprotocol/python-sdk, which is imported when the hub
+has started and a server is configured. Not here: what servers may be asked; that is for policies and approvals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+
+async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
+    """Connect to the servers."""
+    from integrations.tools.mcp.methods import methods
+    from integrations.tools.mcp.servers import McpServers
+
+    servers = McpServers(host, config["servers"])
+    for method in methods(servers):
+        host.methods.add(method)
+    if config["servers"]:
+        host.spawn(servers.run(), name="connect to MCP servers")

@@ -1,0 +1,108 @@
+"""`homarus mcp`: the MCP servers, their tools, and calling one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.exits import CommandFailed, Exit
+from hub.cli.groups import Group
+from hub.cli.json_argument import json_object
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+CALL_LIMIT_S = 3_900.0
+"""A call may wait for an approval."""
+
+
+@click.group("mcp", cls=Group)
+def command() -> None:
+    """Use the tools of other programs, by the Model Context Protocol.
+
+    Example:
+      homarus mcp list
+    """
+
+
+@command.command("list")
+@home_option
+@json_option
+def list_(home: Path, as_json: bool) -> None:
+    """List the servers of the configuration, and how they are.
+
+    Example:
+      homarus mcp list
+    """
+    servers = HubClient(home).call("mcp.list")["servers"]
+    if as_json:
+        print_json(servers)
+        return
+    rows = [(each["name"], each["state"], str(each["tools"]), each["where"], _remark(each)) for each in servers]
+    print_table(rows, ("server", "state", "tools", "where", "remark"))
+
+
+@command.command("tools")
+@click.argument("server")
+@home_option
+@json_option
+def tools(server: str, home: Path, as_json: bool) -> None:
+    """Show the tools of SERVER as it describes them.
+
+    Example:
+      homarus mcp tools github
+    """
+    found = HubClient(home).call("mcp.tools", {"server": server})["tools"]
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
+        click.echo(f"{each['name']}{' (changed)' if each['changed'] else ''}")
+        click.echo(f"  {each['said']}\n")
+
+
+@command.command("accept")
+@click.argument("server")
+@home_option
+@json_option
+def accept(server: str, home: Path, as_json: bool) -> None:
+    """Take the tools of SERVER as they are now: those that changed no longer ask at each call.
+
+    Example:
+      homarus mcp accept github
+    """
+    answer = HubClient(home).call("mcp.accept", {"server": server})
+    if as_json:
+        print_json(answer)
+        return
+    click.echo(f"Accepted: {', '.join(answer['accepted']) or 'nothing had changed'}.")
+
+
+@command.command("call")
+@click.argument("tool")
+@click.option("--args", "arguments", default="{}", metavar="JSON", help="Its arguments.")
+@home_option
+@json_option
+def call(tool: str, arguments: str, home: Path, as_json: bool) -> None:
+    """Call TOOL, by the name that `homarus mcp tools` shows; it may wait for your approval.
+
+    Example:
+      homarus mcp call mcp_github_search_issues --args '{"query": "is:open"}'
+    """
+    params = {"name": tool, "args": json_object(arguments, "--args")}
+    answer = HubClient(home).call("tools.invoke", params, timeout_s=CALL_LIMIT_S)
+    if as_json:
+        print_json(answer)
+        return
+    if not answer["ok"]:
+        raise CommandFailed(answer["error"]["message"], Exit.FINDINGS)
+    click.echo(answer["output"]["content"][0]["text"])
+
+
+def _remark(server: dict[str, Any]) -> str:
+    changed = f"changed: {', '.join(server['changed'])}" if server["changed"] else ""
+    return "; ".join(each for each in (server["reason"], changed) if each)
+
+
+COMMANDS = {"mcp": command}

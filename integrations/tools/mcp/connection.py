@@ -1,0 +1,286 @@
+"""The connection to one server: made, kept, and made again when it ends, less and less often."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError, Unavailable
+from hub.core.tasks import TaskOwner
+from hub.security.egress import Egress
+from hub.tools.approval import seen
+from hub.tools.contract import ToolResult
+from integrations.tools.mcp.results import answer, failure
+
+if TYPE_CHECKING:
+    from mcp.client import Client, IncomingMessage, Transport
+    from mcp.client._transport import TransportStreams
+    from mcp.types import Tool as McpTool
+
+    from integrations.tools.mcp.stdio import McpProgram
+
+_log = logging.getLogger(__name__)
+
+TOOLS_LIMIT = 200
+PAGES_LIMIT = 20
+CONNECT_S = 30.0
+RETRY_FIRST_S = 1.0
+RETRY_LIMIT_S = 300.0
+STEADY_S = 60.0
+"""A connection that lasted so long begins anew with the shortest pause."""
+LIST_PAUSE_S = 1.0
+"""Between two lists of tools, however often a server says that they changed."""
+REASON_LIMIT = 300
+CLIENT_NAME = "homarus"
+
+
+class McpState(StrEnum):
+    """The states of a connection."""
+
+    CONNECTING = "connecting"
+    CONNECTED = "connected"
+    FAILED = "failed"
+    DISABLED = "disabled"
+
+
+class McpNeeds(Struct, frozen=True):
+    """The parts of the hub that a connection uses."""
+
+    egress: Egress
+    clock: Clock
+    folder: Path
+
+
+class McpConnection:
+    """One server, as configured.
+
+    Args:
+        listed: Takes its tools each time that they are listed.
+
+    Attributes:
+        state, reason: How it is, and why.
+        client: The SDK's client while it is connected.
+        offers: What it said that it has, by the names of the protocol: tools, resources, prompts.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        needs: McpNeeds,
+        listed: Callable[[McpConnection, list[McpTool]], Awaitable[None]],
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.state = McpState.CONNECTING if settings["enabled"] else McpState.DISABLED
+        self.reason = ""
+        self.client: Client | None = None
+        self.offers: frozenset[str] = frozenset()
+        self._needs = needs
+        self._listed = listed
+        self._wake = asyncio.Event()
+        self._ended = False
+        self._program: McpProgram | None = None
+
+    async def keep(self) -> None:
+        """Connect, and again whenever the connection ends, until cancelled."""
+        pause, clock = RETRY_FIRST_S, self._needs.clock
+        while True:
+            begun = clock.monotonic()
+            self.state = McpState.CONNECTING
+            try:
+                await self._serve()
+                self.reason = "the connection ended"
+            except Exception as error:  # whatever a server does ends its own connection only
+                self.reason = _why(error)
+            finally:
+                self.client = None
+                self.state = McpState.FAILED
+            if self._program is not None and (said := self._program.errors.decode("utf-8", "replace").strip()):
+                self.reason = f"{self.reason}: {_shown(said[-REASON_LIMIT:])}"
+            _log.warning("MCP server %s: %s", self.name, self.reason)
+            pause = RETRY_FIRST_S if clock.monotonic() - begun > STEADY_S else pause
+            await clock.sleep(pause)
+            pause = min(pause * 2, RETRY_LIMIT_S)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call one of its tools."""
+        # Not by the SDK's own call_tool: that checks results against the server's schema, which has no bound on time.
+        from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
+
+        asked = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        result = await self.ask(asked, CallToolResult)
+        if isinstance(result, ToolResult):
+            return result
+        said = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return answer(said.get("content", []), said.get("structuredContent"), is_error=result.is_error is True)
+
+    async def ask(self, request: Any, kind: type[Any]) -> Any:
+        """Send a request; return its result, or what it failed with as the result of a tool.
+
+        Raises:
+            Unavailable: It is not connected.
+        """
+        from mcp.shared.exceptions import MCPError
+        from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
+
+        if self.client is None:
+            why = f": {self.reason}" if self.reason else ""
+            raise Unavailable(f"the MCP server {self.name} is not connected ({self.state.value}{why})")
+        try:
+            return await self.client.session.send_request(
+                request, kind, request_read_timeout_seconds=self.settings["timeout_s"]
+            )
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED or (error.code == INVALID_REQUEST and "terminated" in error.message):
+                self._ended = True
+                self._wake.set()
+            return failure(_shown(error.message))
+        except ValueError as error:  # what the SDK finds wrong with an answer
+            _log.debug("MCP server %s answered what is not of the protocol", self.name, exc_info=error)
+            return failure("the server answered what is not of the protocol")
+
+    def stale(self) -> None:
+        """Have its tools listed again."""
+        self._wake.set()
+
+    # -- below ------------------------------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        """Connect and stay connected; return when the connection ended."""
+        from mcp.client import Client
+        from mcp.types import Implementation
+        from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+        self._ended = False
+        self._wake.clear()
+        client = Client(
+            self._watched(self._transport()),
+            message_handler=self._heard,
+            client_info=Implementation(name=CLIENT_NAME, version="1"),
+            read_timeout_seconds=CONNECT_S,
+            cache=None,
+        )
+        tasks = TaskOwner(f"MCP server {self.name}")
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(tasks.cancel_all)
+            async with asyncio.timeout(CONNECT_S):
+                await stack.enter_async_context(client)
+                await self._list(client)
+            self.client, self.state, self.reason = client, McpState.CONNECTED, ""
+            if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                tasks.spawn(self._follow(client), name="follow its changes")
+            while not await self._awoken():
+                await self._list(client)
+                await self._needs.clock.sleep(LIST_PAUSE_S)
+
+    async def _awoken(self) -> bool:
+        """Wait until the connection has ended, or the tools have changed; return whether it ended."""
+        await self._wake.wait()
+        self._wake.clear()
+        return self._ended
+
+    def _transport(self) -> Transport:
+        settings = self.settings
+        if "command" in settings:
+            from integrations.tools.mcp.stdio import McpProgram
+
+            variables = {name: value.reveal() for name, value in settings.get("env", {}).items()}
+            self._program = McpProgram([settings["command"], *settings.get("args", [])], variables, self._needs.folder)
+            return self._program.transport()
+        from integrations.tools.mcp.over_http import McpAddress
+
+        headers = {name: value.reveal() for name, value in settings.get("headers", {}).items()}
+        sse = settings.get("transport") == "sse" or ("transport" not in settings and settings["url"].endswith("/sse"))
+        return McpAddress(settings["url"], headers, self._needs.egress, sse=sse).transport()
+
+    @contextlib.asynccontextmanager
+    async def _watched(self, transport: Transport) -> AsyncIterator[TransportStreams]:
+        async with transport as (read, write):
+            yield _Watched(read, self._over), write
+
+    def _over(self) -> None:
+        self._ended = True
+        self._wake.set()
+
+    async def _heard(self, message: IncomingMessage) -> None:
+        from mcp.types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self.stale()
+
+    async def _follow(self, client: Client) -> None:
+        """Follow changes as the newer protocol tells of them; a server need not."""
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+        from mcp.shared.exceptions import MCPError
+
+        with contextlib.suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    self.stale()
+
+    async def _list(self, client: Client) -> None:
+        from mcp.types import PaginatedRequestParams
+
+        found: list[McpTool] = []
+        cursor: str | None = None
+        if client.server_capabilities.tools is not None:
+            for _ in range(PAGES_LIMIT):
+                page = await client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+                found += page.tools
+                cursor = page.next_cursor
+                if cursor is None or len(found) >= TOOLS_LIMIT:
+                    break
+        self.offers = frozenset(client.server_capabilities.model_dump(exclude_none=True))
+        await self._listed(self, found[:TOOLS_LIMIT])
+
+
+class _Watched:
+    """The stream of a server's messages, which says when it ended."""
+
+    def __init__(self, stream: Any, over: Callable[[], None]) -> None:
+        self._stream = stream
+        self._over = over
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> _Watched:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> None:
+        await self._stream.__aexit__(*raised)
+
+    def __aiter__(self) -> _Watched:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._stream.__anext__()
+        except StopAsyncIteration:
+            self._over()
+            raise
+
+
+def _why(error: BaseException) -> str:
+    """Return why a connection could not be made or kept, from inside the groups of errors that the SDK raises."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, HubError):
+        return error.message
+    if isinstance(error, TimeoutError):
+        return f"it did not answer within {CONNECT_S:g} s"
+    return _shown(str(error)) or type(error).__name__
+
+
+def _shown(text: str) -> str:
+    return seen(text[: REASON_LIMIT * 4])[:REASON_LIMIT]

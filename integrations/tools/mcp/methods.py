@@ -1,0 +1,61 @@
+"""`mcp.list`, `mcp.tools`, `mcp.accept`: the servers, their tools, and taking changed ones as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.schema import All, Length, Required, Schema, string
+from hub.gateway.calls.contract import Method, MethodCall
+from hub.tools.registry import describe_tool
+from integrations.tools.mcp.connection import McpConnection
+from integrations.tools.mcp.servers import DOMAIN, McpServers
+
+_NAMED = Schema({Required("server"): All(string, Length(min=1, max=64))})
+
+
+def methods(servers: McpServers) -> list[Method]:
+    """Return the methods."""
+
+    async def list_(call: MethodCall) -> Mapping[str, Any]:
+        return {"servers": shown(servers)}
+
+    async def tools(call: MethodCall) -> Mapping[str, Any]:
+        name = servers.get(call.params["server"]).name
+        return {
+            "tools": [
+                {**describe_tool(each.tool), "said": each.said, "own_name": each.own, "changed": each.changed}
+                for _, each in sorted(servers.tools[name].items())
+            ]
+        }
+
+    async def accept(call: MethodCall) -> Mapping[str, Any]:
+        return {"accepted": await servers.accept(call.params["server"])}
+
+    return [
+        Method("mcp.list", list_, DOMAIN, Schema({})),
+        Method("mcp.tools", tools, DOMAIN, _NAMED),
+        Method("mcp.accept", accept, DOMAIN, _NAMED, acts=True),
+    ]
+
+
+def shown(servers: McpServers) -> list[dict[str, Any]]:
+    """Return the servers as plain data, without their secrets."""
+    return [
+        {
+            "name": name,
+            "where": _where(connection),
+            "state": connection.state.value,
+            "reason": connection.reason,
+            "trusted": connection.settings["trusted"],
+            "tools": len(servers.tools[name]),
+            "changed": [each.own for each in servers.changed(name)],
+        }
+        for name, connection in servers.connections.items()
+    ]
+
+
+def _where(connection: McpConnection) -> str:
+    """Return its address, or its program; what follows them may hold keys."""
+    settings = connection.settings
+    return str(settings["url"]).partition("?")[0] if "url" in settings else str(settings["command"])

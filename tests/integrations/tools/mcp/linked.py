@@ -1,0 +1,49 @@
+"""MCP servers connected to the real parts of a hub."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from hub.core.clock import Clock
+from integrations.tools.mcp.connection import McpState
+from integrations.tools.mcp.schema import CONFIG_SCHEMA
+from integrations.tools.mcp.servers import McpServers
+from tests.hosting import host_on
+from tests.integrations.tools.standing import Standing
+
+PROGRAM = str(Path(__file__).parents[3] / "servers" / "mcp_program.py")
+
+
+def program(mode: str = "", *more: str, **keys: Any) -> dict[str, Any]:
+    """Return the configuration of the small server that misbehaves in some way."""
+    return {"command": sys.executable, "args": ["-I", "-S", PROGRAM, mode, *more], **keys}
+
+
+async def until(true: Callable[[], object]) -> None:
+    """Wait until something is true; fail after a while that no machine needs."""
+    async with asyncio.timeout(30):
+        while not true():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def linked(standing: Standing, servers: Mapping[str, Mapping[str, Any]]) -> AsyncIterator[McpServers]:
+    """Connect to servers; give them when each is connected or has failed."""
+    config = CONFIG_SCHEMA({"servers": {name: dict(each) for name, each in servers.items()}})
+    host, registrations = host_on(SimpleNamespace(**{**vars(standing), "clock": Clock()}), "mcp")
+    found = McpServers(host, config["servers"])
+    running = host.spawn(found.run(), name="run")
+    await asyncio.sleep(0)
+    standing.bus.fire("hub_started")
+    try:
+        await running
+        await until(lambda: all(each.state is not McpState.CONNECTING for each in found.connections.values()))
+        yield found
+    finally:
+        await registrations.undo_all()
