@@ -28,6 +28,7 @@ from hub.components.model_accounts import ModelAccountsComponent
 from hub.components.models import ModelsComponent
 from hub.components.nodes import NodesComponent
 from hub.components.pairing import PairingComponent
+from hub.components.sandboxes import SandboxesComponent
 from hub.components.security import SecretsComponent, SecurityComponent
 from hub.components.sessions import SessionsComponent
 from hub.components.skills import SkillsComponent
@@ -115,6 +116,8 @@ class Hub:
         )
         self.agents, self.runner, self.lanes = agents.agents, agents.runner, agents.lanes
         self.workspaces = agents.workspaces
+        sandboxes = SandboxesComponent(base, agents=agents)
+        self.sandboxes = sandboxes.sandboxes
         memory = MemoryComponent(base, db=self.db, agents=agents, services=self.services, people=people)
         self.memory, self.remembering = memory.memory, memory.remembering
         messaging = MessagingComponent(
@@ -196,6 +199,7 @@ class Hub:
             hooks,
             sessions,
             agents,
+            sandboxes,
             nodes,
             PairingComponent(messaging.pairings, messaging.router, self.channels, base.config, self._reload),
             integrations,

@@ -21,6 +21,8 @@ from hub.core.context import ToolPolicy
 from hub.core.errors import NotFound
 from hub.models.contract import ModelInfo
 from hub.models.resolved import Resolved
+from hub.sandbox.schema import sandbox_settings
+from hub.sandbox.settings import SandboxSettings
 from hub.storage.homedir import Home
 from hub.tools.policy import (
     ModelPolicies,
@@ -62,6 +64,7 @@ class Agent(Struct, frozen=True):
         mention_patterns: Regular expressions that count as a mention of it in a group.
         human_delay: The pause between the blocks of its answers; None is `messages.human_delay`.
         subagents: What it may do with subagents.
+        sandbox: Where its programs run.
     """
 
     id: str
@@ -86,6 +89,7 @@ class Agent(Struct, frozen=True):
     skills: tuple[str, ...] | None = None
     human_delay: HumanDelay | None = None
     subagents: SubagentSettings = field(default_factory=SubagentSettings)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
     @property
     def title(self) -> str:
@@ -196,6 +200,7 @@ class Agents:
             skills=tuple(item["skills"]) if "skills" in item else None,
             human_delay=human_delay(item["human_delay"]) if "human_delay" in item else None,
             subagents=SubagentSettings.from_config(item["subagents"]),
+            sandbox=sandbox_settings(item.get("sandbox")),
         )
 
 

@@ -41,6 +41,7 @@ from hub.core.schema import (
 )
 from hub.models.schema import CREDENTIALS_LIMIT, model_ref
 from hub.models.thinking import LEVELS
+from hub.sandbox.schema import SANDBOX_SCHEMA
 from hub.skills.schema import skill_names
 from hub.template.searching import caseless_pattern
 from hub.tools.schema import TOOL_KEYS
@@ -195,6 +196,9 @@ AGENT_SCHEMA = {
         _mapping, PRUNING_SCHEMA
     ),
     Optional("prompt", default=dict, description="How much of a prompt it has"): All(_mapping, PROMPT_SCHEMA),
+    Optional("sandbox", description="Where its programs run, and what they see; see docs/sandbox.md"): All(
+        _mapping, SANDBOX_SCHEMA
+    ),
     Optional("subagents", default=dict, description="Tasks that it gives to background conversations"): All(
         _mapping, SUBAGENTS_SCHEMA
     ),

@@ -39,6 +39,7 @@ from hub.host.registrars import (
     HostNodes,
     HostPages,
     HostRoutes,
+    HostSandboxes,
     HostServices,
     HostStates,
     HostTools,
@@ -50,6 +51,7 @@ from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.registry import Commands
 from hub.models.registry import ModelRegistry
 from hub.nodes.registry import NodeRegistry
+from hub.sandbox.sandboxes import Sandboxes
 from hub.security.egress import Egress
 from hub.security.people import People
 from hub.sessions.search import TranscriptSearch
@@ -89,6 +91,7 @@ class HubParts(Protocol):
     gateway: Gateway
     pages: PageTable
     nodes: NodeRegistry
+    sandboxes: Sandboxes
     hooks: Hooks
 
     @property
@@ -99,9 +102,9 @@ class HubParts(Protocol):
 class IntegrationHost:
     """The hub as one integration sees it.
 
-    What is added through `channels`, `tools`, `models`, `memory`, `nodes`, `services`, `commands`, `methods`, `routes`,
-    `pages`, `events`, `hooks`, `bus`, `states` and `spawn` is undone in reverse order when set-up fails and when the
-    integration is reloaded or unloaded. Each `add` returns a function that undoes it earlier.
+    What is added through `channels`, `tools`, `models`, `memory`, `nodes`, `sandboxes`, `services`, `commands`,
+    `methods`, `routes`, `pages`, `events`, `hooks`, `bus`, `states` and `spawn` is undone in reverse order when set-up
+    fails and when the integration is reloaded or unloaded. Each `add` returns a function that undoes it earlier.
 
     Args:
         domain: The integration.
@@ -116,6 +119,7 @@ class IntegrationHost:
         self.models = HostModels(hub.models, registrations)
         self.memory = HostMemory(hub.memory, registrations)
         self.nodes = HostNodes(hub.nodes, registrations)
+        self.sandboxes = HostSandboxes(hub.sandboxes, registrations)
         self.services = HostServices(hub.services, registrations, domain)
         self.commands = HostCommands(hub.commands, registrations)
         self.methods = HostMethods(hub.gateway, registrations)

@@ -26,7 +26,9 @@ from hub.messaging.outbox.outbound_policy import OutboundPolicy
 from hub.models.registry import Factory, ModelRegistry
 from hub.nodes.contract import NodeTransport
 from hub.nodes.registry import NodeRegistry
-from hub.tools.contract import Tool
+from hub.sandbox.contract import Sandbox, SandboxEngine
+from hub.sandbox.sandboxes import Sandboxes, close_all
+from hub.tools.contract import Tool, ToolCall
 from hub.tools.registry import ToolRegistry
 
 
@@ -155,6 +157,31 @@ class HostNodes:
     def registry(self) -> NodeRegistry:
         """All nodes, to look at and to ask."""
         return self._registry
+
+
+class HostSandboxes:
+    """The sandbox engines of an integration, and the sandbox of a call."""
+
+    def __init__(self, sandboxes: Sandboxes, registrations: Registrations) -> None:
+        self._sandboxes, self._registrations = sandboxes, registrations
+
+    def add(self, engine: SandboxEngine) -> Callable[[], Any]:
+        """Make sandboxes with an engine; all of them are removed when the integration is unloaded.
+
+        Raises:
+            Conflict: There is one of that name.
+        """
+        forget = self._sandboxes.add(engine)
+
+        async def remove() -> None:
+            forget()
+            await close_all(engine)
+
+        return self._registrations.keep(remove)
+
+    async def of(self, call: ToolCall) -> Sandbox | None:
+        """Return where the programs of a call must run; None is the hub. See `Sandboxes.of`."""
+        return await self._sandboxes.of(call)
 
 
 class HostHooks:

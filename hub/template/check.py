@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hub.template.contract import HUB_FUNCTIONS, TemplateFailed, is_template
 
 if TYPE_CHECKING:
-    from hub.template.environment import Sandbox
+    from hub.template.environment import TemplateSandbox
 
 CACHED_CHECKS = 4_096
 _TOKENS = {"end of print statement": "}}", "end of statement block": "%}", "begin of print statement": "{{"}
@@ -45,7 +45,7 @@ def _checked(text: str, functions: frozenset[str]) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _sandbox() -> Sandbox:
+def _sandbox() -> TemplateSandbox:
     """A sandbox over nothing, whose names are those of every other."""
     from datetime import UTC
 
@@ -53,10 +53,10 @@ def _sandbox() -> Sandbox:
     from hub.core.events import EventBus
     from hub.core.states import StateMachine
     from hub.core.tasks import TaskOwner
-    from hub.template.environment import Sandbox
+    from hub.template.environment import TemplateSandbox
     from hub.template.library import fill
     from hub.template.work import TemplateLimits
 
-    sandbox = Sandbox(TemplateLimits(), lambda _message: None)
+    sandbox = TemplateSandbox(TemplateLimits(), lambda _message: None)
     fill(sandbox, StateMachine(EventBus(TaskOwner("check of templates"))), Clock(), lambda: UTC)
     return sandbox

@@ -13,7 +13,7 @@ from jinja2.runtime import Context
 from msgspec import Struct
 
 from hub.template.contract import TemplateFailed
-from hub.template.environment import Sandbox
+from hub.template.environment import TemplateSandbox
 from hub.template.refused import REFUSED_TAGS, unknown
 
 CODE_NAME = "<template of the hub>"
@@ -38,7 +38,7 @@ class Compiled(Struct, frozen=True):
         return next((line for line, code in reversed(self.lines) if code <= code_line), 1)
 
 
-def compile_template(sandbox: Sandbox, text: str, name: str = "", *, own: bool = True) -> Compiled:
+def compile_template(sandbox: TemplateSandbox, text: str, name: str = "", *, own: bool = True) -> Compiled:
     """Compile a template.
 
     Args:
@@ -59,7 +59,7 @@ def compile_template(sandbox: Sandbox, text: str, name: str = "", *, own: bool =
     return Compiled(namespace["root"], tuple((int(line), int(code_line)) for line, code_line in pairs))
 
 
-def parse_checked(sandbox: Sandbox, text: str, functions: Collection[str], name: str = "") -> nodes.Template:
+def parse_checked(sandbox: TemplateSandbox, text: str, functions: Collection[str], name: str = "") -> nodes.Template:
     """Parse a template and look up every filter, test and function in it.
 
     Args:
@@ -87,7 +87,9 @@ def parse_checked(sandbox: Sandbox, text: str, functions: Collection[str], name:
     return tree
 
 
-def _complaints(sandbox: Sandbox, tree: nodes.Template, functions: Collection[str]) -> Iterator[tuple[int, str]]:
+def _complaints(
+    sandbox: TemplateSandbox, tree: nodes.Template, functions: Collection[str]
+) -> Iterator[tuple[int, str]]:
     called: list[nodes.Name] = []
     declared = set[str]()
     for place, node in enumerate(tree.find_all(nodes.Node)):
@@ -118,7 +120,7 @@ def _complaints(sandbox: Sandbox, tree: nodes.Template, functions: Collection[st
             yield function.lineno, unknown("function", function.name, [*sandbox.globals, *functions])
 
 
-def _named_in_arguments(sandbox: Sandbox, node: nodes.Filter) -> Iterator[tuple[int, str]]:
+def _named_in_arguments(sandbox: TemplateSandbox, node: nodes.Filter) -> Iterator[tuple[int, str]]:
     """The filter in `map("upper")` and the test in `select("odd")`."""
     if node.name in _TAKES_A_FILTER and node.args and isinstance(node.args[0], nodes.Const):
         name = str(node.args[0].value)
@@ -130,7 +132,7 @@ def _named_in_arguments(sandbox: Sandbox, node: nodes.Filter) -> Iterator[tuple[
             yield node.lineno, unknown("test", str(argument.value), sandbox.tests)
 
 
-def _too_many_parts(sandbox: Sandbox) -> str:
+def _too_many_parts(sandbox: TemplateSandbox) -> str:
     return f"it has more than {sandbox.limits.source_parts} parts: make several of it"
 
 

@@ -21,7 +21,7 @@ from hub.template.work import BoundReached, TemplateLimits, Work
 
 if TYPE_CHECKING:
     from hub.template.compile import Compiled
-    from hub.template.environment import Sandbox
+    from hub.template.environment import TemplateSandbox
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ class TemplateEngine:
         self._deferred = dict(deferred or {})
         self._limits = limits or TemplateLimits()
         self._custom_templates = custom_templates
-        self._sandbox: Sandbox | None = None
+        self._sandbox: TemplateSandbox | None = None
         self._cache: OrderedDict[str, Compiled | TemplateFailed] = OrderedDict()
         self._rendering: Template | None = None
         self._noted: set[tuple[str, str]] = set()
@@ -261,14 +261,14 @@ class TemplateEngine:
             raise TemplateFailed(found.reason, text=text, name=name, line=found.line)
         return found
 
-    def _environment(self) -> Sandbox:
+    def _environment(self) -> TemplateSandbox:
         """The sandbox, made when the first template is rendered: jinja is not loaded before."""
         if self._sandbox is None:
-            from hub.template.environment import Sandbox
+            from hub.template.environment import TemplateSandbox
             from hub.template.handing_over import with_plain_data
             from hub.template.library import fill
 
-            sandbox = Sandbox(self._limits, self._note)
+            sandbox = TemplateSandbox(self._limits, self._note)
             fill(sandbox, self._states, self._clock, self._zone)
             for name, call in self._functions.items():
                 sandbox.add_function(name, with_plain_data(call))

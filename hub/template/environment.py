@@ -37,7 +37,7 @@ _OPAQUE = (Undefined, Macro, LoopContext, Namespace, Cycler, Joiner, GeneratorTy
 _SAFE = ATOMS | {str, list, dict, tuple}
 
 
-class Sandbox(ImmutableSandboxedEnvironment):
+class TemplateSandbox(ImmutableSandboxedEnvironment):
     """Templates in it see plain data, the objects of this package, and nothing else.
 
     It renders one template at a time, in one thread: `work` is the work of the rendering under way.
@@ -61,7 +61,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.limits = limits
         self.work = self.new_work()
         self.reader: StateReader | None = None
-        self.load_import: Callable[[Sandbox, Any], Any] | None = None
+        self.load_import: Callable[[TemplateSandbox, Any], Any] | None = None
         self.formats = Formats(lambda: self.work, self._look_up, self.to_text)
         self.attributes = Attributes(lambda: self.work, self.formats)
         self.globals.clear()

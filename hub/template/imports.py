@@ -11,7 +11,7 @@ from jinja2.runtime import Context
 
 from hub.template.compile import Compiled, compile_template
 from hub.template.contract import TemplateFailed
-from hub.template.environment import Sandbox
+from hub.template.environment import TemplateSandbox
 from hub.template.work import BoundReached, Exposed
 
 FOLDER = "custom_templates"
@@ -30,7 +30,7 @@ class Imports:
         self._folder = folder
         self._compiled: dict[str, tuple[int, Compiled]] = {}
 
-    def load(self, sandbox: Sandbox, name: Any) -> ImportedTemplate:
+    def load(self, sandbox: TemplateSandbox, name: Any) -> ImportedTemplate:
         """Return a file of the folder, compiled.
 
         Raises:
@@ -61,7 +61,7 @@ class Imports:
 class ImportedTemplate:
     """A compiled file as the code that jinja generates for `import` uses it."""
 
-    def __init__(self, sandbox: Sandbox, compiled: Compiled) -> None:
+    def __init__(self, sandbox: TemplateSandbox, compiled: Compiled) -> None:
         self._sandbox = sandbox
         self._compiled = compiled
 

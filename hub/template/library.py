@@ -15,7 +15,7 @@ from hub.core.clock import Clock
 from hub.core.states import StateMachine
 from hub.template import lists, numbers
 from hub.template.entities import Entities
-from hub.template.environment import Sandbox
+from hub.template.environment import TemplateSandbox
 from hub.template.functions import Function, QuietNamespace
 from hub.template.regexes import Regexes
 from hub.template.state_views import StateReader
@@ -44,7 +44,7 @@ _OF_JINJA = [
 ]
 
 
-def fill(sandbox: Sandbox, states: StateMachine, clock: Clock, zone: Callable[[], tzinfo]) -> None:
+def fill(sandbox: TemplateSandbox, states: StateMachine, clock: Clock, zone: Callable[[], tzinfo]) -> None:
     """Add the functions, filters and tests of `docs/templates.md` to a sandbox."""
     work = lambda: sandbox.work  # noqa: E731
     sandbox.reader = StateReader(states, zone, work)
@@ -98,7 +98,7 @@ def fill(sandbox: Sandbox, states: StateMachine, clock: Clock, zone: Callable[[]
 class _Calls:
     """Functions that call others."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: TemplateSandbox) -> None:
         self._sandbox = sandbox
 
     def both(self) -> dict[str, Callable[..., Any]]:
@@ -146,14 +146,14 @@ class _Calls:
 
     def _join(self) -> Callable[..., Any]:
         @pass_environment
-        def join(sandbox: Sandbox, value: Any, d: Any = "", attribute: Any = None) -> str:
+        def join(sandbox: TemplateSandbox, value: Any, d: Any = "", attribute: Any = None) -> str:
             return sandbox.formats.join(_attributes(sandbox, value, attribute), d)
 
         return join
 
     def _sum(self) -> Callable[..., Any]:
         @pass_environment
-        def add_up(sandbox: Sandbox, value: Any, attribute: Any = None, start: Any = 0) -> Any:
+        def add_up(sandbox: TemplateSandbox, value: Any, attribute: Any = None, start: Any = 0) -> Any:
             return numbers.total(_attributes(sandbox, value, attribute), start)
 
         return add_up
@@ -165,7 +165,7 @@ def attr(context: Any, value: Any, name: str) -> Any:
     return context.environment.getattr(value, str(name))
 
 
-def _attributes(sandbox: Sandbox, value: Any, attribute: Any) -> Iterator[Any]:
+def _attributes(sandbox: TemplateSandbox, value: Any, attribute: Any) -> Iterator[Any]:
     if attribute is None:
         return iter(value)
     return map(make_attrgetter(sandbox, attribute), value)

@@ -13,14 +13,14 @@ from hub.core.tasks import TaskOwner
 from hub.template.check import check_template
 from hub.template.contract import TemplateFailed
 from hub.template.engine import TemplateEngine
-from hub.template.environment import Sandbox
+from hub.template.environment import TemplateSandbox
 from tests.lengths import examples
 from tests.template.conftest import BERLIN
 
 STATES = StateMachine(EventBus(TaskOwner("home")))
 STATES.set("light.a", "on", {"n": 1})
 TEMPLATES = TemplateEngine(STATES, ManualClock(), lambda: BERLIN)
-SANDBOX: Sandbox = TEMPLATES._environment()
+SANDBOX: TemplateSandbox = TEMPLATES._environment()
 FILTERS = sorted(name for name in SANDBOX.filters if not name.startswith("_"))
 FUNCTIONS = sorted(set(SANDBOX.globals))
 TESTS = sorted(name for name in SANDBOX.tests if name.isidentifier())

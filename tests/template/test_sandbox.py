@@ -8,7 +8,7 @@ import pytest
 
 from hub.core.secret import Secret
 from hub.template.contract import TemplateFailed
-from hub.template.environment import Sandbox
+from hub.template.environment import TemplateSandbox
 from hub.template.library import fill
 from hub.template.work import TemplateLimits
 from tests.template.conftest import BERLIN, Render
@@ -160,7 +160,7 @@ def test_what_is_not_listed_does_not_exist(render: Render, variables: dict[str, 
 
 
 def test_every_filter_function_and_test_refuses_a_foreign_object(render: Render, templates: Any) -> None:
-    sandbox: Sandbox = templates._environment()
+    sandbox: TemplateSandbox = templates._environment()
     attempts = [
         *(f"{{{{ thing | {name} }}}}" for name in sandbox.filters if not name.startswith("_")),
         *(f"{{{{ {name}(thing) }}}}" for name in sandbox.globals if name not in {"e", "pi", "tau", "phi", "inf"}),
@@ -173,7 +173,7 @@ def test_every_filter_function_and_test_refuses_a_foreign_object(render: Render,
 
 
 def test_every_name_in_the_sandbox_is_guarded(templates: Any) -> None:
-    sandbox = Sandbox(TemplateLimits(), lambda _message: None)
+    sandbox = TemplateSandbox(TemplateLimits(), lambda _message: None)
     fill(sandbox, templates._states, templates._clock, lambda: BERLIN)
 
     unguarded = [

@@ -1,0 +1,63 @@
+"""The sandboxes of agents: made on first use, removed when they are idle, old, or their conversation is deleted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from hub.agent.workspace import ALWAYS, BOOTSTRAP, MEDIA, OTHERS, PRIVATE
+from hub.components.agents import AgentsComponent
+from hub.components.component import Component
+from hub.components.foundation import Foundation
+from hub.core.errors import HubError
+from hub.core.events import Event
+from hub.core.stages import Stage
+from hub.core.tasks import TaskOwner
+from hub.sandbox.places import SandboxPlaces, WorkspaceRules
+from hub.sandbox.sandboxes import Sandboxes
+from hub.sessions.store import EVENT_SESSION_CHANGED
+
+_log = logging.getLogger(__name__)
+
+PRUNED_EVERY_S = 600.0
+RULES = WorkspaceRules(
+    covered=(*PRIVATE, *OTHERS, MEDIA),
+    fixed_files=(*ALWAYS, BOOTSTRAP, "HEARTBEAT.md", "BOOT.md"),
+    fixed_directories=("skills", "hooks"),
+)
+
+
+class SandboxesComponent(Component):
+    """The sandboxes, and what removes them."""
+
+    name = "sandboxes"
+
+    def __init__(self, base: Foundation, *, agents: AgentsComponent) -> None:
+        self._base = base
+        self._tasks = TaskOwner("sandboxes")
+        known = agents.agents
+        folder = base.home.storage / "sandboxes"
+        places = SandboxPlaces(base.home.path, folder, lambda id: known.get(id).workspace, RULES)
+        self.sandboxes = Sandboxes(lambda id: known.get(id).sandbox, places, base.clock)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that removes sandboxes from time to time."""
+        return [Stage("sandboxes", self._start, self._stop)]
+
+    async def _start(self) -> None:
+        self._base.bus.listen(EVENT_SESSION_CHANGED, self._forget, {"what": "deleted"})
+        self._tasks.spawn(self._prune(), name="prune")
+
+    async def _forget(self, event: Event) -> None:
+        await self.sandboxes.forget(event.data["key"])
+
+    async def _prune(self) -> None:
+        while True:
+            await self._base.clock.sleep(PRUNED_EVERY_S)
+            try:
+                await self.sandboxes.prune()
+            except HubError as error:  # the engine may be back next time
+                _log.warning("sandboxes were not looked through: %s", error.message)
+
+    async def _stop(self) -> None:
+        await self._tasks.cancel_all()

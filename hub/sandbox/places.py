@@ -1,0 +1,178 @@
+"""What a sandbox sees of the machine: files of its own, and the agent's workspace where the configuration says so.
+
+Inside a workspace the memory, other conversations' attachments and what the hub acts on (instructions, skills, hooks)
+are covered or read-only, so that nothing that a program writes is ever loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from hub.core.errors import Unavailable
+from hub.core.executors import FILES
+from hub.sandbox.binds import check_source
+from hub.sandbox.contract import WORKSPACE, Mount, SandboxSpec
+from hub.sandbox.settings import SandboxSettings
+from hub.security.root import Root
+
+AGENT = "/agent"
+"""Where an agent's workspace is seen that may only be read."""
+FIRST_UID, UIDS = 61_200, 4_000
+"""The users that programs have where the hub is root: one for each sandbox, which owns nothing else."""
+SWEPT_LIMIT = 20_000
+
+
+class WorkspaceRules(Struct, frozen=True):
+    """What of a workspace is kept from sandboxes.
+
+    Attributes:
+        covered: Files and directories that are not seen.
+        fixed_files, fixed_directories: What is never written from inside: the hub acts on it.
+    """
+
+    covered: tuple[str, ...]
+    fixed_files: tuple[str, ...]
+    fixed_directories: tuple[str, ...]
+
+
+class SandboxPlaces:
+    """Names sandboxes, makes their directories, and says what is mounted.
+
+    Args:
+        home: The hub's home directory.
+        storage: Where sandboxes have their files.
+        workspace: Returns an agent's workspace.
+        rules: What of a workspace is kept from sandboxes.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        storage: Path,
+        workspace: Callable[[str], Path],
+        rules: WorkspaceRules,
+    ) -> None:
+        self._home, self._storage, self._workspace, self._rules = home, storage, workspace, rules
+        self.mark = sha256(os.fsencode(home.resolve())).hexdigest()[:8]
+
+    def name(self, agent_id: str, session_key: str, settings: SandboxSettings) -> str:
+        """Return the name of the sandbox of a conversation."""
+        return f"homarus-{self.mark}-{_part(agent_id, session_key, settings.scope)}"
+
+    def own_files(self, agent_id: str, session_key: str, settings: SandboxSettings) -> Root:
+        """Return the files of the sandbox's own, made if there are none. Blocks."""
+        return Root(self._make(_part(agent_id, session_key, settings.scope)))
+
+    async def spec(
+        self, agent_id: str, session_key: str, settings: SandboxSettings, engine: Mapping[str, Any]
+    ) -> SandboxSpec:
+        """Return what the sandbox of a conversation is to be like; its directories are ready.
+
+        Raises:
+            Unavailable: They cannot be made.
+            InvalidRequest: Something is not to be mounted.
+        """
+        try:
+            return await FILES.run(self._spec, agent_id, session_key, settings, engine)
+        except OSError as error:
+            raise Unavailable(f"the directories of the sandbox cannot be made: {error}") from error
+
+    async def forget(self, session_key: str) -> None:
+        """Delete the files of what was for one conversation alone."""
+        agent_id = session_key.split(":")[1] if session_key.count(":") else session_key
+        folder = self._storage / _part(agent_id, session_key, "session")
+        await FILES.run(shutil.rmtree, folder, ignore_errors=True)
+
+    def _make(self, part: str) -> Path:
+        own = self._storage / part / "workspace"
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return own
+
+    def _spec(
+        self, agent_id: str, session_key: str, settings: SandboxSettings, engine: Mapping[str, Any]
+    ) -> SandboxSpec:
+        part = _part(agent_id, session_key, settings.scope)
+        own, access = self._make(part), settings.workspace_access
+        workspace = self._workspace(agent_id)
+        uid, gid = _user(part, workspace if access != "none" else None)
+        mounts, covered = [Mount(str(own), WORKSPACE, writable=True)], list[str]()
+        if access != "none":
+            inside = WORKSPACE if access == "rw" else AGENT
+            mounts = [*mounts[: access == "ro"], Mount(str(workspace.resolve()), inside, writable=access == "rw")]
+            covered = [f"{inside}/{name}" for name in self._rules.covered if (workspace / name).is_dir()]
+            mounts += [
+                Mount("/dev/null", f"{inside}/{name}") for name in self._rules.covered if (workspace / name).is_file()
+            ]
+            if access == "rw":
+                mounts += self._fixed(workspace)
+        for bind in engine.get("binds", ()):
+            mounts.append(Mount(check_source(bind["source"], self._home), bind["target"], bind["writable"]))
+        if os.getuid() == 0:
+            _own(own if access != "rw" else workspace, uid, gid, skip={*self._rules.covered, *self._rules.fixed_files})
+        shared, one = settings.scope == "shared", settings.scope == "session"
+        return SandboxSpec(
+            name=self.name(agent_id, session_key, settings),
+            home=self.mark,
+            agent_id="" if shared else agent_id,
+            scope=settings.scope,
+            session_key=session_key if one else "",
+            uid=uid,
+            gid=gid,
+            folder=own.parent,
+            mounts=tuple(mounts),
+            covered=tuple(covered),
+            settings=engine,
+        )
+
+    def _fixed(self, workspace: Path) -> list[Mount]:
+        """Return read-only mounts of what the hub acts on, made empty where it is missing: else it could be made."""
+        for name in self._rules.fixed_directories:
+            (workspace / name).mkdir(mode=0o700, exist_ok=True)
+        for name in self._rules.fixed_files:
+            (workspace / name).touch(mode=0o600, exist_ok=True)
+        names = (*self._rules.fixed_directories, *self._rules.fixed_files)
+        return [Mount(str((workspace / name).resolve()), f"{WORKSPACE}/{name}") for name in names]
+
+
+def _part(agent_id: str, session_key: str, scope: str) -> str:
+    if scope == "shared":
+        return "shared"
+    if scope == "agent":
+        return f"agent-{agent_id}"
+    return f"session-{agent_id}-{sha256(session_key.encode()).hexdigest()[:16]}"
+
+
+def _user(part: str, workspace: Path | None) -> tuple[int, int]:
+    """Return whose rights programs have: the hub's user's, or, where that is root, those of one who owns only this."""
+    if os.getuid() != 0:
+        return os.getuid(), os.getgid()
+    if workspace is not None and (facts := workspace.stat()).st_uid != 0:
+        return facts.st_uid, facts.st_gid or facts.st_uid
+    uid = FIRST_UID + int.from_bytes(sha256(part.encode()).digest()[:4], "big") % UIDS
+    return uid, uid
+
+
+def _own(folder: Path, uid: int, gid: int, skip: set[str]) -> None:
+    """Give what the hub, as root, has written in a directory to the user of the sandbox. Follows no symlinks."""
+    seen = 0
+    for path, directories, names, descriptor in os.fwalk(folder, follow_symlinks=False):
+        top = path == str(folder)
+        if top:
+            directories[:] = [name for name in directories if name not in skip]
+            os.fchown(descriptor, uid, gid)
+        for name in (*directories, *names):
+            if top and name in skip:
+                continue
+            seen += 1
+            if seen > SWEPT_LIMIT:
+                return
+            facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            if facts.st_uid == 0:
+                os.chown(name, uid, gid, dir_fd=descriptor, follow_symlinks=False)

@@ -1,0 +1,195 @@
+"""The sandboxes of this hub: whose calls need one, which engine makes it, and how long it is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from zlib import crc32
+
+from msgspec import Struct
+
+from hub.core.clock import Clock
+from hub.core.errors import Conflict, Forbidden, HubError, LimitExceeded, NotFound, Unavailable
+from hub.sandbox.contract import Sandbox, SandboxEngine, SandboxInfo
+from hub.sandbox.places import SandboxPlaces
+from hub.sandbox.settings import SandboxSettings
+from hub.tools.contract import ToolCall
+
+_log = logging.getLogger(__name__)
+
+LOCKS = 16
+SANDBOXES_LIMIT = 32
+IDLE_S = 24 * 3_600.0
+AGE_S = 7 * 24 * 3_600.0
+"""How many there are at once, and when one is removed: not used for a day, or a week old."""
+
+
+class _Kept:
+    """A sandbox that is open, with what it was made from."""
+
+    def __init__(self, sandbox: Sandbox, engine: SandboxEngine, digest: str, session_key: str, now: float) -> None:
+        self.sandbox, self.engine, self.digest, self.session_key = sandbox, engine, digest, session_key
+        self.opened = self.used = now
+
+
+class EngineState(Struct, frozen=True):
+    """An engine, and why it makes no sandbox for an agent; empty when it does."""
+
+    name: str
+    problem: str
+
+
+class Sandboxes:
+    """Gives each call the sandbox that its agent and conversation must use.
+
+    Args:
+        settings: Returns the settings of an agent.
+        places: Makes the directories of sandboxes, and says what is seen inside.
+        clock: Tells how long one was not used.
+    """
+
+    def __init__(self, settings: Callable[[str], SandboxSettings], places: SandboxPlaces, clock: Clock) -> None:
+        self._settings, self.places, self._clock = settings, places, clock
+        self._engines: dict[str, SandboxEngine] = {}
+        self._open: dict[str, _Kept] = {}
+        self._locks = tuple(asyncio.Lock() for _ in range(LOCKS))
+
+    def add(self, engine: SandboxEngine) -> Callable[[], None]:
+        """Use an engine; the function that is returned takes it away again.
+
+        Raises:
+            Conflict: There is one of that name.
+        """
+        if engine.name in self._engines:
+            raise Conflict(f"there is a sandbox engine {engine.name} already")
+        self._engines[engine.name] = engine
+
+        def remove() -> None:
+            if self._engines.get(engine.name) is engine:
+                del self._engines[engine.name]
+                self._open = {name: kept for name, kept in self._open.items() if kept.engine is not engine}
+
+        return remove
+
+    async def of(self, call: ToolCall) -> Sandbox | None:
+        """Return the sandbox that the programs of a call run in; None when they may run in the hub.
+
+        Raises:
+            Forbidden: They must not run in the hub, and the agent has no sandbox.
+            Unavailable: They need a sandbox, and no engine makes one.
+        """
+        settings, authority = self._settings(call.agent_id), call.context.authority
+        if settings.mode == "off" and settings.must(authority):
+            why = "words from outside are in this conversation" if authority.tainted else "the owner did not ask for it"
+            raise Forbidden(f"programs must run in a sandbox here ({why}), and agents[].sandbox.mode is off")
+        if not settings.must(authority) and not settings.by_mode(call.session_key, authority):
+            return None
+        return await self.open(call.agent_id, call.session_key)
+
+    async def open(self, agent_id: str, session_key: str) -> Sandbox:
+        """Return the sandbox of an agent's conversation, made on first use.
+
+        Raises:
+            Unavailable: No engine makes one.
+            LimitExceeded: There are too many.
+        """
+        settings = self._settings(agent_id)
+        name = self.places.name(agent_id, session_key, settings)
+        if name not in self._open and len(self._open) >= SANDBOXES_LIMIT:
+            await self._make_room()
+        async with self._lock(name):
+            engine = await self._engine(settings)
+            spec = await self.places.spec(agent_id, session_key, settings, settings.engines[engine.name])
+            kept, now = self._open.get(name), self._clock.time()
+            if kept is not None and kept.engine is engine and kept.digest == spec.digest:
+                kept.used = now
+                return kept.sandbox
+            if kept is not None and kept.engine is not engine:
+                await kept.engine.remove(name)
+            sandbox = await engine.open(spec)
+            self._open[name] = _Kept(sandbox, engine, spec.digest, spec.session_key, now)
+            return sandbox
+
+    async def engines(self, agent_id: str) -> list[EngineState]:
+        """Return the engines that an agent may use, the preferred one first."""
+        found = []
+        for name, settings in self._settings(agent_id).engines.items():
+            engine = self._engines.get(name)
+            problem = f"the integration {name} is not set up" if engine is None else await engine.available(settings)
+            found.append(EngineState(name, problem or ""))
+        return found
+
+    async def all(self) -> list[tuple[str, SandboxInfo]]:
+        """Return all sandboxes with the names of their engines."""
+        return [(engine.name, each) for engine in [*self._engines.values()] for each in await engine.all()]
+
+    async def remove(self, name: str) -> None:
+        """Remove a sandbox; it is made again from the configuration on next use. Its files stay.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        for engine, each in await self.all():
+            if each.name == name:
+                await self._remove(self._engines[engine], name)
+                return
+        raise NotFound(f"there is no sandbox {name}; `homarus sandbox list` shows those there are")
+
+    async def prune(self, *, idle_s: float = IDLE_S, age_s: float = AGE_S) -> list[str]:
+        """Remove sandboxes in which nothing runs that are idle or old, and those that nobody opened since the start.
+
+        Returns:
+            The names of those that were removed.
+        """
+        now, removed = self._clock.time(), []
+        for engine, each in await self.all():
+            kept = self._open.get(each.name)
+            fresh = kept is not None and now - kept.used < idle_s and now - kept.opened < age_s
+            if fresh or (kept is not None and kept.sandbox.busy):
+                continue
+            await self._remove(self._engines[engine], each.name)
+            removed.append(each.name)
+        return removed
+
+    async def forget(self, session_key: str) -> None:
+        """Remove what was for one conversation alone, files included: the conversation was deleted."""
+        for name, kept in [*self._open.items()]:
+            if kept.session_key == session_key:
+                await self._remove(kept.engine, name)
+        await self.places.forget(session_key)
+
+    async def _engine(self, settings: SandboxSettings) -> SandboxEngine:
+        problems = []
+        for name, mine in settings.engines.items():
+            engine = self._engines.get(name)
+            problem = "its integration is not set up" if engine is None else await engine.available(mine)
+            if engine is not None and problem is None:
+                return engine
+            problems.append(f"{name}: {problem}")
+        raise Unavailable(f"this needs a sandbox, and none can be made. {'; '.join(problems)}. See docs/sandbox.md")
+
+    async def _remove(self, engine: SandboxEngine, name: str) -> None:
+        async with self._lock(name):
+            self._open.pop(name, None)
+            await engine.remove(name)
+
+    def _lock(self, name: str) -> asyncio.Lock:
+        """Return the lock under which a sandbox is made and removed; some names share one."""
+        return self._locks[crc32(name.encode()) % LOCKS]
+
+    async def _make_room(self) -> None:
+        idle = sorted((kept.used, name) for name, kept in self._open.items() if not kept.sandbox.busy)
+        if not idle:
+            raise LimitExceeded(f"{SANDBOXES_LIMIT} sandboxes are in use; end what runs in one of them")
+        _, name = idle[0]
+        await self._remove(self._open[name].engine, name)
+
+
+async def close_all(engine: SandboxEngine) -> None:
+    """Remove all sandboxes of an engine; for its unload."""
+    found = await engine.all()
+    ended = await asyncio.gather(*(engine.remove(each.name) for each in found), return_exceptions=True)
+    for problem in ended:
+        if isinstance(problem, HubError):
+            _log.warning("a sandbox was not removed: %s", problem.message)

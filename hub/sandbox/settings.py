@@ -1,0 +1,69 @@
+"""What an agent's configuration says of its sandbox, and whom it puts there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from hub.core.context import Authority, ToolPolicy
+from hub.core.errors import InvalidRequest
+from hub.sessions.keys import SessionKey, SessionKind
+
+
+class SandboxSettings(Struct, frozen=True):
+    """The keys of `agents[].sandbox`.
+
+    Attributes:
+        mode: off | non_main | all: whose programs run in a sandbox, beside those who must.
+        scope: session | agent | shared: who shares one.
+        workspace_access: none | ro | rw: how the agent's workspace is seen inside; with none it has files of its own.
+        engines: Settings by engine, the preferred one first; only these are used.
+        whole: Whether the conversation as a whole is confined, not only its programs: its files are the sandbox's, and
+            it has the tools of a sandbox alone.
+        also_allow: Further tools of a confined conversation.
+    """
+
+    mode: str = "non_main"
+    scope: str = "agent"
+    workspace_access: str = "none"
+    engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    whole: bool = False
+    also_allow: frozenset[str] = frozenset()
+
+    def must(self, authority: Authority) -> bool:
+        """Whether programs under this authority run in a sandbox or not at all, whatever the mode."""
+        return authority.tainted or not authority.owner
+
+    def by_mode(self, session_key: str, authority: Authority) -> bool:
+        """Whether the mode puts a conversation in a sandbox."""
+        if self.mode == "non_main":
+            return not (authority.owner and _is_main(session_key))
+        return self.mode == "all"
+
+    def confines(self, session_key: str, authority: Authority) -> bool:
+        """Whether a conversation as a whole is confined to its sandbox."""
+        return self.whole and self.by_mode(session_key, authority)
+
+    def policies(self, session_key: str, authority: Authority) -> tuple[ToolPolicy, ...]:
+        """Return what must permit a tool in a conversation."""
+        if not self.confines(session_key, authority):
+            return ()
+        return (ToolPolicy(TOOLS_INSIDE | self.also_allow, source="agents[].sandbox"),)
+
+
+TOOLS_INSIDE = frozenset(
+    {
+        *("exec", "process", "code_run", "read", "write", "edit", "apply_patch", "ls", "find", "grep", "image"),
+        *("sessions_*", "subagents", "session_status", "read_result", "find_tools", "use_tool"),
+    }
+)
+"""The tools of a confined conversation: none that reaches the machine, a device or the home, or acts later."""
+
+
+def _is_main(session_key: str) -> bool:
+    try:
+        return SessionKey.parse(session_key).kind is SessionKind.MAIN
+    except InvalidRequest:
+        return False
