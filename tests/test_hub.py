@@ -28,6 +28,7 @@ PARTS = [
     "search",
     "workspaces",
     "budgets",
+    "sandboxes",
     "pairing",
     "integrations",
     "models",

@@ -85,10 +85,10 @@ class Sandbox(Protocol):
         ...
 
     async def start(self, command: SandboxCommand) -> SandboxProcess:
-        """Start a program.
+        """Start a program; one that is not there ends with 127, in a directory that is not there with another failure.
 
         Raises:
-            InvalidRequest: There is no such program, or its working directory does not exist.
+            InvalidRequest: A variable cannot be set.
             Unavailable: The engine fails.
         """
         ...
