@@ -44,9 +44,9 @@ LOOK_BACK = 400
 """Entries of a conversation in which it is looked up what was recalled before."""
 SAME_SHARE = 0.6
 """Two passages of one file with this share of words in common are the same."""
-FILES_SHARE = 0.75
-"""A look through the files scores by the share of the words asked, and knows no ranks that make a first hit whole: with
-so much of the least score it tells as much as the index does by word, and what it tells is right as often."""
+FILES_SHARE = 1.1
+"""A look through the files scores by the share of the words asked: with so much of the least score it tells as much as
+the index does, and what it tells is right as often."""
 LATE_LIMIT = 3
 PAUSE_S = 60.0
 """After so many times too late in a row, memory is left alone for a while."""

@@ -150,7 +150,7 @@ def area_of(path: str) -> str | None:
         names = components(path)
     except PathRefused:
         return None
-    if "/".join(names) != path or not path.endswith(_SUFFIX) or any(name.startswith(".") for name in names):
+    if "/".join(names) != path or not path.lower().endswith(_SUFFIX) or any(name.startswith(".") for name in names):
         return None
     if path == CURATED:
         return PRIVATE_AREA
@@ -160,7 +160,7 @@ def area_of(path: str) -> str | None:
     if path == SHARED or (first == "shared" and len(names) > 2):
         return SHARED_AREA
     if first in _OWNED and len(names) > 2:
-        owner = names[2].removesuffix(_SUFFIX) if len(names) == 3 else names[2]
+        owner = names[2][: -len(_SUFFIX)] if len(names) == 3 else names[2]
         return f"{_OWNED[first]}{owner}" if _ID.fullmatch(owner) else None
     return None if folded_name(first) in SET_APART else PRIVATE_AREA
 

@@ -70,9 +70,9 @@ class RankingRules(Struct, frozen=True):
     """
 
     limit: int = 6
-    vector_weight: float = 0.5
-    text_weight: float = 0.5
-    min_score: float = 0.35
+    vector_weight: float = 0.6
+    text_weight: float = 0.4
+    min_score: float = 0.15
     half_life_days: float = 30.0
     recency_least: float = 0.7
     diversity: float = 0.7

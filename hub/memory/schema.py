@@ -76,10 +76,10 @@ CHUNKS_SCHEMA = {
 }
 SEARCH_SCHEMA = {
     Optional("limit", default=6, description="Passages that are returned."): All(integer, Range(min=1, max=50)),
-    Optional("vector_weight", default=0.5, description="Share of the cosine; the two are set in relation."): _SHARE,
-    Optional("text_weight", default=0.5, description="Share of the strength by word."): _SHARE,
+    Optional("vector_weight", default=0.6, description="Share of the cosine; the two are set in relation."): _SHARE,
+    Optional("text_weight", default=0.4, description="Share of the strength by word."): _SHARE,
     Optional(
-        "min_score", default=0.35, description="Least cosine of a passage that is not among the first by word."
+        "min_score", default=0.15, description="Least cosine of a passage that is not among the first by word."
     ): _SHARE,
     Optional(
         "half_life_days",
@@ -98,7 +98,7 @@ RECALL_SCHEMA = {
     Optional("groups", default=False, description="Before a turn in a group."): boolean,
     Optional("limit", default=3, description="Passages at most."): All(integer, Range(min=1, max=20)),
     Optional(
-        "min_score", default=0.45, description="Least score of what is recalled unasked, its age left out."
+        "min_score", default=0.3, description="Least score of what is recalled unasked, its age left out."
     ): _SHARE,
     Optional("timeout", default=0.3, description="Seconds it may take; then the turn begins without."): All(
         positive_seconds, Range(max=10)

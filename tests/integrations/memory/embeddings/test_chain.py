@@ -17,7 +17,7 @@ from integrations.memory.notes.index.embeddings.store import Store
 from tests.integrations.memory.embeddings.conftest import QUICK
 from tests.servers.embedding_server import EmbeddingServer
 
-NO_LOCAL = {"dimensions": 512}
+NO_LOCAL = {"dimensions": 256}
 """A length that the local model does not have, so that the chain goes on behind it."""
 KEYS = {"openai": "sk-one-key", "gemini": "AIza-another", "voyage": "pa-third"}
 
@@ -52,19 +52,23 @@ async def test_the_local_model_comes_first_when_it_is_installed(chosen: Chooser)
     embedder = await chosen(keys=KEYS, base_url="http://127.0.0.1:9/v1")
 
     assert embedder is not None
-    assert (embedder.id.provider, embedder.id.model, embedder.id.dimensions) == ("local", "all-MiniLM-L6-v2", 384)
+    assert (embedder.id.provider, embedder.id.model, embedder.id.dimensions) == (
+        "local",
+        "universal-sentence-encoder-multilingual",
+        512,
+    )
     assert chosen.notes == []
 
 
 @pytest.mark.parametrize(
     ("keys", "fingerprint"),
     [
-        (KEYS, "openai|text-embedding-3-small|https://api.openai.com/v1|512"),
+        (KEYS, "openai|text-embedding-3-small|https://api.openai.com/v1|256"),
         (
             {"gemini": "k", "voyage": "k"},
-            "gemini|gemini-embedding-001|https://generativelanguage.googleapis.com/v1beta|512",
+            "gemini|gemini-embedding-001|https://generativelanguage.googleapis.com/v1beta|256",
         ),
-        ({"voyage": "k"}, "voyage|voyage-4|https://api.voyageai.com/v1|512"),
+        ({"voyage": "k"}, "voyage|voyage-4|https://api.voyageai.com/v1|256"),
     ],
 )
 async def test_behind_it_the_first_that_has_a_key(chosen: Chooser, keys: dict[str, str], fingerprint: str) -> None:
@@ -80,7 +84,7 @@ async def test_at_last_the_server_at_the_base_url(chosen: Chooser, server: Embed
     embedder = await chosen(base_url=server.base_url, **NO_LOCAL)
 
     assert embedder is not None
-    assert embedder.id.fingerprint == f"openai|text-embedding-3-small|{server.base_url}|512"
+    assert embedder.id.fingerprint == f"openai|text-embedding-3-small|{server.base_url}|256"
     assert len(chosen.notes) == 4
     assert "OPENAI_API_KEY" in chosen.notes[1]
 

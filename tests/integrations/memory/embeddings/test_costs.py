@@ -63,4 +63,4 @@ def test_nothing_was_spent_before_anything_was_asked(tmp_path: Path) -> None:
 
 def test_a_price_is_per_million_tokens() -> None:
     assert price_usd("voyage", "voyage-4-large", 500_000) == pytest.approx(0.06)
-    assert price_usd("local", "all-MiniLM-L6-v2", 500_000) is None
+    assert price_usd("local", "universal-sentence-encoder-multilingual", 500_000) is None

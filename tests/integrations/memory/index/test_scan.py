@@ -88,7 +88,8 @@ def test_a_file_that_is_too_large_is_left_out_with_the_reason(workspace: Path) -
 
     assert found is not None
     assert found.passages == ()
-    assert str(FILE_LIMIT_BYTES) in (found.problem or "")
+    assert found.problem is None
+    assert str(FILE_LIMIT_BYTES) in (found.warning or "")
 
 
 def test_a_file_that_is_gone_meanwhile_is_nothing(workspace: Path) -> None:
@@ -162,10 +163,25 @@ def test_a_change_of_the_same_size_with_its_time_put_back_is_seen(workspace: Pat
 
 
 @pytest.mark.parametrize(
-    "data", ["钥匙在抽屉里。".encode("gbk") * 20, "the key".encode("utf-16") * 20, os.urandom(20_000)]
+    ("text", "encoding"),
+    [
+        ("钥匙在书房第二个抽屉里，门禁密码写在背面。" * 5, "gbk"),
+        ("the key is in the drawer 钥匙", "utf-16"),
+        ("Der Schlüssel hängt über der Tür, die Tür klemmt früh.", "latin-1"),
+    ],
 )
-def test_text_that_is_no_utf_8_is_read_with_a_warning(workspace: Path, data: bytes) -> None:
-    (workspace / "memory" / "a.md").write_bytes(data)
+def test_text_in_another_encoding_is_read(workspace: Path, text: str, encoding: str) -> None:
+    (workspace / "memory" / "A.MD").write_bytes(text.encode(encoding))
+
+    found = read(only(workspace), sources(workspace), SETTINGS)
+
+    assert found is not None
+    assert found.warning is None
+    assert found.passages[0].chunk.text == text
+
+
+def test_what_is_no_text_at_all_is_read_with_a_warning(workspace: Path) -> None:
+    (workspace / "memory" / "a.md").write_bytes(bytes(range(256)) * 80)
 
     found = read(only(workspace), sources(workspace), SETTINGS)
 

@@ -109,7 +109,8 @@ class Listener:
             case "list":
                 fine = all(any(word in each and _is_list(each) for each in came.new) for word in words)
             case "off":
-                fine = not any(words[0] in each and _is_list(each) for each in came.after) and len(came.after) > 1
+                listed = {each for each in came.before if words[0] in each and _is_list(each)}
+                fine = bool(listed) and came.after == came.before - listed
             case "show" | "answer":
                 fine = all(word in came.reply for word in words) and not came.new
             case "done":

