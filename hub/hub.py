@@ -116,7 +116,7 @@ class Hub:
         )
         self.agents, self.runner, self.lanes = agents.agents, agents.runner, agents.lanes
         self.workspaces = agents.workspaces
-        sandboxes = SandboxesComponent(base, agents=agents)
+        sandboxes = SandboxesComponent(base, agents=agents, tools=self.tools)
         self.sandboxes = sandboxes.sandboxes
         memory = MemoryComponent(base, db=self.db, agents=agents, services=self.services, people=people)
         self.memory, self.remembering = memory.memory, memory.remembering

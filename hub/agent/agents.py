@@ -17,7 +17,7 @@ from hub.agent.old_results import PruningSettings
 from hub.agent.prompt import PromptSettings
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.agent.subagents.settings import SubagentSettings
-from hub.core.context import ToolPolicy
+from hub.core.context import Authority, ToolPolicy
 from hub.core.errors import NotFound
 from hub.models.contract import ModelInfo
 from hub.models.resolved import Resolved
@@ -105,6 +105,12 @@ class Agent(Struct, frozen=True):
         if self.context_tokens is None:
             return list(candidates)
         return [replace(each, info=replace(each.info, context_window=self.window(each.info))) for each in candidates]
+
+    def policies_in(
+        self, session_key: str, authority: Authority, rules: ToolRules, model: str | None
+    ) -> tuple[ToolPolicy, ...]:
+        """Return what must permit a tool in a conversation, which may be in a sandbox; see `policies`."""
+        return (*self.policies(rules, model), *self.sandbox.confinement(session_key, authority).policies)
 
     def policies(self, rules: ToolRules, model: str | None) -> tuple[ToolPolicy, ...]:
         """Return what must permit a tool, beside the rules that hold for all, while a model answers.

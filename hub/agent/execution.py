@@ -96,10 +96,10 @@ class Execution:
             credentials=agent.credentials,
         )
         candidates = agent.within(parts.windows.usable(candidates))
-        tools = parts.tools.available(authority, agent.policies(parts.tools.rules, candidates[0].ref))
+        rules, ref, key = parts.tools.rules, candidates[0].ref, request.session_key
+        tools = parts.tools.available(authority, agent.policies_in(key, authority, rules, ref))
         skills = await self._skills(agent)
         thinking = request.thinking or (session and session.thinking) or agent.thinking
-        ref, key = candidates[0].ref, request.session_key
         facts = prompt_facts(parts, PromptScene(agent, key, authority, ref, session, thinking, skills.listing))
         facts = replace(facts, files=await self._files(facts.files))
         extra = await self._extra_prompt(ref)

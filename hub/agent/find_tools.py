@@ -95,8 +95,9 @@ def tools_to_find(registry: ToolRegistry, agents: Agents) -> tuple[Tool, Tool]:
     """Return `find_tools` and `use_tool`."""
 
     async def find(call: ToolCall) -> ToolResult:
-        policies = agents.get(call.agent_id).policies(registry.rules, None)
-        tools = registry.available(call.context.authority, policies)
+        authority = call.context.authority
+        policies = agents.get(call.agent_id).policies_in(call.session_key, authority, registry.rules, None)
+        tools = registry.available(authority, policies)
         found = search_tools([tool for tool in tools if tool.name not in FINDERS], call.arguments["query"])
         if not found:
             return ToolResult("No tool fits that; try other words.")

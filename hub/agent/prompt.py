@@ -129,6 +129,7 @@ class PromptFacts(Struct, frozen=True):
         in_room: Whether several people take part.
         in_chat_app: Whether messages may come through a chat app.
         more_tools: Tools that are not described.
+        sandbox: Where programs run, when it is not the hub.
     """
 
     name: str
@@ -143,6 +144,7 @@ class PromptFacts(Struct, frozen=True):
     in_room: bool = False
     in_chat_app: bool = False
     more_tools: tuple[str, ...] = ()
+    sandbox: str = ""
 
 
 class PromptPart(Struct, frozen=True):
@@ -173,6 +175,7 @@ def prompt_parts(facts: PromptFacts) -> tuple[PromptPart, ...]:
         (full and {"memory_search", "remember"} <= tools, "memory", _MEMORY),
         (full and "hub_docs" in tools, "documentation", _THIS_HUB),
         ("read" in tools, "workspace", _WORKSPACE),
+        (bool(facts.sandbox) and "exec" in tools, "sandbox", f"## Sandbox\n{facts.sandbox}"),
         (bool(facts.zone), "time", _TIME.format(zone=facts.zone)),
         (full and facts.in_room, "group", _GROUP),
         (full and facts.in_chat_app, "reply tags", _REPLY_TAGS),

@@ -95,7 +95,8 @@ async def explain_prompt(parts: RunDependencies, agent: Agent, session_key: str,
         taken = await parts.skills.snapshot(agent.id, session_key, session_id, agent.skills, None)
     skills = taken.listing if taken is not None else ""
     facts = prompt_facts(parts, PromptScene(agent, session_key, authority, resolved.ref, session, thinking, skills))
-    prompt = parts.prompts.of(facts, parts.tools.available(authority, agent.policies(parts.tools.rules, resolved.ref)))
+    policies = agent.policies_in(session_key, authority, parts.tools.rules, resolved.ref)
+    prompt = parts.prompts.of(facts, parts.tools.available(authority, policies))
     sizes = [
         PartSize("prompt", part.name, part.raw_chars, len(part.text.encode()), estimate_text(part.text))
         for part in prompt.parts

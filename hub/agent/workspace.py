@@ -17,6 +17,7 @@ from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.places import CURATED, FOLDER, GROUPS, PEOPLE
+from hub.sandbox.places import SandboxPlaces, WorkspaceRules
 from hub.security.jail_path import PathRefused
 from hub.security.people import People
 from hub.security.root import Root
@@ -41,6 +42,13 @@ OTHERS = (PEOPLE, GROUPS)
 MEDIA = "media"
 """Attachments, in one folder for each conversation."""
 
+SANDBOX_RULES = WorkspaceRules(
+    covered=(*PRIVATE, *OTHERS, MEDIA),
+    fixed_files=(*ALWAYS, BOOTSTRAP, "HEARTBEAT.md", "BOOT.md"),
+    fixed_directories=("skills", "hooks"),
+)
+"""What a sandbox that writes into a workspace neither sees nor changes."""
+
 BYTES_PER_CHAR = 4
 DAYS = 2
 QUARTER_S = 900.0
@@ -60,6 +68,7 @@ class Workspaces:
 
     Attributes:
         outside: Which of their files hold words from outside.
+        sandboxes: Where the files of sandboxes are.
     """
 
     def __init__(
@@ -76,6 +85,8 @@ class Workspaces:
         self._clock = clock
         self.zone = zone
         self.outside = OutsideFiles(home)
+        folder = home.storage / "sandboxes"
+        self.sandboxes = SandboxPlaces(home.path, folder, lambda id: agents.get(id).workspace, SANDBOX_RULES)
         self._named_days: tuple[object, list[str]] = (None, [])
         self._ready: set[tuple[str, Path]] = set()
         self._files: dict[tuple[str, bool, int], tuple[_Sign, tuple[PromptFile, ...]]] = {}
@@ -116,10 +127,15 @@ class Workspaces:
     def view(self, agent_id: str, session_key: str, authority: Authority) -> Root:
         """Return the workspace as a session may see it: memory only in an owner's private one, and only the home's.
 
+        A conversation that is confined to a sandbox sees the files of that instead.
+
         Raises:
             NotFound: There is no such agent.
             StorageError: The workspace cannot be made.
         """
+        settings = self.agents.get(agent_id).sandbox
+        if settings.confines(session_key, authority) and settings.own_files:
+            return self.sandboxes.own_files(agent_id, session_key, settings)
         if not self.is_ready(agent_id):
             self.ensure(agent_id)
         hidden = OTHERS if self.is_private(session_key, authority) else PRIVATE

@@ -33,6 +33,7 @@ COMMANDS = {
     "skills": "hub.cli.skills",
     "hooks": "hub.cli.hooks",
     "tools": "hub.cli.tools",
+    "sandbox": "hub.cli.sandbox",
     "approvals": "hub.cli.approvals",
     "pairing": "hub.cli.pairing",
     "route": "hub.cli.route",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from hub.agent.workspace import ALWAYS, BOOTSTRAP, MEDIA, OTHERS, PRIVATE
 from hub.components.agents import AgentsComponent
 from hub.components.component import Component
 from hub.components.foundation import Foundation
@@ -13,18 +12,15 @@ from hub.core.errors import HubError
 from hub.core.events import Event
 from hub.core.stages import Stage
 from hub.core.tasks import TaskOwner
-from hub.sandbox.places import SandboxPlaces, WorkspaceRules
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.sandboxes import SandboxMethods
 from hub.sandbox.sandboxes import Sandboxes
 from hub.sessions.store import EVENT_SESSION_CHANGED
+from hub.tools.registry import ToolRegistry
 
 _log = logging.getLogger(__name__)
 
 PRUNED_EVERY_S = 600.0
-RULES = WorkspaceRules(
-    covered=(*PRIVATE, *OTHERS, MEDIA),
-    fixed_files=(*ALWAYS, BOOTSTRAP, "HEARTBEAT.md", "BOOT.md"),
-    fixed_directories=("skills", "hooks"),
-)
 
 
 class SandboxesComponent(Component):
@@ -32,17 +28,20 @@ class SandboxesComponent(Component):
 
     name = "sandboxes"
 
-    def __init__(self, base: Foundation, *, agents: AgentsComponent) -> None:
+    def __init__(self, base: Foundation, *, agents: AgentsComponent, tools: ToolRegistry) -> None:
         self._base = base
         self._tasks = TaskOwner("sandboxes")
-        known = agents.agents
-        folder = base.home.storage / "sandboxes"
-        places = SandboxPlaces(base.home.path, folder, lambda id: known.get(id).workspace, RULES)
-        self.sandboxes = Sandboxes(lambda id: known.get(id).sandbox, places, base.clock)
+        known = self._agents = agents.agents
+        self.sandboxes = Sandboxes(lambda id: known.get(id).sandbox, agents.workspaces.sandboxes, base.clock)
+        tools.confine = lambda id, session, authority: known.get(id).sandbox.confinement(session, authority)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that removes sandboxes from time to time."""
         return [Stage("sandboxes", self._start, self._stop)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about sandboxes."""
+        return SandboxMethods(self.sandboxes, self._agents).methods()
 
     async def _start(self) -> None:
         self._base.bus.listen(EVENT_SESSION_CHANGED, self._forget, {"what": "deleted"})

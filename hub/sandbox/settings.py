@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.core.context import Authority, ToolPolicy
 from hub.core.errors import InvalidRequest
 from hub.sessions.keys import SessionKey, SessionKind
+from hub.tools.contract import FREE, Confinement
 
 
 class SandboxSettings(Struct, frozen=True):
@@ -46,13 +48,37 @@ class SandboxSettings(Struct, frozen=True):
         """Whether a conversation as a whole is confined to its sandbox."""
         return self.whole and self.by_mode(session_key, authority)
 
-    def policies(self, session_key: str, authority: Authority) -> tuple[ToolPolicy, ...]:
-        """Return what must permit a tool in a conversation."""
+    @property
+    def own_files(self) -> bool:
+        """Whether files that are changed inside are the sandbox's own, and not the agent's workspace."""
+        return self.workspace_access != "rw"
+
+    def confinement(self, session_key: str, authority: Authority) -> Confinement:
+        """Return what a conversation is confined to."""
         if not self.confines(session_key, authority):
-            return ()
-        return (ToolPolicy(TOOLS_INSIDE | self.also_allow, source="agents[].sandbox"),)
+            return FREE
+        policy = ToolPolicy(TOOLS_INSIDE | self.also_allow, source="agents[].sandbox")
+        return Confinement((policy,), _WRITING if self.own_files else frozenset(), outside=True)
+
+    def described(self, session_key: str, authority: Authority) -> str:
+        """Return what an agent is to know of where it works; empty when its programs run in the hub."""
+        if self.mode == "off" or not (
+            self.must(replace(authority, tainted=False)) or self.by_mode(session_key, authority)
+        ):
+            return ""
+        access = _ACCESS[self.workspace_access]
+        if self.confines(session_key, authority):
+            return f"This conversation is in a sandbox: {access} Programs see nothing else of the machine.{_BOUNDS}"
+        return f"Programs that you start run in a sandbox: {access} Your file tools work outside of it.{_BOUNDS}"
 
 
+_BOUNDS = " What is outside of /workspace and /tmp cannot be written; memory, processes and the network are limited."
+_ACCESS = {
+    "none": "/workspace is a directory of its own, apart from your workspace.",
+    "ro": "/workspace is a directory of its own, and /agent is your workspace, read-only.",
+    "rw": "/workspace is your workspace, without memory and attachments; what the hub acts on is read-only.",
+}
+_WRITING = frozenset({"write", "edit", "apply_patch"})
 TOOLS_INSIDE = frozenset(
     {
         *("exec", "process", "code_run", "read", "write", "edit", "apply_patch", "ls", "find", "grep", "image"),

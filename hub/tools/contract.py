@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from hub.core.context import Authority, Context
+from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.secret import Secret
 from hub.models.contract import Image
 
@@ -44,6 +44,24 @@ READS_HOME = Annotations(
     egress=False,
 )
 """The safest: it looks at what this home has, and anyone with a session may use it at any time."""
+
+
+class Confinement(Struct, frozen=True):
+    """What a conversation in a sandbox is confined to.
+
+    Attributes:
+        policies: All must permit a tool.
+        harmless: Tools that nobody is asked about, since what they change is the sandbox's own.
+        outside: Whether files that tools show were written in the sandbox, so that they count as words from outside.
+    """
+
+    policies: tuple[ToolPolicy, ...] = ()
+    harmless: frozenset[str] = frozenset()
+    outside: bool = False
+
+
+FREE = Confinement()
+"""Not confined at all."""
 
 
 class ToolUpdate(Protocol):

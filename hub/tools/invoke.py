@@ -152,10 +152,13 @@ async def invoke_tool(
 async def _attempt(
     registry: ToolRegistry, request: ToolCallRequest, redact: Redact | None, room: ResultRoom | None
 ) -> ToolResult:
+    authority = request.context.authority
+    confined = registry.confine(request.agent_id, request.session_key, authority)
+    if confined.policies:
+        request = replace(request, policies=(*request.policies, *confined.policies))
     tool = registry.get(request.name)
     if tool is None:
         return _unknown(registry, request)
-    authority = request.context.authority
     if (refused := refusal(tool, authority, request.policies, registry.rules)) is not None:
         return _failed("FORBIDDEN", refused)
     if request.malformed is not None:
@@ -181,9 +184,12 @@ async def _attempt(
             call = replace(call, arguments=tool.parameters.validate(other))
             if (refused := refusal(tool, authority, request.policies, registry.rules)) is not None:
                 raise Forbidden(refused)
-        if (reason := needs_approval(tool, call.arguments, authority)) is not None:
+        reason = None if tool.name in confined.harmless else needs_approval(tool, call.arguments, authority)
+        if reason is not None:
             await _be_approved(registry, request, tool, call, reason)
         result = await _run(tool, call, _least(tool.timeout_s, registry.rules.timeout_s))
+        if confined.outside and tool.group == "files" and not result.is_error:
+            result = replace(result, trusted=False)
     except HubError as error:
         result = ToolResult(f"error: {error.message}", details=error.as_dict(), is_error=True)
     except Exception:  # a tool's defect must not end the run; the model learns that it failed, the log says why

@@ -10,7 +10,7 @@ from hub.core.context import Authority, ToolPolicy
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded
 from hub.core.events import EventBus
 from hub.tools.approval import AskOwner
-from hub.tools.contract import AroundCalls, Tool
+from hub.tools.contract import FREE, AroundCalls, Confinement, Tool
 from hub.tools.policy import ToolRules, belongs_here, listed
 from hub.tools.profiles import TOOL_ALIASES
 
@@ -29,6 +29,7 @@ class ToolRegistry:
         rules: What the configuration says of tools.
         ask: Asks the owner about a call that needs their word; without it such calls are refused.
         around: Is asked before each call, and told after it.
+        confine: Returns what a conversation in a sandbox is confined to, by agent, conversation and authority.
     """
 
     def __init__(self, bus: EventBus, rules: ToolRules | None = None, ask: AskOwner | None = None) -> None:
@@ -36,6 +37,7 @@ class ToolRegistry:
         self.rules = rules or ToolRules()
         self.ask = ask
         self.around: AroundCalls | None = None
+        self.confine: Callable[[str, str, Authority], Confinement] = lambda _agent, _session, _authority: FREE
         self._tools: dict[str, Tool] = {}
         self._available: dict[tuple[bool, bool, tuple[ToolPolicy, ...], tuple[ToolPolicy, ...]], tuple[Tool, ...]] = {}
 

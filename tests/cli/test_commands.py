@@ -57,6 +57,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     **{("pairing", name): ["telegram", "K7WQX2MA"] for name in ("approve", "deny")},
     ("pairing", "revoke"): ["telegram", "telegram:user:1"],
     ("route", "explain"): ["--channel", "telegram", "--peer", "1"],
+    ("sandbox", "recreate"): ["homarus-agent-main"],
     ("script", "run"): ["greet"],
     **{("skills", name): ["shopping-list"] for name in ("info", "enable", "disable", "remove")},
     ("skills", "install"): ["https://example.org/tea.zip"],
@@ -101,7 +102,7 @@ NEEDS_HUB = {
                 "models",
                 "pairing",
             ),
-            *("route", "script", "service", "skills", "state", "tools", "trace"),
+            *("route", "sandbox", "script", "service", "skills", "state", "tools", "trace"),
         }
     ),
     ("call",),

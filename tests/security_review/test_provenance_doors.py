@@ -251,6 +251,7 @@ NOT_INTO_CONVERSATIONS = {
         *("models.auth.login", "models.auth.complete", "models.auth.wait", "models.auth.remove"),
         *("runs.list", "runs.get", "subagents.list", "subagents.kill"),
         "runs.replay",  # its run keeps nothing
+        *("sandbox.recreate", "sandbox.prune"),
     },
     "route": {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),

@@ -1,0 +1,147 @@
+"""`homarus sandbox`: the places where programs of agents run."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.exits import CommandFailed
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+BUILD_LIMIT_S = 1_800.0
+_WHO = {
+    "ownerMain": "an owner, in the main conversation",
+    "ownerMainWithWordsFromOutside": "the same, with words from outside in it",
+    "ownerElsewhere": "an owner, elsewhere",
+    "others": "everybody else",
+}
+
+
+@click.group("sandbox", cls=Group)
+def command() -> None:
+    """List, explain and remove sandboxes, in which programs of agents run.
+
+    Example:
+      homarus sandbox explain --agent main
+    """
+
+
+@command.command("list")
+@home_option
+@json_option
+def list_(home: Path, as_json: bool) -> None:
+    """List the sandboxes there are.
+
+    Example:
+      homarus sandbox list
+    """
+    found = HubClient(home).call("sandbox.list", {})["sandboxes"]
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        click.echo("There is no sandbox; one is made when a program needs it.")
+        return
+    rows = [
+        (
+            each["name"],
+            each["engine"],
+            each["agentId"] or "all",
+            each["scope"],
+            datetime.fromtimestamp(each["createdAtMs"] / 1000).astimezone().strftime("%Y-%m-%d %H:%M"),
+        )
+        for each in found
+    ]
+    print_table(rows, ("name", "engine", "agent", "scope", "made"))
+
+
+@command.command("explain")
+@click.option("--agent", metavar="ID", help="The agent; without it the default one.")
+@home_option
+@json_option
+def explain(agent: str | None, home: Path, as_json: bool) -> None:
+    """Show whose programs run in a sandbox, what makes it, and what is in the way.
+
+    Example:
+      homarus sandbox explain --agent main --json
+    """
+    told = HubClient(home).call("sandbox.explain", {} if agent is None else {"agentId": agent})
+    if as_json:
+        print_json(told)
+        return
+    click.echo(f"Agent {told['agentId']}: mode {told['mode']}, scope {told['scope']}, ", nl=False)
+    click.echo(f"workspace {told['workspaceAccess']}, confines {told['confines']}\n")
+    print_table([(who, told["programsRunIn"][key]) for key, who in _WHO.items()], ("programs of", "run in"))
+    click.echo()
+    print_table([(each["name"], each["problem"] or "works") for each in told["engines"]], ("engine", "state"))
+
+
+@command.command("recreate")
+@click.argument("name")
+@home_option
+@json_option
+def recreate(name: str, home: Path, as_json: bool) -> None:
+    """End what runs in the sandbox NAME and remove it; it is made again on next use. Its files stay.
+
+    Example:
+      homarus sandbox recreate homarus-1a2b3c4d-agent-main
+    """
+    answer = HubClient(home).call("sandbox.recreate", {"name": name})
+    if as_json:
+        print_json(answer)
+        return
+    click.echo(f"Removed: {answer['name']}. It is made again on next use.")
+
+
+@command.command("prune")
+@home_option
+@json_option
+def prune(home: Path, as_json: bool) -> None:
+    """Remove the sandboxes in which nothing runs.
+
+    Example:
+      homarus sandbox prune
+    """
+    removed = HubClient(home).call("sandbox.prune", {})["removed"]
+    if as_json:
+        print_json(removed)
+        return
+    click.echo(f"Removed: {', '.join(removed) or 'none'}")
+
+
+@command.command("build")
+@home_option
+@json_option
+def build(home: Path, as_json: bool) -> None:
+    """Make the default image of Docker from Debian's packages, with the program `docker`; it takes some minutes.
+
+    Example:
+      homarus sandbox build
+    """
+    client = HubClient(home)
+    client.call("sandbox.list", {})
+    from hub.sandbox.schema import IMAGE
+
+    recipe = resources.files("hub.sandbox").joinpath("Dockerfile").read_bytes()
+    try:
+        done = subprocess.run(
+            ["docker", "build", "-q", "-t", IMAGE, "-"], input=recipe, timeout=BUILD_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CommandFailed(
+            f"docker cannot be run: {error}. Install Docker, or use bubblewrap (docs/sandbox.md)."
+        ) from error
+    if done.returncode:
+        raise CommandFailed(f"docker build ended with {done.returncode}; its output is above")
+    engines = client.call("sandbox.explain", {})["engines"]
+    problem = next((each["problem"] for each in engines if each["name"] == "docker"), None)
+    if as_json:
+        print_json({"image": IMAGE, "problem": problem})
+        return
+    click.echo(f"Made {IMAGE}." + (f" The hub cannot use it yet: {problem}" if problem else ""))

@@ -1,0 +1,1 @@
+"""Engines that make sandboxes for the programs of agents."""

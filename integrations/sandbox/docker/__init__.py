@@ -1,0 +1,17 @@
+"""Sandboxes that are containers of Docker: read-only, without privileges or network, kept while they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from integrations.sandbox.docker.engine import DockerEngine
+from integrations.sandbox.docker.schema import SOCKET
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+
+async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
+    """Register the engine; nothing of Docker is imported or asked before the first sandbox."""
+    host.sandboxes.add(DockerEngine((config or {}).get("socket", SOCKET), host.sandboxes.mark))

@@ -1,0 +1,187 @@
+"""The engine: a container for each sandbox, made on first use, in which programs are started with `exec`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from hub.core.errors import Conflict, HubError, NotFound, Unavailable
+from hub.core.ids import new_id
+from hub.core.tasks import TaskOwner
+from hub.sandbox.contract import WORKSPACE, SandboxCommand, SandboxInfo, SandboxSpec
+from integrations.sandbox.docker.connection import DockerConnection
+from integrations.sandbox.docker.create_body import AGENT_LABEL, DIGEST_LABEL, HOME_LABEL, SCOPE_LABEL, create_body
+from integrations.sandbox.docker.process import DockerProcess
+
+_log = logging.getLogger(__name__)
+
+ASKED_AGAIN_S = 10.0
+SETUP_OUTPUT = 500
+MARK = "HOMARUS_RUN"
+_RUN = 'cd -- "$1" || exit 126; shift; exec "$@"'
+_KILL = (
+    "for d in /proc/[0-9]*; do tr '\\0' '\\n' <$d/environ 2>/dev/null | grep -q \"^$1$\" && kill -9 ${d#/proc/}; "
+    "done; :"
+)
+"""Kills every process of a container with a variable in its environment."""
+
+
+class DockerSandbox:
+    """One container.
+
+    Args:
+        engine: Makes it again when somebody else has removed it.
+        spec: What it is like.
+    """
+
+    workdir = WORKSPACE
+
+    def __init__(self, engine: DockerEngine, spec: SandboxSpec) -> None:
+        self.name, self.spec = spec.name, spec
+        self._engine, self._connection = engine, engine.connection
+        self._running: set[DockerProcess] = set()
+        self._tasks = TaskOwner(spec.name)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a program runs in it."""
+        return any(not process.ended for process in self._running)
+
+    async def start(self, command: SandboxCommand) -> DockerProcess:
+        """Start a program."""
+        mark = f"{MARK}={new_id()}"
+        line = ["/bin/sh", "-c", _RUN, "sh", command.workdir, *command.argv]
+        variables = [*(f"{name}={value}" for name, value in command.environment.items()), mark]
+        try:
+            exec_id = await self._create(line, variables, terminal=command.pty)
+        except (NotFound, Conflict):
+            await self._engine.make(self.spec)
+            exec_id = await self._create(line, variables, terminal=command.pty)
+        stream = await self._connection.stream(exec_id, terminal=command.pty)
+
+        async def kill(by_all_means: bool) -> None:
+            if by_all_means:
+                _log.warning("%s begins again: a program could not be ended", self.name)
+                await self._connection.call(lambda client: client.restart(self.name, timeout=0))
+                return
+            killer = await self._create(["/bin/sh", "-c", _KILL, "sh", mark], [], terminal=False)
+            await self._connection.call(lambda client: client.exec_start(killer, detach=True))
+
+        process = DockerProcess(self._connection, exec_id, stream, terminal=command.pty, kill=kill)
+        self._running = {each for each in self._running if not each.ended} | {process}
+        self._tasks.spawn(process.pump(), name=f"output of {exec_id[:12]}")
+        return process
+
+    async def close(self) -> None:
+        """Stop taking over what its programs write; their container is removed."""
+        await self._tasks.cancel_all()
+
+    async def _create(self, line: list[str], variables: list[str], *, terminal: bool) -> str:
+        created = await self._connection.call(
+            lambda client: client.exec_create(self.name, line, stdin=True, tty=terminal, environment=variables)
+        )
+        return str(created["Id"])
+
+
+class DockerEngine:
+    """Makes containers on the server of Docker that answers on a socket.
+
+    Args:
+        socket: The path of the socket.
+        home: The mark of the hub's home: containers of other hubs are left alone.
+    """
+
+    name = "docker"
+
+    def __init__(self, socket: str, home: str) -> None:
+        self.connection = DockerConnection(socket)
+        self._home = home
+        self._sandboxes: dict[str, DockerSandbox] = {}
+        self._images: dict[str, float] = {}
+
+    async def available(self, settings: Mapping[str, Any]) -> str | None:
+        """Return why there can be no container; what was found there holds for some seconds."""
+        image = settings["image"]
+        if time.monotonic() - self._images.get(image, -ASKED_AGAIN_S) < ASKED_AGAIN_S:
+            return None
+        try:
+            await self.connection.call(lambda client: client.inspect_image(image))
+        except NotFound:
+            return f"the image {image} is not there; `homarus sandbox build` makes the default one"
+        except HubError as error:
+            return error.message
+        self._images = {image: time.monotonic()}
+        return None
+
+    async def open(self, spec: SandboxSpec) -> DockerSandbox:
+        """Return the container of a sandbox, made where it is missing or was made otherwise."""
+        await self.make(spec)
+        known = self._sandboxes.get(spec.name)
+        if known is None or known.spec != spec:
+            known = self._sandboxes[spec.name] = DockerSandbox(self, spec)
+        return known
+
+    async def make(self, spec: SandboxSpec) -> None:
+        """Make sure that the container of a sandbox runs as it is to be.
+
+        Raises:
+            Unavailable: It cannot be made, or its setup command failed.
+        """
+        try:
+            facts = await self.connection.call(lambda client: client.inspect_container(spec.name))
+            if facts["Config"]["Labels"].get(DIGEST_LABEL) == spec.digest and facts["State"]["Running"]:
+                return
+            await self.remove(spec.name)
+        except NotFound:
+            pass
+        body = create_body(spec)
+        await self.connection.call(lambda client: client.create_container_from_config(body, spec.name))
+        try:
+            await self.connection.call(lambda client: client.start(spec.name))
+            await self._set_up(spec)
+        except BaseException:
+            await self.remove(spec.name)
+            raise
+
+    async def all(self) -> list[SandboxInfo]:
+        """Return the containers of this hub; none where there is no server."""
+        label = f"{HOME_LABEL}={self._home}"
+        try:
+            found = await self.connection.call(lambda client: client.containers(all=True, filters={"label": label}))
+        except Unavailable:
+            return []
+        return [
+            SandboxInfo(
+                each["Names"][0].lstrip("/"),
+                each["Labels"].get(AGENT_LABEL, ""),
+                each["Labels"].get(SCOPE_LABEL, ""),
+                int(each["Created"]) * 1_000,
+                each["State"] == "running",
+            )
+            for each in found
+        ]
+
+    async def remove(self, name: str) -> None:
+        """Remove a container."""
+        sandbox = self._sandboxes.pop(name, None)
+        with suppress(NotFound, Conflict):  # it is gone, or going
+            await self.connection.call(lambda client: client.remove_container(name, force=True))
+        if sandbox is not None:
+            await sandbox.close()
+
+    async def _set_up(self, spec: SandboxSpec) -> None:
+        command = spec.settings.get("setup_command")
+        if command is None:
+            return
+        sandbox = DockerSandbox(self, spec)
+        process = await sandbox.start(SandboxCommand(("/bin/sh", "-c", command)))
+        await process.close()
+        said = b""
+        async for chunk in process.output:
+            said = (said + chunk)[-SETUP_OUTPUT:]
+        if code := await process.wait():
+            text = said.decode("utf-8", "replace").strip()
+            raise Unavailable(f"the setup_command of the sandbox ended with {code}: {text}")

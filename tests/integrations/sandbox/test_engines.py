@@ -1,0 +1,194 @@
+"""The engines of sandboxes: what a program tries in order to get out, and what it can do inside, the same for each.
+
+One file, so that one server of Docker is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hub.sandbox.contract import SandboxCommand
+from hub.security.jail_path import PathRefused
+from hub.security.root import Root
+from tests.integrations.sandbox.conftest import Kennel, run
+
+ENGINES = ("docker", "bubblewrap")
+
+ATTEMPTS = {
+    "writes to the system": "for f in /x /usr/x /etc/x /bin/x /dev/x /proc/x /sys/x; do try touch $f; done",
+    "reads the hub's home": "try cat $HUB/.storage/hub_token; try ls $HUB; try ls /root; try ls /home; try ls /var/lib",
+    "mounts": "try mount -t tmpfs x /tmp; try mount -o bind / /tmp; try mount -o remount,rw /; try umount /proc",
+    "makes devices": "try mknod /tmp/sda b 8 0; try mknod /tmp/mem c 1 1; try cat /dev/sda; try cat /dev/mem",
+    "becomes somebody else": "try chown 0 /workspace; try chroot / true; [ $(id -u) = 0 ] && echo ESCAPED; "
+    "grep -q 'CapEff:.0*$' /proc/self/status || echo ESCAPED; "
+    "grep -q 'NoNewPrivs:.1' /proc/self/status || echo ESCAPED; "
+    "grep -q 'Seccomp:.2' /proc/self/status || echo ESCAPED",
+    "makes namespaces": "try busybox unshare -U true; try busybox unshare -m true; try busybox unshare -n true; "
+    "try busybox nsenter -t 1 -m true",
+    "looks at other processes": "for p in /proc/[0-9]*; do grep -qs 'py[t]est' $p/cmdline && echo ESCAPED; done; "
+    "try ls /proc/1/root$HUB; try ls /proc/1/cwd/..$HUB; try cat /proc/1/mem; try kill -0 $HUB_PID",
+    "changes the kernel": "try sh -c 'echo b > /proc/sysrq-trigger'; try sh -c 'echo x > /proc/sys/kernel/hostname'; "
+    "try sh -c 'echo x > /proc/sys/kernel/core_pattern'; try busybox dmesg; try busybox hostname x",
+    "finds sockets": "for s in $(find / -xdev -type s 2>/dev/null); do echo ESCAPED $s; done; "
+    "for s in /var/run/docker.sock /run/docker.sock /run/dbus; do [ -e $s ] && echo ESCAPED; done",
+    "reaches the network": "try busybox wget -q -T 1 -O - http://127.0.0.1:$PORT/; "
+    "[ $(grep -c : /proc/net/dev) = 1 ] || echo ESCAPED",
+    "finds the hub's environment": "env | grep -q HUB_CANARY && echo ESCAPED",
+    "links to what is outside": "try ln /etc/passwd /workspace/hard; ln -s $HUB/.storage/hub_token /workspace/soft; "
+    "try cat /workspace/soft; ln -s / /workspace/all; try cat /workspace/all$HUB/.storage/hub_token",
+    "fills the memory": "try sh -c 'head -c 90m /dev/zero | tail -c 90m > /dev/null'",
+    "fills the memory with files": "try sh -c 'head -c 40m /dev/zero > /tmp/full'; rm -f /tmp/full; "
+    "try sh -c 'head -c 40m /dev/zero > /dev/shm/full'; rm -f /dev/shm/full",
+    # The kernel keeps a container below its bound; bubblewrap's programs are ended soon after they are over it.
+    "fills the memory with many": "for i in 1 2 3 4; do head -c 25m /dev/zero | tail -c 25m | sleep 60 & done; "
+    "if [ -e /.dockerenv ]; then sleep 0.3; "
+    "awk '/^RssAnon/{s+=$2} END{if(s>75000)print \"ESCAPED\"}' /proc/[0-9]*/status; kill -9 -1; "
+    "else wait; echo ESCAPED; fi",
+    "makes processes without end": "(while :; do sleep 60 & done) 2>/dev/null; "
+    "set -- /proc/[0-9]*; [ $# -gt 60 ] && echo ESCAPED; kill -9 -1",
+}
+MAY_END = frozenset({"fills the memory", "fills the memory with many", "makes processes without end"})
+"""Attempts whose program is killed."""
+FIRST = 'try() { "$@" > /tmp/said 2>&1 && echo "ESCAPED $*"; }; '
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+async def test_a_program_does_not_get_out(
+    attempt: str, engine: str, kennel: Kennel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUB_CANARY", "secret")
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    opened, sandbox = await kennel.open(engine)
+    variables = {"HUB": str(kennel.home), "PORT": str(port), "HUB_PID": "999999"}
+
+    process_code, said = await run(
+        sandbox,
+        "sh",
+        "-c",
+        f"{FIRST}{ATTEMPTS[attempt]}; echo tried",
+        environment=variables,
+        workdir="/tmp",
+    )
+    server.close()
+    if attempt in MAY_END:
+        await opened.remove(sandbox.name)
+
+    assert "ESCAPED" not in said
+    assert "tried" in said or (attempt in MAY_END and process_code != 0)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_link_that_a_program_leaves_does_not_lead_the_hub_out(engine: str, kennel: Kennel) -> None:
+    _, sandbox = await kennel.open(engine)
+
+    await run(sandbox, "sh", "-c", "ln -sf /etc/passwd soft2; echo hello > plain")
+    root = Root(kennel.home / ".storage/sandboxes/agent-none/workspace")
+
+    assert root.read_text("plain") == "hello\n"
+    with pytest.raises(PathRefused):
+        root.read_bytes("soft2")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_what_the_hub_acts_on_cannot_be_planted_in_a_workspace_that_may_be_written(
+    engine: str, kennel: Kennel
+) -> None:
+    _, sandbox = await kennel.open(engine, "rw")
+    script = (
+        f"{FIRST} try sh -c 'echo evil > AGENTS.md'; try sh -c 'echo evil > BOOT.md'; try mkdir skills/evil; "
+        "try sh -c 'echo evil > hooks/evil.py'; try mv skills old; try rm -rf hooks; try rm AGENTS.md; "
+        "cat MEMORY.md memory/day.md 2>&1 | grep -q canary && echo ESCAPED; echo mine > notes.txt; echo tried"
+    )
+
+    _, said = await run(sandbox, "sh", "-c", script)
+
+    assert said == "tried\n"
+    assert (kennel.workspace / "notes.txt").read_text() == "mine\n"
+    assert (kennel.workspace / "AGENTS.md").read_text() == "be kind"
+    assert [*(kennel.workspace / "skills").iterdir(), *(kennel.workspace / "hooks").iterdir()] == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_workspace_that_may_be_read_is_below_agent(engine: str, kennel: Kennel) -> None:
+    _, sandbox = await kennel.open(engine, "ro")
+
+    _, said = await run(
+        sandbox, "sh", "-c", "cat /agent/AGENTS.md; touch /agent/x; cat /agent/MEMORY.md; pwd; touch own"
+    )
+
+    assert "be kind" in said
+    assert "canary" not in said
+    assert "/workspace" in said
+    assert not (kennel.workspace / "x").exists()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_input_output_code_and_environment(engine: str, kennel: Kennel) -> None:
+    _, sandbox = await kennel.open(engine)
+    value = 'a\'b $HOME\n"c"'
+
+    echoed = await run(sandbox, "sh", "-c", 'cat; printf %s "$X" >&2; exit 3', given=b"in\n", environment={"X": value})
+
+    assert echoed == (3, f"in\n{value}")
+    assert await run(sandbox, "printf", "%s|", "$HOME", "a b", ";id") == (0, "$HOME|a b|;id|")
+    assert (await run(sandbox, "sh", "-c", "id -u"))[1] != "0\n"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_what_cannot_be_started_says_so(engine: str, kennel: Kennel) -> None:
+    _, sandbox = await kennel.open(engine)
+
+    code, said = await run(sandbox, "no-such-program")
+    assert (code, "not found" in said) == (127, True)
+    code, said = await run(sandbox, "true", workdir="/nowhere")
+    assert (code != 0, "nowhere" in said) == (True, True)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_killing_ends_all_that_a_program_has_started(engine: str, kennel: Kennel) -> None:
+    _, sandbox = await kennel.open(engine)
+    process = await sandbox.start(SandboxCommand(("sh", "-c", "sleep 61 & setsid sleep 61 & echo begun; sleep 61")))
+    async for said in process.output:
+        assert said == b"begun\n"
+        break
+    assert sandbox.busy
+
+    await process.kill()
+
+    assert (await process.wait(), sandbox.busy) == (137, False)
+    assert (
+        "sleep 61" not in (await run(sandbox, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"))[1].split("cat")[0]
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_program_with_a_terminal(engine: str, kennel: Kennel) -> None:
+    _, sandbox = await kennel.open(engine)
+    process = await sandbox.start(SandboxCommand(("sh", "-c", "read line; [ -t 0 ] && stty size"), pty=True))
+
+    await process.resize(100, 30)
+    await process.stdin.write(b"go\n")
+    said = b"".join([chunk async for chunk in process.output])
+
+    assert await process.wait() == 0
+    assert said.decode().split() == ["go", "30", "100"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_removed_sandbox_ends_its_programs_and_keeps_its_files(engine: str, kennel: Kennel) -> None:
+    opened, sandbox = await kennel.open(engine)
+    assert sandbox.name in [each.name for each in await opened.all()]
+    await run(sandbox, "sh", "-c", "echo kept > kept")
+    process = await sandbox.start(SandboxCommand(("sleep", "61")))
+
+    await opened.remove(sandbox.name)
+    await opened.remove(sandbox.name)
+
+    assert await process.wait() == 137
+    assert sandbox.name not in [each.name for each in await opened.all()]
+    _, again = await kennel.open(engine)
+    assert await run(again, "cat", "kept") == (0, "kept\n")
