@@ -18,6 +18,9 @@ OTHER_MEANINGS = frozenset(
         ("models/selection.py", "offline"),  # a reason shown to people
         ("messaging/outbox/markup.py", "discord"),  # a flavour of text
         ("gateway/connection/connection.py", "webchat"),  # a client mode of the wire protocol
+        ("sandbox/schema.py", "docker"),  # a key of an agent's configuration
+        ("sandbox/schema.py", "bubblewrap"),  # another
+        ("cli/sandbox.py", "docker"),  # the name of a program
         ("messaging/outbox/markup.py", "irc"),  # a flavour of markup
         ("messaging/outbox/markup.py", "whatsapp"),  # a flavour of markup
     }

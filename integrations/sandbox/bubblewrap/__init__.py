@@ -1,4 +1,7 @@
-"""Sandboxes made with bubblewrap: namespaces, a read-only system, and bounds on memory and processes."""
+"""Sandboxes made with bubblewrap: namespaces, a read-only system, and bounds on memory and processes.
+
+Each program has namespaces of its own; what programs of one sandbox share is its directory.
+"""
 
 from __future__ import annotations
 

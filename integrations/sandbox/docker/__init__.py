@@ -1,4 +1,7 @@
-"""Sandboxes that are containers of Docker: read-only, without privileges or network, kept while they are used."""
+"""Sandboxes that are containers of Docker: read-only, without privileges or network, kept while they are used.
+
+The package `docker` is imported with the first sandbox, in a thread.
+"""
 
 from __future__ import annotations
 
