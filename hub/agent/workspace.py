@@ -142,6 +142,25 @@ class Workspaces:
         workspace = self.agents.get(agent_id).workspace
         return Root(workspace, (*hidden, *_media_of_others(workspace, session_key)))
 
+    def sendable(self, agent_id: str, session_key: str, authority: Authority, path: str) -> Path:
+        """Return a file that a session sees, as it can be read later by its path alone.
+
+        What programs in a sandbox could exchange for a link meanwhile is copied to where they do not reach. Blocks.
+
+        Raises:
+            HubError: The session may not see it, or it is too large.
+            OSError: There is no such plain file.
+        """
+        root, settings = self.view(agent_id, session_key, authority), self.agents.get(agent_id).sandbox
+        if settings.own_files and not settings.confines(session_key, authority):
+            return root.path / path
+        data = root.read_bytes(path)
+        if not self.is_ready(agent_id):
+            self.ensure(agent_id)
+        copy = f"{media_folder(session_key)}/{sha256(data).hexdigest()[:16]}{Path(path).suffix[:16]}"
+        self.root(agent_id).write_bytes(copy, data, parents=True, executable=False)
+        return self.root(agent_id).path / copy
+
     def root(self, agent_id: str) -> Root:
         """Return the whole workspace, for the hub itself.
 

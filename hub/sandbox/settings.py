@@ -56,7 +56,7 @@ class SandboxSettings(Struct, frozen=True):
     def confinement(self, session_key: str, authority: Authority) -> Confinement:
         """Return what a conversation is confined to."""
         if not self.confines(session_key, authority):
-            return FREE
+            return FREE if self.own_files else Confinement(outside=True)
         policy = ToolPolicy(TOOLS_INSIDE | self.also_allow, source="agents[].sandbox")
         return Confinement((policy,), _WRITING if self.own_files else frozenset(), outside=True)
 

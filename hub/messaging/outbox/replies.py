@@ -226,13 +226,13 @@ class Replies:
                 relative = relative.relative_to(root.path.as_posix())
             if not root.is_file(relative.as_posix()):
                 return None
+            place = (target.agent_id, target.session_key, target.context.authority)
+            sendable = self._workspaces.sendable(*place, relative.as_posix())
         except (OSError, HubError):
             return None
         mime_type = mimetypes.guess_type(relative.name)[0] or "application/octet-stream"
         kind = kind_of(mime_type)
-        return OutboundMedia(
-            kind, str(root.path / relative), mime_type, relative.name, voice=voice and kind is MediaKind.AUDIO
-        )
+        return OutboundMedia(kind, str(sendable), mime_type, relative.name, voice=voice and kind is MediaKind.AUDIO)
 
     def prefixed(self, text: str, model: str | None, target: ReplyTarget) -> str:
         """Return an answer with the configured prefix."""

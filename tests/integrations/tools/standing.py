@@ -88,7 +88,7 @@ class Standing:
     async def set_up(self, integration: ModuleType) -> None:
         (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
         self.config.load()
-        names = ("gateway", "nodes", "pages", "subagents", "exchanges")
+        names = ("gateway", "nodes", "pages", "subagents", "exchanges", "sandboxes")
         beyond = dict.fromkeys(names)
         parts: Any = SimpleNamespace(
             **vars(self), **beyond, hooks=None, automation=SimpleNamespace(scheduled=None), agent_messages=None
