@@ -113,7 +113,8 @@ class SandboxPlaces:
             if access == "rw":
                 mounts += self._fixed(workspace)
         for bind in engine.get("binds", ()):
-            mounts.append(Mount(check_source(bind["source"], self._home), bind["target"], bind["writable"]))
+            source, target, kind = bind.split(":")
+            mounts.append(Mount(check_source(source, self._home), target, kind == "rw"))
         if os.getuid() == 0:
             _own(own if access != "rw" else workspace, uid, gid, skip={*self._rules.covered, *self._rules.fixed_files})
         shared, one = settings.scope == "shared", settings.scope == "session"

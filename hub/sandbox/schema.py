@@ -30,7 +30,8 @@ MEMORY = 512 * 1024 * 1024
 PIDS = 128
 CPUS = 1.0
 BINDS_LIMIT = 20
-_SIZE = re.compile(r"([1-9][0-9]{0,6})([kmg]?)")
+MEMORY_MIN, MEMORY_MAX = 16 * 1024**2, 1024**4
+_SIZE = re.compile(r"([1-9][0-9]{0,12})([kmg]?)")
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 _NOT_OVER = ("/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/tmp", "/workspace", "/agent")  # noqa: S108  inside
 _NO_NETWORKS = frozenset({"host", "bridge", "default"})
@@ -39,12 +40,12 @@ _NO_NETWORKS = frozenset({"host", "bridge", "default"})
 def _size(value: Any) -> int:
     found = _SIZE.fullmatch(str(value).lower()) if isinstance(value, str | int) and value is not True else None
     size = int(found[1]) * _UNITS[found[2]] if found else 0
-    if size < 16 * 1024**2:
-        raise Invalid("expected a size of at least 16m, such as 512m or 2g")
+    if not MEMORY_MIN <= size <= MEMORY_MAX:
+        raise Invalid("expected a size from 16m to 1024g, such as 512m or 2g")
     return size
 
 
-def _bind(value: Any) -> dict[str, Any]:
+def _bind(value: Any) -> str:
     source, _, rest = str(value).partition(":")
     target, _, access = rest.partition(":")
     path = PurePosixPath(target)
@@ -56,7 +57,7 @@ def _bind(value: Any) -> dict[str, Any]:
         if path.is_relative_to(taken) or PurePosixPath(taken).is_relative_to(path):
             raise Invalid(f"{target!r:.200} would cover {taken} of the sandbox; choose another place, such as /data")
     try:
-        return {"source": check_written(source), "target": str(path), "writable": access == "rw"}
+        return f"{check_written(source)}:{path}:{access or 'ro'}"
     except InvalidRequest as error:
         raise Invalid(error.message) from error
 

@@ -35,7 +35,7 @@ def settings(config: dict[str, Any] | None) -> Any:
             for name in ("host", "bridge", "container:x", "a b", "", 1)
         ),
         *(({"docker": {"image": name}}, "image") for name in ("-v", "", "a b")),
-        *(({"bubblewrap": {"memory": size}}, "at least 16m") for size in ("1m", "x", True, -1, None, "9" * 9)),
+        *(({"bubblewrap": {"memory": size}}, "from 16m to 1024g") for size in ("1m", "x", True, -1, None, "9" * 13)),
         ({"bubblewrap": {"pids": 1}}, "pids"),
         *(
             ({"docker": {"binds": [bind]}}, "binds")
@@ -57,6 +57,15 @@ def test_what_would_open_a_sandbox_is_no_configuration(config: dict[str, Any], e
         settings(config)
 
     assert expected in str(caught.value)
+
+
+def test_settings_are_read_again_as_they_were_checked() -> None:
+    check = Schema(SANDBOX_SCHEMA)
+    once = check({"docker": {"memory": "1g", "binds": ["/srv/x:/x", "/srv/y:/y:rw"]}, "bubblewrap": None})
+
+    assert check(once) == once
+    assert once["docker"]["memory"] == 1024**3
+    assert once["docker"]["binds"] == ["/srv/x:/x:ro", "/srv/y:/y:rw"]
 
 
 def test_a_bind_is_checked_again_where_it_leads() -> None:

@@ -6,6 +6,8 @@ One file, so that one server of Docker is started.
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -192,3 +194,26 @@ async def test_a_removed_sandbox_ends_its_programs_and_keeps_its_files(engine: s
     assert sandbox.name not in [each.name for each in await opened.all()]
     _, again = await kennel.open(engine)
     assert await run(again, "cat", "kept") == (0, "kept\n")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_directory_of_the_machine_is_read_only_unless_it_says_otherwise(engine: str, kennel: Kennel) -> None:
+    with TemporaryDirectory(dir="/tmp") as name:
+        shown, given = open_to_all(name)
+        binds = [f"{shown}:/data/shown", f"{given}:/data/given:rw"]
+        _, sandbox = await kennel.open(engine, binds=binds)
+        script = f"{FIRST} cat /data/shown/*; try touch /data/shown/x; touch /data/given/x"
+
+        assert (await run(sandbox, "sh", "-c", script))[1] == "seen"
+        assert (given / "x").exists()
+
+
+def open_to_all(name: str) -> tuple[Path, Path]:
+    """Two directories that every user can write, the first with a file."""
+    folder = Path(name)
+    folder.chmod(0o755)
+    for each in (folder / "shown", folder / "given"):
+        each.mkdir()
+        each.chmod(0o777)
+    (folder / "shown/photo").write_text("seen")
+    return folder / "shown", folder / "given"
