@@ -111,8 +111,9 @@ class Egress:
         body: bytes | None = None,
         limit_bytes: int = LIMIT_BYTES,
         timeout_s: float = TIMEOUT_S,
+        redirect_limit: int = REDIRECT_LIMIT,
     ) -> Fetched:
-        """Fetch a URL, behind at most five redirects.
+        """Fetch a URL, behind its redirects.
 
         A redirect to another origin loses the headers and the body that were given, and is a GET.
 
@@ -121,6 +122,7 @@ class Egress:
             body: What is sent, at most 1 MB.
             limit_bytes: What the answer may have at most, as sent and decompressed.
             timeout_s: For everything together: waiting for a place, all hops, and the body.
+            redirect_limit: Redirects that are followed, none of them to a URL that was asked before.
 
         Raises:
             InvalidRequest: The URL, the method or a header cannot be.
@@ -133,7 +135,9 @@ class Egress:
         request = EgressRequest(parse_url(url), _method(method), _headers(headers), _body(body))
         if self._closed:
             raise EgressFailed(str(request.url.host), "the hub is stopping")
-        task = asyncio.create_task(self._fetch(request, limit_bytes, timeout_s), name=f"fetch {request.url.host}")
+        task = asyncio.create_task(
+            self._fetch(request, limit_bytes, timeout_s, redirect_limit), name=f"fetch {request.url.host}"
+        )
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         try:
@@ -153,21 +157,25 @@ class Egress:
         await asyncio.gather(*under_way, return_exceptions=True)
         await self.reader.close()
 
-    async def _fetch(self, request: EgressRequest, limit_bytes: int, timeout_s: float) -> Fetched:
+    async def _fetch(self, request: EgressRequest, limit_bytes: int, timeout_s: float, redirect_limit: int) -> Fetched:
         try:
             async with asyncio.timeout(timeout_s), self._places:
                 first = request.url
-                for _ in range(REDIRECT_LIMIT + 1):
+                asked: set[tuple[str, URL]] = set()
+                for _ in range(redirect_limit + 1):
                     private = may_be_private(first, request.url, self._allow_private())
                     answer = await self._hop(request, limit_bytes, private=private)
                     if isinstance(answer, Fetched):
                         return answer
+                    asked.add((request.method, request.url))
                     request = answer
+                    if (request.method, request.url) in asked:
+                        raise EgressFailed(str(request.url.host), "its redirects go in a circle")
         except TimeoutError as error:
             host = str(request.url.host)
             told = f"{host} did not answer in full within {timeout_s:g} s"
             raise TimedOut(told, details={"host": host}) from error
-        raise EgressFailed(str(request.url.host), f"more than {REDIRECT_LIMIT} redirects")
+        raise EgressFailed(str(request.url.host), f"more than {redirect_limit} redirects")
 
     @asynccontextmanager
     async def open(

@@ -138,6 +138,8 @@ class Tool(Struct, frozen=True):
         annotations: How risky it is.
         approval: Why the owner has to approve a call with these arguments, or None; instead of the rule
             that in a session with words from outside all is asked about but reading what cannot carry data out.
+        unasked: Returns whether this call needs no approval, given the conversation it happens in, although its
+            arguments alone would need one.
         preview: Returns what a call would change, as a unified diff, which is shown when the owner is asked.
         timeout_s: Bound on one call.
         output_limit: Characters of `output` given to the model; the rest is cut with a mark.
@@ -153,6 +155,7 @@ class Tool(Struct, frozen=True):
     preview: Callable[[ToolCall], Awaitable[str]] | None = None
     timeout_s: float = 60.0
     output_limit: int = 30_000
+    unasked: Callable[[ToolCall], Awaitable[bool]] | None = None
 
 
 class AroundCalls(Protocol):

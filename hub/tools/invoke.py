@@ -185,7 +185,7 @@ async def _attempt(
             if (refused := refusal(tool, authority, request.policies, registry.rules)) is not None:
                 raise Forbidden(refused)
         reason = None if tool.name in confined.harmless else needs_approval(tool, call.arguments, authority)
-        if reason is not None:
+        if reason is not None and (tool.unasked is None or not await tool.unasked(call)):
             await _be_approved(registry, request, tool, call, reason)
         result = await _run(tool, call, _least(tool.timeout_s, registry.rules.timeout_s))
         if confined.outside and tool.group == "files" and not result.is_error:

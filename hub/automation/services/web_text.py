@@ -14,6 +14,7 @@ from hub.security.charset import decode
 TITLE_LIMIT = 300
 DIFF_LIMIT = 8_000
 DIFF_LINES_LIMIT = 1_000
+HTML = frozenset({"text/html", "application/xhtml+xml"})
 
 _BLOCKS = frozenset(
     {
@@ -28,13 +29,13 @@ _UNREAD = frozenset(
 )
 _MARKUP = re.compile(r"(?P<comment><!--)|<(?P<slash>/?)(?P<name>[a-zA-Z][a-zA-Z0-9-]{0,40})|<[!?]")
 _IN_TAG = re.compile(r">|=\s*(?P<quote>[\"'])")
-_TITLE = re.compile(rb"<title[^>]{0,200}>([^<]{0,2000})", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]{0,200}>([^<]{0,2000})", re.IGNORECASE)
 _META_CHARSET = re.compile(rb"<meta[^>]{1,200}charset=[\"']?([a-zA-Z0-9_-]{1,40})", re.IGNORECASE)
 _BLANKS = re.compile(r"[^\S\n]+")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 _BREAK = "\n"
 _SNIFFED_BYTES = 4_096
-_TITLE_WITHIN_BYTES = 100_000
+_TITLE_WITHIN = 100_000
 
 
 class PageText(Struct, frozen=True):
@@ -52,14 +53,26 @@ def read_page(body: bytes, headers: Mapping[str, str]) -> PageText:
     Args:
         headers: With lower-case names.
     """
+    kind, text = decoded(body, headers)
+    if kind in HTML:
+        return PageText(html_to_text(text), _title(text))
+    return PageText(_tidy(text))
+
+
+def decoded(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
+    """Return the media type of an answer, and its source as text; no text for what is none.
+
+    Args:
+        headers: With lower-case names.
+    """
     kind, _, parameters = headers.get("content-type", "text/html").lower().partition(";")
     kind = kind.strip()
-    if kind in {"text/html", "application/xhtml+xml"}:
-        charset = _charset(parameters) or _sniffed_charset(body)
-        return PageText(html_to_text(decode(body, charset)), _title(body, charset))
-    if kind.startswith("text/") or kind.endswith(("json", "xml", "yaml")):
-        return PageText(_tidy(decode(body, _charset(parameters))))
-    return PageText("")
+    _, _, rest = parameters.partition("charset=")
+    charset = rest.split(";")[0].strip(" \"'")
+    if kind in HTML:
+        return kind, decode(body, charset or _sniffed_charset(body))
+    is_text = kind.startswith("text/") or kind.endswith(("json", "xml", "yaml", "javascript"))
+    return kind, decode(body, charset) if is_text else ""
 
 
 def html_to_text(source: str) -> str:
@@ -131,16 +144,9 @@ def _tidy(text: str) -> str:
     return _EMPTY_LINES.sub("\n\n", "\n".join(lines)).strip()
 
 
-def _title(body: bytes, charset: str) -> str:
-    match = _TITLE.search(body[:_TITLE_WITHIN_BYTES])
-    if match is None:
-        return ""
-    return " ".join(html.unescape(decode(match[1], charset)).split())[:TITLE_LIMIT]
-
-
-def _charset(parameters: str) -> str:
-    _, _, rest = parameters.partition("charset=")
-    return rest.split(";")[0].strip(" \"'")
+def _title(source: str) -> str:
+    match = _TITLE.search(source[:_TITLE_WITHIN])
+    return " ".join(html.unescape(match[1]).split())[:TITLE_LIMIT] if match is not None else ""
 
 
 def _sniffed_charset(body: bytes) -> str:

@@ -1,0 +1,24 @@
+"""Web pages: the tool `web_fetch`, with which an agent reads a page, a PDF or data of the web.
+
+Which addresses may be called is decided in `hub/security`; what is fetched is read in a process of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from integrations.tools.recent_answers import RecentAnswers
+from integrations.tools.web_fetch.known_urls import KnownUrls
+from integrations.tools.web_fetch.schema import CONFIG_SCHEMA
+from integrations.tools.web_fetch.tool import WebFetch
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+
+async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
+    """Register the tool."""
+    settings = config or CONFIG_SCHEMA({})
+    known = KnownUrls(host.sessions)
+    host.tools.add(WebFetch(host.egress, RecentAnswers(host.clock, settings["keep"]), known, settings).tool())

@@ -1,0 +1,67 @@
+"""The URLs that a conversation already knows: its person wrote them, or they were fetched in it before.
+
+A page can ask an agent to put what it knows into a URL, also one of the same host. So what is known is the whole URL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+
+from hub.agent.whose_words import speaker
+from hub.core.context import Authority
+from hub.models.contract import Role
+from hub.sessions.store import SessionStore
+
+REMEMBERED_LIMIT = 2_000
+"""URLs of all conversations that are remembered as fetched, the latest."""
+
+_WORDS = re.compile(r"[!-~]+")
+_SCHEME = re.compile(r"^https?://", re.IGNORECASE)
+
+
+class KnownUrls:
+    """Knows URLs by conversation.
+
+    Args:
+        sessions: Where what people wrote is found.
+    """
+
+    def __init__(self, sessions: SessionStore) -> None:
+        self._sessions = sessions
+        self._fetched: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def add(self, session_key: str, url: str) -> None:
+        """Remember that a URL was fetched."""
+        self._fetched[session_key, url] = None
+        self._fetched.move_to_end((session_key, url))
+        if len(self._fetched) > REMEMBERED_LIMIT:
+            self._fetched.popitem(last=False)
+
+    async def knows(self, session_key: str, url: str, authority: Authority) -> bool:
+        """Whether a URL was fetched in a conversation, or written in it by whoever speaks now."""
+        if (session_key, url) in self._fetched:
+            return True
+        session = self._sessions.get(session_key)
+        if session is None:
+            return False
+        who = speaker(authority)
+        transcript = await self._sessions.open_transcript(session)
+        return any(
+            names(entry.message.text, url)
+            for entry in transcript.branch()
+            if entry.message is not None
+            and entry.message.role is Role.USER
+            and entry.provenance.who == who
+            and entry.id == f"{entry.run_id}-user"
+        )
+
+
+def names(text: str, url: str) -> bool:
+    """Whether a text holds a URL, whole; `example.org/a` names `https://example.org/a`."""
+    bare = _SCHEME.sub("", url).rstrip("/")
+    for word in _WORDS.findall(text):
+        written = word.strip("()<>[]{}\"'*_`,;").rstrip(".:!?").partition("#")[0]
+        if _SCHEME.sub("", written).rstrip("/") == bare:
+            return True
+    return False
