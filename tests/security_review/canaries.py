@@ -122,7 +122,7 @@ class Canaries:
         async def approve(event: Event) -> None:
             await house.hub.approvals.resolve(event.data["id"], True, Context(house.hub.people.owner_authority()))
 
-        house.hub.bus.listen("approval_requested", approve)
+        approves = house.hub.bus.listen("approval_requested", approve)
         self._write_files()
         await self._converse(OWNER, lambda text: house.run(text, SESSION))
         await self._converse(ANNA, self._from("platform:user:2"))
@@ -136,6 +136,7 @@ class Canaries:
         self.files += ["extra/others/letter.md", "extra/house/rules.md"]
         self.files += [f"transcripts/{each.session_id}" for each in house.hub.sessions.list("main")]
         self.files += [f"transcripts/{each.stem}" for each in house.hub.home.sessions("main").glob("*.jsonl")]
+        approves()
 
     def _write_files(self) -> None:
         home, root = self.house.hub.home.path, self.house.workspace

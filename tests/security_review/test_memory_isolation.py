@@ -143,7 +143,7 @@ async def test_no_tool_shows_anybody_what_is_not_theirs(told: Canaries) -> None:
 
                 shown = seen(result.output) | seen(result.details)
                 assert shown <= viewer.may | _of_conversations(tool, viewer), (tool.name, viewer.name, arguments)
-                outside = shown & of(TAINTED, OUTSIDE)
+                outside = seen(result.output) & of(TAINTED, OUTSIDE)  # the details are for people
                 assert not (outside and result.trusted), (tool.name, viewer.name, arguments)
 
 
