@@ -110,6 +110,8 @@ class Canaries:
         self.server = server
         self.events: list[Event] = []
         self.files: list[str] = []
+        self.stop_approving: Callable[[], None]
+        """Until it is called, the owner says yes to whatever is asked."""
         for kind in ("memory_recalled", "memory_changed", "memory_flushed"):
             house.hub.bus.listen(kind, self.events.append)
         for kind in ("standing_intent_fired", "standing_intents_changed"):
@@ -122,7 +124,7 @@ class Canaries:
         async def approve(event: Event) -> None:
             await house.hub.approvals.resolve(event.data["id"], True, Context(house.hub.people.owner_authority()))
 
-        approves = house.hub.bus.listen("approval_requested", approve)
+        self.stop_approving = house.hub.bus.listen("approval_requested", approve)
         self._write_files()
         await self._converse(OWNER, lambda text: house.run(text, SESSION))
         await self._converse(ANNA, self._from("platform:user:2"))
@@ -136,7 +138,6 @@ class Canaries:
         self.files += ["extra/others/letter.md", "extra/house/rules.md"]
         self.files += [f"transcripts/{each.session_id}" for each in house.hub.sessions.list("main")]
         self.files += [f"transcripts/{each.stem}" for each in house.hub.home.sessions("main").glob("*.jsonl")]
-        approves()
 
     def _write_files(self) -> None:
         home, root = self.house.hub.home.path, self.house.workspace

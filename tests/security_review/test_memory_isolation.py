@@ -132,6 +132,7 @@ async def test_each_finds_what_is_theirs_and_nothing_else(told: Canaries) -> Non
 
 
 async def test_no_tool_shows_anybody_what_is_not_theirs(told: Canaries) -> None:
+    told.stop_approving()
     told.house.deny_what_is_asked()
     tools = sorted(told.house.hub.tools.all(), key=lambda tool: tool.name == "forget")
     for number, tool in enumerate(tools):

@@ -8,10 +8,11 @@ from hub.core.errors import HubError, InvalidRequest
 from hub.security.folder_entry import FolderEntry
 from hub.security.root import Root
 from hub.tools.contract import ToolCall, ToolResult
-from integrations.tools.files.pdf_text import PDF_LIMIT_BYTES, is_pdf, show_pdf
+from integrations.tools.files.pdf_text import PDF_LIMIT_BYTES, show_pdf
 from integrations.tools.files.reading import READ_LIMIT_BYTES, show_file
 from integrations.tools.files.searching import find, fits, gather
 from integrations.tools.files.session_files import SessionFiles
+from integrations.tools.pdf import is_pdf
 
 LISTED_LIMIT = 500
 WALKED_LIMIT = 10_000

@@ -1,36 +1,20 @@
-"""The text of a PDF, page by page; it is taken out in the process that reads content from outside."""
+"""Pages of a PDF as the tool `read` shows them."""
 
 from __future__ import annotations
 
-import io
 import re
-
-from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
 from hub.security.outside_reader import OutsideReader
 from hub.tools.contract import ToolResult
 from integrations.tools.files.reading import CHARACTERS_LIMIT
+from integrations.tools.pdf import PdfText, extract
 
 PDF_LIMIT_BYTES = 32 * 1024 * 1024
 PAGES_LIMIT = 20
 """In one call."""
-MAGIC = b"%PDF-"
-MAGIC_WITHIN = 1_024
 
 _PAGES = re.compile(r"([1-9]\d{0,5})(?:-([1-9]\d{0,5})?)?")
-
-
-class PdfText(Struct):
-    """The text of some pages of a PDF, and how many pages it has."""
-
-    count: int
-    texts: list[str]
-
-
-def is_pdf(data: bytes) -> bool:
-    """Whether a file is a PDF."""
-    return MAGIC in data[:MAGIC_WITHIN]
 
 
 async def show_pdf(reader: OutsideReader, data: bytes, path: str, pages: str | None) -> ToolResult:
@@ -54,34 +38,6 @@ async def show_pdf(reader: OutsideReader, data: bytes, path: str, pages: str | N
         shown.append(f'[pages {first}-{last} of {found.count}; go on with pages="{last + 1}-"]')
     details = {"path": path, "first_page": first, "last_page": last, "pages": found.count, "size_bytes": len(data)}
     return ToolResult("\n".join(shown), details=details)
-
-
-def extract(data: bytes, path: str, first: int, last: int, room: int) -> PdfText:
-    """Return the text of pages, as many as there is room for characters.
-
-    Raises:
-        InvalidRequest: There are no such pages, or the file is damaged, or protected by a password.
-    """
-    from pypdf import PdfReader
-    from pypdf.errors import FileNotDecryptedError, PyPdfError
-
-    texts: list[str] = []
-    try:
-        pages = PdfReader(io.BytesIO(data)).pages
-        count = len(pages)
-        if first > count:
-            raise InvalidRequest(f"{path} has {count} pages; there is no page {first}")
-        for number in range(first, min(last, count) + 1):
-            text = pages[number - 1].extract_text().encode("utf-8", "replace").decode().strip()
-            if texts and len(text) > room:
-                break
-            texts.append(text if len(text) <= room else f"{text[:room]}\n[cut: the page has {len(text)} characters]")
-            room -= len(text)
-    except FileNotDecryptedError as error:
-        raise InvalidRequest(f"{path} is protected by a password") from error
-    except PyPdfError as error:
-        raise InvalidRequest(f"{path} cannot be read as a PDF ({type(error).__name__})") from error
-    return PdfText(count, texts)
 
 
 def _range(pages: str | None) -> tuple[int, int]:

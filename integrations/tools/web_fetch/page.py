@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from hub.automation.services.web_text import HTML, decoded, read_page
-from integrations.tools.files.pdf_text import extract, is_pdf
+from integrations.tools.pdf import extract, is_pdf
 
 ARTICLE_CHARS = 250
 """An article with less text is none; the whole page is shown then."""

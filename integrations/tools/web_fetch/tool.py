@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from yarl import URL
-
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, string
@@ -123,7 +121,7 @@ def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
 
 def is_ours(error: HubError, url: str) -> bool:
     """Whether an error holds no word that a server chose, such as the host of a redirect or a part of its answer."""
-    host = URL(url).host
+    host = parse_url(url).host
     same_host = error.details.get("host", host) == host
     return same_host and (not isinstance(error, EgressFailed) or isinstance(error.__cause__, OSError))
 
