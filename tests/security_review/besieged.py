@@ -51,6 +51,7 @@ people:
   - {{id: anna, identities: ["platform:user:2"]}}
 tools: {{strangers: full}}
 messages: {{inbound: {{debounce_ms: 0}}}}
+web_search: {{provider: searxng, url: "http://127.0.0.1:9"}}  # nothing is called: it is private
 models:
   default: test/scripted
   providers:

@@ -349,6 +349,8 @@ ELSEWHERE = {
         "standing_intent": "test_memory_outside",
         "skill": "tests/skills/test_registry: what the owner enabled, unchanged",
         "skill_propose": "tests/skills/test_control: off until the owner enables it",
+        "calculator": "no words of others",
+        **{name: f"integrations/tools/test_{name}" for name in ("rss", "web_fetch", "web_search")},
     },
     "service": {
         "agent.heartbeat": "as agent.run",
@@ -361,7 +363,9 @@ ELSEWHERE = {
         "message.send": "words of the hub to people",
         **dict.fromkeys(("notify.anna", "notify.me", "notify.notify", "notify.send"), "words of the hub to people"),
         "tool.invoke": "below",
+        "rss.items": "as web.fetch",
         "web.fetch": "test_automations_taint",
+        "web_search.search": "as web.fetch",
     },
     "inbound": {
         "InboundEvent": "the base of events",

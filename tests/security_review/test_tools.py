@@ -130,6 +130,7 @@ async def test_no_tool_that_changes_anything_or_carries_data_out_is_used_unasked
     own: dict[str, dict[str, Any]] = {
         "message": {"action": "send", "text": "see", "media": ["list.md"]},
         "web_fetch": {"url": "https://example.org/"},
+        "rss": {"url": "https://example.org/"},
         "apply_patch": {"input": "*** Begin Patch\n*** Delete File: inbox/list.md\n*** End Patch"},
     }
     assert asked_for

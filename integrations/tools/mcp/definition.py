@@ -84,7 +84,7 @@ def risks(tool: McpTool, *, trusted: bool, owner_only: bool) -> Annotations:
     """Return how risky a tool is: at its worst, unless the owner trusts the server, whose hints then count."""
     hints = tool.annotations
     if not trusted or hints is None:
-        return Annotations(owner_only=owner_only)
+        return Annotations(owner_only=owner_only, egress=True)
     reads, closed = hints.read_only_hint is True, hints.open_world_hint is False
     return Annotations(
         read_only=reads,

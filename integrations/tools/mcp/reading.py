@@ -42,6 +42,7 @@ def reading_tools(connection: McpConnection, name: Callable[[str], str]) -> Iter
         idempotent=True,
         owner_only=connection.settings["owner_only"],
         parallel_safe=True,
+        egress=True,
     )
 
     async def resources(call: ToolCall) -> ToolResult:

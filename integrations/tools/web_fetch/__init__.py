@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from integrations.tools.known_urls import KnownUrls
 from integrations.tools.recent_answers import RecentAnswers
-from integrations.tools.web_fetch.known_urls import KnownUrls
 from integrations.tools.web_fetch.schema import CONFIG_SCHEMA
 from integrations.tools.web_fetch.tool import WebFetch
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, string
 from hub.security.egress import URL_LENGTH_LIMIT, Egress, EgressFailed, parse_url
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
+from integrations.tools.known_urls import KnownUrls, why_ask
 from integrations.tools.recent_answers import RecentAnswers
-from integrations.tools.web_fetch.known_urls import KnownUrls
 from integrations.tools.web_fetch.page import MARKDOWN, MODES, TEXT_CHARS, ReadPage, read
 from integrations.tools.web_fetch.schema import BODY_LIMIT_BYTES, LENGTH_LIMIT
 
@@ -68,13 +67,10 @@ class WebFetch:
             GROUP,
             READS_WEB,
             approval=why_ask,
-            unasked=self._is_known,
+            unasked=self._known.covers,
             timeout_s=self._settings["timeout"] + READING_S,
             output_limit=LENGTH_LIMIT + 2 * URL_LENGTH_LIMIT,
         )
-
-    async def _is_known(self, call: ToolCall) -> bool:
-        return await self._known.knows(call.session_key, str(parse_url(call.arguments["url"])), call.context.authority)
 
     async def _run(self, call: ToolCall) -> ToolResult:
         url, mode = str(parse_url(call.arguments["url"])), call.arguments["mode"]
@@ -107,16 +103,6 @@ class WebFetch:
         if 200 <= answer.status < 300:
             self._recent.put((url, mode), found, len(page.text))
         return found
-
-
-def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
-    """Return why the owner has to approve a call: in a tainted conversation a URL may carry out what is in it.
-
-    Raises:
-        InvalidRequest: It is no URL that is fetched.
-    """
-    url = str(parse_url(arguments["url"]))
-    return f"words from outside are in this conversation, and it fetches {url}" if authority.tainted else None
 
 
 def is_ours(error: HubError, url: str) -> bool:

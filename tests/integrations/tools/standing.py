@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -85,7 +86,7 @@ class Standing:
         self.workspaces.ensure("main")
         return self.agents.get("main").workspace
 
-    async def set_up(self, integration: ModuleType) -> None:
+    async def set_up(self, integration: ModuleType, config: Mapping[str, Any] | None = None) -> None:
         (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
         self.config.load()
         names = ("gateway", "nodes", "pages", "subagents", "exchanges", "sandboxes")
@@ -93,7 +94,7 @@ class Standing:
         parts: Any = SimpleNamespace(
             **vars(self), **beyond, hooks=None, automation=SimpleNamespace(scheduled=None), agent_messages=None
         )
-        await integration.setup(IntegrationHost("test", self.registrations, parts), {})
+        await integration.setup(IntegrationHost("test", self.registrations, parts), config or {})
 
     async def call(
         self,

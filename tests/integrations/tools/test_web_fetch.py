@@ -15,7 +15,7 @@ from hub.sessions.entry import EntryType, Provenance, TranscriptEntry
 from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.contract import ToolResult
 from integrations.tools import web_fetch
-from integrations.tools.web_fetch.known_urls import names
+from integrations.tools.known_urls import names
 from integrations.tools.web_fetch.page import ReadPage, read
 from integrations.tools.web_fetch.tool import is_ours
 from tests.integrations.tools.standing import ANNAS, MAIN, Standing

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
 
 from hub.agent.whose_words import speaker
 from hub.core.context import Authority
 from hub.models.contract import Role
+from hub.security.egress import parse_url
 from hub.sessions.store import SessionStore
+from hub.tools.contract import ToolCall
 
 REMEMBERED_LIMIT = 2_000
 """URLs of all conversations that are remembered as fetched, the latest."""
@@ -32,11 +36,15 @@ class KnownUrls:
         self._fetched: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def add(self, session_key: str, url: str) -> None:
-        """Remember that a URL was fetched."""
+        """Remember that a URL was fetched, as `parse_url` writes it."""
         self._fetched[session_key, url] = None
         self._fetched.move_to_end((session_key, url))
         if len(self._fetched) > REMEMBERED_LIMIT:
             self._fetched.popitem(last=False)
+
+    async def covers(self, call: ToolCall) -> bool:
+        """Whether the URL of a call is known; see `Tool.unasked`."""
+        return await self.knows(call.session_key, str(parse_url(call.arguments["url"])), call.context.authority)
 
     async def knows(self, session_key: str, url: str, authority: Authority) -> bool:
         """Whether a URL was fetched in a conversation, or written in it by whoever speaks now."""
@@ -55,6 +63,16 @@ class KnownUrls:
             and entry.provenance.who == who
             and entry.id == f"{entry.run_id}-user"
         )
+
+
+def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
+    """Return why the owner has to approve a call: in a tainted conversation a URL may carry out what is in it.
+
+    Raises:
+        InvalidRequest: It is no URL that is fetched.
+    """
+    url = str(parse_url(arguments["url"]))
+    return f"words from outside are in this conversation, and it fetches {url}" if authority.tainted else None
 
 
 def names(text: str, url: str) -> bool:
