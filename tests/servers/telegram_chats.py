@@ -132,7 +132,8 @@ class TelegramChats:
 
     def send_message(self, given: Json) -> Json:
         """sendMessage."""
-        return self._post(given, self._text(given, "text", TEXT_LIMIT))
+        preview = {"link_preview_options": json.loads(given.get("link_preview_options", "null"))}
+        return self._post(given, self._text(given, "text", TEXT_LIMIT) | preview)
 
     def send_media(self, kind: str, given: Json) -> Json:
         """Every method that sends one file."""

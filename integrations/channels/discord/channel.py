@@ -44,6 +44,8 @@ CLOCK_SKEW_S = 5.0
 LABEL_CHARS = 80
 POLL_HOURS = 24
 SILENT = 1 << 12
+NO_EMBEDS = 1 << 2
+"""Discord would fetch links to show previews of them, and a link can carry out what is known here."""
 EPOCH_MS = 1_420_070_400_000
 UNKNOWN_MESSAGE = 10008
 PUBLIC_THREAD = 11
@@ -95,7 +97,8 @@ class DiscordChannel(ApiChannel):
         """Post a message, as the answer to a command where one waits for it."""
         room = await self._target(message.address)
         files = await asyncio.to_thread(_read, message.media)
-        body: dict[str, Any] = {"content": _content(message.text), "allowed_mentions": NO_MENTIONS}
+        flags = NO_EMBEDS | SILENT if message.silent else NO_EMBEDS
+        body: dict[str, Any] = {"content": _content(message.text), "allowed_mentions": NO_MENTIONS, "flags": flags}
         if message.buttons:
             body["components"] = await self._components(message)
         if place := await self._intake.place_of_answer(room, message.reply_to):
@@ -103,8 +106,6 @@ class DiscordChannel(ApiChannel):
         body |= {"nonce": message.id[-NONCE_CHARS:], "enforce_nonce": True}
         if message.reply_to:
             body["message_reference"] = {"message_id": message.reply_to, "fail_if_not_exists": False}
-        if message.silent:
-            body["flags"] = SILENT
         return await self._call("POST", f"/channels/{room}/messages", body, files)
 
     async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
@@ -126,7 +127,7 @@ class DiscordChannel(ApiChannel):
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text."""
-        body = {"content": _content(text), "allowed_mentions": NO_MENTIONS}
+        body = {"content": _content(text), "allowed_mentions": NO_MENTIONS, "flags": NO_EMBEDS}
         return await delivery_of(self._on_message("PATCH", address, platform_id, body))
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:

@@ -99,6 +99,8 @@ class SlackChannel(ApiChannel):
             channel=room,
             text=text,
             thread_ts=thread,
+            unfurl_links=False,  # Slack would fetch them, and a link can carry out what is known here
+            unfurl_media=False,
             blocks=_blocks(text, message) if message.buttons else None,
             metadata={"event_type": MARK, "event_payload": {"id": message.id}},
         )

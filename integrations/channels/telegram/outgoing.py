@@ -14,6 +14,8 @@ from integrations.channels.telegram.api import TelegramApi
 
 GENERAL_TOPIC = "1"
 BUTTONS_PER_ROW = 8
+NO_PREVIEW = {"is_disabled": True}
+"""Telegram would fetch a link to show a preview of it, and a link can carry out what is known here."""
 TOPIC_GONE = ("message thread not found", "TOPIC_DELETED", "TOPIC_CLOSED")
 _FIELDS = {
     MediaKind.IMAGE: "photo",
@@ -88,6 +90,8 @@ async def _request(api: TelegramApi, message: OutboundMessage, text: str, reques
 async def _formatted(api: TelegramApi, method: str, field: str, text: str, request: dict[str, Any]) -> Any:
     if not text:
         return await api.call(method, **request)
+    if field == "text":
+        request = request | {"link_preview_options": NO_PREVIEW}
     try:
         formatted = {field: render(text, Flavour.HTML_TELEGRAM), "parse_mode": "HTML"}
         return await api.call(method, **(request | formatted))

@@ -41,7 +41,7 @@ async def test_a_message_goes_out_once_under_its_nonce_and_pings_nobody(
     assert posted[0]["content"] == "**hi** @everyone"
     assert posted[0]["allowed_mentions"] == {"parse": [], "replied_user": False}
     assert posted[0]["message_reference"] == {"message_id": "5", "fail_if_not_exists": False}
-    assert posted[0]["flags"] == 4096
+    assert posted[0]["flags"] == 4096 | 4  # silent, and no previews of links
 
 
 async def test_a_thread_is_opened_and_what_is_said_in_it_is_meant_for_the_bot(

@@ -308,6 +308,7 @@ async def test_a_message_is_posted_in_slacks_markup_and_its_thread(slack: SlackS
     posted = slack.messages[ROOM][0]
     assert sent == Delivery(DeliveryState.DELIVERED, (posted["ts"],))
     assert (posted["text"], posted["thread_ts"]) == ("*a* &lt;b&gt;", "1.000001")
+    assert (posted["unfurl_links"], posted["unfurl_media"]) == (False, False)
     assert (await channel.send(out("hi", WITH_ADA))).state is DeliveryState.DELIVERED
     assert slack.messages[DM][0]["text"] == "hi"
 

@@ -61,6 +61,7 @@ async def test_markdown_is_shown_as_what_it_means(server: TelegramServer, bot: T
 
     assert server.chats.shown(7) == ["bold and x < y & here"]
     assert [each["type"] for each in last(server)["entities"]] == ["bold", "code", "text_link"]
+    assert last(server)["link_preview_options"] == {"is_disabled": True}
 
 
 async def test_words_that_look_like_markup_stay_words(server: TelegramServer, bot: Telegram) -> None:
