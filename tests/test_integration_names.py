@@ -13,6 +13,7 @@ WORDS = frozenset({"files", "home", "message", "notes", "schedule", "sessions"})
 """Domains that are ordinary words of the hub too: keys of answers, groups of tools."""
 OTHER_MEANINGS = frozenset(
     {
+        ("automation/definition/kinds.py", "calendar"),  # a trigger of Home Assistant that is refused
         ("models/vendors.py", "litellm"),  # the name of an API
         ("models/vendors.py", "offline"),  # the name of an API and of the provider that speaks it
         ("models/selection.py", "offline"),  # a reason shown to people

@@ -35,7 +35,7 @@ HEADERS_LIMIT = 50
 PARALLEL_LIMIT = 16
 """Fetches that go on at once; others wait, within their time."""
 USER_AGENT = "Homarus"
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT")
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OURS = frozenset(

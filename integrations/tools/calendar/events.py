@@ -1,0 +1,102 @@
+"""Events as calendars write them (RFC 5545): those of a time range are read, with repetitions; a new one is written.
+
+Reading is done in the process that reads content from outside: a repetition can be made to take long.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+EVENTS_LIMIT = 200
+TEXT_CHARS = 500
+
+
+class CalendarEvent(Struct, frozen=True):
+    """An event; `start` and `end` are moments in the home's time zone, or days, in ISO 8601."""
+
+    start: str
+    end: str
+    title: str
+    location: str = ""
+    description: str = ""
+
+
+def read_events(body: bytes, since: str, until: str, zone: str) -> list[CalendarEvent]:
+    """Return the events of a range, in their order, from an ICS file or a CalDAV answer.
+
+    Args:
+        since, until: In ISO 8601.
+        zone: The home's time zone, also of events that have none.
+    """
+    import icalendar
+    import recurring_ical_events  # type: ignore[import-untyped]
+
+    found: list[CalendarEvent] = []
+    for source in _sources(body):
+        for calendar in icalendar.Calendar.from_ical(source, multiple=True):
+            query = recurring_ical_events.of(calendar, skip_bad_series=True)
+            between = query.between(datetime.fromisoformat(since), datetime.fromisoformat(until))
+            found += [_event(each, ZoneInfo(zone)) for each in between]
+    return sorted(found, key=lambda each: (each.start, each.title))[:EVENTS_LIMIT]
+
+
+def _sources(body: bytes) -> list[bytes | str]:
+    """Return the calendars in an answer: an ICS file is one, a multistatus (RFC 4791) has one for each event."""
+    if not body.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"<"):
+        return [body]
+    from xml.etree import ElementTree as ET
+
+    root = ET.fromstring(body)  # noqa: S314
+    return [each.text for each in root.iter("{urn:ietf:params:xml:ns:caldav}calendar-data") if each.text]
+
+
+def _event(source: Any, zone: ZoneInfo) -> CalendarEvent:
+    start = source["DTSTART"].dt
+    end = source["DTEND"].dt if "DTEND" in source else start + source.get("DURATION", _Instant()).dt
+    texts = [str(source.get(name, ""))[:TEXT_CHARS] for name in ("SUMMARY", "LOCATION", "DESCRIPTION")]
+    return CalendarEvent(_shown(start, zone), _shown(end, zone), *texts)
+
+
+class _Instant:
+    dt = timedelta()
+
+
+def _shown(when: date | datetime, zone: ZoneInfo) -> str:
+    if not isinstance(when, datetime):
+        return when.isoformat()
+    moment = when.replace(tzinfo=zone) if when.tzinfo is None else when.astimezone(zone)
+    return moment.isoformat(timespec="minutes")
+
+
+def is_day(text: str) -> bool:
+    """Whether a text in ISO 8601 is a day, without a time."""
+    return len(text) == len("2026-01-01")
+
+
+def new_event(uid: str, event: CalendarEvent, now: datetime) -> bytes:
+    """Return a calendar with one new event."""
+    import icalendar
+
+    made = icalendar.Event()
+    made.add("UID", uid)
+    made.add("DTSTAMP", now)
+    made.add("DTSTART", _moment(event.start))
+    made.add("DTEND", _moment(event.end))
+    texts = {"SUMMARY": event.title, "LOCATION": event.location, "DESCRIPTION": event.description}
+    for name, text in texts.items():
+        if text:
+            made.add(name, text)
+    calendar = icalendar.Calendar()
+    calendar.add("PRODID", "-//Homarus//EN")
+    calendar.add("VERSION", "2.0")
+    calendar.add_component(made)
+    return bytes(calendar.to_ical())
+
+
+def _moment(text: str) -> date | datetime:
+    """Return a day, or a moment in UTC, so that no time zone has to be described."""
+    return date.fromisoformat(text) if is_day(text) else datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,134 @@
+"""The tool `calendar`, as agents see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from hub.core.context import Authority
+from hub.core.errors import InvalidRequest
+from hub.core.schema import All, In, Invalid, Length, Optional, Required, Schema, string
+from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.parameters import from_schema
+from integrations.tools.calendar.calendars import CalendarAccounts
+from integrations.tools.calendar.events import TEXT_CHARS, CalendarEvent, is_day
+
+NAME = "calendar"
+GROUP = "home"
+DAYS_DEFAULT = 7
+DAYS_LIMIT = 400
+CALL_S = 150.0
+KEEPS_EVENTS = Annotations(destructive=False, open_world=False, owner_only=False, egress=True)
+"""Of what it gives back, only events are words from outside, and are marked as such."""
+
+
+def _when(value: str) -> str:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        raise Invalid("expected a day such as 2026-05-12, or a time such as 2026-05-12T18:00") from None
+    return value
+
+
+WHEN = All(string, Length(max=40), _when)
+_TEXT = All(string, Length(max=TEXT_CHARS))
+
+
+class CalendarTool:
+    """Lists and adds events.
+
+    Args:
+        accounts: The calendars.
+        zone: Gives the home's time zone.
+        now: Gives the time.
+    """
+
+    def __init__(self, accounts: CalendarAccounts, zone: Callable[[], ZoneInfo], now: Callable[[], datetime]) -> None:
+        self._accounts = accounts
+        self._zone = zone
+        self._now = now
+        name = In(accounts.names)
+        self.listing = {
+            Optional("calendar", description="All of them without it."): name,
+            Optional("start", description="Day or time; now without it."): WHEN,
+            Optional("end", description=f"{DAYS_DEFAULT} days later without it."): WHEN,
+        }
+        self.adding = {
+            Required("calendar"): name,
+            Required("title"): All(_TEXT, Length(min=1)),
+            Required("start"): WHEN,
+            Optional("end", description="An hour or a day later without it."): WHEN,
+            Optional("location", default=""): _TEXT,
+            Optional("description", default=""): _TEXT,
+        }
+
+    def tool(self) -> Tool:
+        """Return the tool."""
+        fields: dict[str, Any] = {"title": _TEXT, "location": _TEXT, "description": _TEXT}
+        schema: dict[Any, Any] = {
+            Required("action"): In(("events", "add")),
+            **self.listing,
+            **{Optional(name, description="For add."): check for name, check in fields.items()},
+        }
+        return Tool(
+            NAME,
+            f"Look at the events of calendars ({', '.join(self._accounts.names)}), or add one.",
+            from_schema(Schema(schema)),
+            self._run,
+            GROUP,
+            KEEPS_EVENTS,
+            approval=why_ask,
+            timeout_s=CALL_S,
+        )
+
+    async def _run(self, call: ToolCall) -> ToolResult:
+        given = {name: value for name, value in call.arguments.items() if name != "action"}
+        if call.arguments["action"] == "add":
+            event = await self.add(from_schema(Schema(self.adding)).validate(given))
+            return ToolResult(f"added {event.title} to {given['calendar']}: {event.start} to {event.end}")
+        events = await self.events(given)
+        lines = [
+            f"{each['start']} – {each['end']} {each['title']} [{each['calendar']}]"
+            + "".join(f"\n  {each[name]}" for name in ("location", "description") if each[name])
+            for each in events
+        ]
+        return ToolResult("\n".join(lines) or "There are no events.", {"events": events}, trusted=False)
+
+    async def events(self, given: Mapping[str, Any]) -> list[dict[str, str]]:
+        """Return the events that are asked for, at most of `DAYS_LIMIT` days."""
+        since = self._at(given["start"]) if "start" in given else self._now().astimezone(self._zone())
+        until = self._at(given["end"]) if "end" in given else since + timedelta(days=DAYS_DEFAULT)
+        if not since < until <= since + timedelta(days=DAYS_LIMIT):
+            raise InvalidRequest(f"end is to be after start, at most {DAYS_LIMIT} days")
+        names = [given["calendar"]] if "calendar" in given else self._accounts.names
+        return await self._accounts.events(names, since, until)
+
+    async def add(self, given: Mapping[str, Any]) -> CalendarEvent:
+        """Add an event and return it."""
+        start, later = given["start"], timedelta(days=1) if is_day(given["start"]) else timedelta(hours=1)
+        end = given.get("end") or (self._at(start) + later).isoformat()[: len(start) if is_day(start) else None]
+        if is_day(start) is not is_day(end) or not self._at(start) < self._at(end):
+            raise InvalidRequest("start and end are to be both days, or both times, and end the later one")
+        if not is_day(start):
+            start, end = (self._at(each).isoformat(timespec="minutes") for each in (start, end))
+        event = CalendarEvent(start, end, given["title"], given["location"], given["description"])
+        await self._accounts.add(given["calendar"], event)
+        return event
+
+    def _at(self, text: str) -> datetime:
+        """Return a moment; one without a time zone is in the home's."""
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=self._zone()) if moment.tzinfo is None else moment.astimezone(self._zone())
+
+
+def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
+    """Return why the owner has to approve a call: whoever sees the calendar sees what is added.
+
+    Looking at events sends two dates to the owner's own server, and nothing else.
+    """
+    if arguments.get("action") == "events":
+        return None
+    when = f"{arguments.get('start')} – {arguments.get('end', '…')}"
+    return f"it adds to the calendar {arguments.get('calendar')}: {arguments.get('title')}, {when}"
