@@ -98,6 +98,7 @@ class Hub:
         self.db, self.history = storage.db, storage.history
         tools = ToolsComponent(base, db=self.db, broadcast=self.gateway.broadcast)
         self.approvals, self.services, self.tools = tools.approvals, tools.services, tools.tools
+        self.agent_secrets = tools.secrets
         hooks = HooksComponent(base, tools=self.tools)
         self.hooks = hooks.hooks
         models = ModelsComponent(base, db=self.db)
@@ -183,6 +184,8 @@ class Hub:
                 history=self.history,
                 people=people,
                 subagents=self.subagents,
+                approvals=self.approvals,
+                secrets=self.agent_secrets,
             )
         )
         facts = clients.facts(self.integrations.statuses)

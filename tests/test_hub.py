@@ -22,6 +22,7 @@ from hub.storage.homedir import Home
 
 GROUND = ["gateway", "hub database", "history", "credentials"]
 PARTS = [
+    "secrets of agents",
     "approvals",
     "hooks",
     "sessions",

@@ -104,7 +104,7 @@ class Dashboard:
         self._client = MethodClient(hub.gateway.dispatcher)
         self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
         self._pulse, self._run_pulse = (PagePulse(topic, self._live.changed) for topic in ("memory", "runs"))
-        self._approvals = ApprovalsPage(self._renderer, hub.approvals, hub.clock.time)
+        self._approvals = ApprovalsPage(self._renderer, hub.approvals, hub.agent_secrets, hub.clock.time)
         self._live.add_topic("approvals", self._approvals.state, SCOPE)
         self._pairing = PairingCard(self._renderer, self._client)
         self._live_chat = None if self._overview.recovery else self._make_live_chat()

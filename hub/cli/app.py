@@ -35,6 +35,7 @@ COMMANDS = {
     "tools": "hub.cli.tools",
     "sandbox": "hub.cli.sandbox",
     "approvals": "hub.cli.approvals",
+    "secrets": "hub.cli.secrets",
     "pairing": "hub.cli.pairing",
     "route": "hub.cli.route",
     "automation": "hub.cli.automation",

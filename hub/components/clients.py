@@ -27,6 +27,7 @@ from hub.gateway.methods.chat import ChatMethods
 from hub.gateway.methods.context import ContextMethods
 from hub.gateway.methods.hub_state import HubFacts
 from hub.gateway.methods.runs import RunMethods
+from hub.gateway.methods.secrets import SecretMethods
 from hub.gateway.methods.session_search import SessionSearchMethods
 from hub.gateway.methods.sessions import SessionMethods
 from hub.gateway.methods.subagents import SubagentMethods
@@ -43,6 +44,8 @@ from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.history import HistoryStore
+from hub.tools.agent_secrets import AgentSecrets
+from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 
 
@@ -66,6 +69,8 @@ class ClientDependencies(Struct, frozen=True):
     history: HistoryStore
     people: Callable[[], People]
     subagents: Subagents
+    approvals: Approvals
+    secrets: AgentSecrets
 
 
 class ClientsComponent(Component):
@@ -135,8 +140,9 @@ class ClientsComponent(Component):
             redactor=needs.redactor,
         )
         search = SessionSearchMethods(needs.search, needs.sessions)
+        secrets = SecretMethods(needs.secrets, needs.approvals, needs.agents)
         subagents = SubagentMethods(needs.subagents, needs.runner.parts.now_ms, needs.redactor)
-        groups = (self._catalog, sessions, search, chat, agent, self._tools, context, runs, subagents)
+        groups = (self._catalog, sessions, search, chat, agent, self._tools, context, runs, subagents, secrets)
         return [method for group in groups for method in group.methods()]
 
     def routes(self) -> Iterable[Route]:

@@ -14,6 +14,7 @@ from hub.gateway.methods.questions import QuestionMethods
 from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.broadcast import Broadcast
 from hub.storage.database import Database
+from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approval_questions import ask_about_services
 from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
@@ -32,10 +33,12 @@ class ToolsComponent(Component):
         self.approvals = Approvals(db, base.bus, base.clock, base.redactor)
         self.services = ServiceRegistry(base.bus, ask_about_services(self.approvals.ask))
         self.tools = ToolRegistry(base.bus, rules_in_force(base.config.current, base.repairs), self.approvals.ask)
+        self.secrets = AgentSecrets(base.home.storage, base.redactor, base.clock)
+        self.tools.secrets = self.secrets.for_call
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage of the approvals."""
-        return [Stage("approvals", self._open, self.approvals.close)]
+        """Return the stages of the secrets and the approvals."""
+        return [Stage("secrets of agents", self.secrets.open), Stage("approvals", self._open, self.approvals.close)]
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the rules."""

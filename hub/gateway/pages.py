@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 from msgspec import Struct, field
 
-from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.errors import Conflict, InvalidRequest, Unavailable
 from hub.gateway.calls.contract import READ, HttpCall, Route
 from hub.gateway.calls.routes import RouteTable
 
@@ -68,6 +68,8 @@ class Page(Struct, frozen=True):
 
 
 RenderPage = Callable[[HttpCall, Page], Awaitable[web.StreamResponse]]
+FrameOrigin = Callable[[web.BaseRequest], str]
+"""Returns the origin that pages may show in a frame, for the browser of a request; empty for none."""
 
 
 class PageTable:
@@ -79,6 +81,7 @@ class PageTable:
 
     def __init__(self, routes: RouteTable) -> None:
         self.render: RenderPage | None = None
+        self._frame: FrameOrigin | None = None
         self._routes = routes
         self._entries: list[NavigationItem] = []
         self._pages: list[Page] = []
@@ -120,6 +123,25 @@ class PageTable:
         """Add an entry of the navigation, whose page is served elsewhere; return a function that removes it."""
         self._entries.append(entry)
         return lambda: _remove(self._entries, entry)
+
+    def frame(self, origin: FrameOrigin) -> Callable[[], None]:
+        """Let pages show frames and pictures of an origin beside the dashboard's own; return what takes that back.
+
+        Raises:
+            Conflict: Another integration has such an origin.
+        """
+        if self._frame is not None:
+            raise Conflict("another integration shows frames of an origin of its own")
+        self._frame = origin
+
+        def remove() -> None:
+            self._frame = None
+
+        return remove
+
+    def frame_origin(self, request: web.BaseRequest) -> str:
+        """Return the origin that pages may show in a frame; empty for none."""
+        return "" if self._frame is None else self._frame(request)
 
     def navigation(self) -> list[NavigationItem]:
         """Return the entries in the order in which they are shown."""

@@ -24,6 +24,7 @@ from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
+from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.connection.server import Gateway
 from hub.gateway.pages import PageTable
 from hub.hooks.registry import Hooks
@@ -49,6 +50,7 @@ from hub.integration.registrations import Registrations
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.registry import Commands
+from hub.messaging.inbox.inbox import Inbox
 from hub.models.registry import ModelRegistry
 from hub.nodes.registry import NodeRegistry
 from hub.sandbox.sandboxes import Sandboxes
@@ -58,6 +60,7 @@ from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
+from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 
@@ -85,8 +88,10 @@ class HubParts(Protocol):
     commands: Commands
     automation: AutomationEngine
     agent_messages: AgentMessages
+    inbox: Inbox
     subagents: Subagents
     approvals: Approvals
+    agent_secrets: AgentSecrets
     exchanges: Exchanges
     gateway: Gateway
     pages: PageTable
@@ -143,6 +148,8 @@ class IntegrationHost:
         self.subagents = hub.subagents
         self.exchanges = hub.exchanges
         self.ask = hub.approvals.ask
+        self.agent_secrets = hub.agent_secrets
+        self.inbox = hub.inbox
         self._hub = hub
         self._registrations = registrations
         self._tasks = TaskOwner(domain)
@@ -161,6 +168,16 @@ class IntegrationHost:
     def language(self) -> str:
         """The home's language."""
         return str(self.config.or_default("hub")["language"])
+
+    @property
+    def dashboard_url(self) -> str:
+        """The address of the dashboard for a browser on this machine."""
+        return self._hub.gateway.url
+
+    @property
+    def http(self) -> HttpSettings:
+        """How the gateway is served."""
+        return self._hub.gateway.settings
 
     @property
     def time_zone(self) -> ZoneInfo:

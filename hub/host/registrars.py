@@ -12,7 +12,7 @@ from hub.core.services import AgentRule, Handler, ResponseMode, ServiceRegistry
 from hub.core.states import EntityState, StateMachine
 from hub.gateway.calls.contract import Method, Push, Route
 from hub.gateway.connection.server import Gateway
-from hub.gateway.pages import Page, PageTable
+from hub.gateway.pages import FrameOrigin, Page, PageTable
 from hub.hooks.contract import HookHandler
 from hub.hooks.registry import Hook, Hooks
 from hub.integration.registrations import Registrations
@@ -294,6 +294,10 @@ class HostPages:
             Conflict: Another part has this address.
         """
         return self._registrations.keep(self._table.add(page, self._domain))
+
+    def frame(self, origin: FrameOrigin) -> Callable[[], Any]:
+        """Let pages show frames of an origin; see `PageTable.frame`."""
+        return self._registrations.keep(self._table.frame(origin))
 
 
 class HostEvents:

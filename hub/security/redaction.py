@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -28,7 +29,7 @@ class Redactor:
         self._values: tuple[str, ...] = ()
 
     def register(self, secret: Secret | str) -> None:
-        """Remember a value that must never be seen, also as it looks in a URL or in JSON.
+        """Remember a value that must never be seen, also as it looks in a URL, in JSON or within base64.
 
         Values of fewer than 8 characters are not registered; data of the configuration hides them by their origin.
         """
@@ -37,6 +38,7 @@ class Redactor:
             return
         forms = {value, value.strip(), quote(value, safe=""), quote(value), json.dumps(value)[1:-1]}
         forms.add(json.dumps(value, ensure_ascii=False)[1:-1])
+        forms.update(_within_base64(value.strip()))
         kept = {form for form in forms.union(self._values) if form not in MASK}
         self._values = tuple(sorted(kept, key=lambda form: (-len(form), form))[:REGISTERED_LIMIT])
 
@@ -111,6 +113,15 @@ class RedactingFilter(logging.Filter):
         if record.stack_info:
             record.stack_info = self._redactor.redact(record.stack_info)
         return True
+
+
+def _within_base64(value: str) -> Iterator[str]:
+    """Yield what shows of a value in base64, after any number of other bytes."""
+    data = value.encode()
+    for before, mixed in enumerate((0, 2, 3)):
+        for encode in (b64encode, urlsafe_b64encode):
+            whole = (before + len(data)) // 3 * 4
+            yield encode(bytes(before) + data)[mixed:whole].decode()
 
 
 def _occurrences(value: str, text: str) -> list[tuple[int, int]]:

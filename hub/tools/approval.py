@@ -142,6 +142,9 @@ class Approval:
         }
 
 
+KeepSecret = Callable[[Approval], Awaitable[None]]
+"""Keeps the secret that a question asks for."""
+
 AskOwner = Callable[[Ask], Awaitable[ApprovalDecision]]
 """Asks and waits for the answer; handed to whoever may have to ask."""
 

@@ -23,7 +23,7 @@ from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
-from hub.tools.approval import QUESTION, Approval, ApprovalDecision, ApprovalState, Ask, seen
+from hub.tools.approval import QUESTION, Approval, ApprovalDecision, ApprovalState, Ask, KeepSecret, seen
 from hub.tools.approval_checks import ID, checked
 from hub.tools.approval_rights import refuse_own, refuse_to_answer, refuse_to_answer_question
 from hub.tools.approval_store import KEPT, RESTARTED, ApprovalStore, settled
@@ -44,7 +44,6 @@ WRONG_CODES = 10
 CHANGED = "the action is no longer the one that was asked about"
 NOT_ANSWERED = "no one answered in time"
 ABANDONED = "what asked for it was stopped"
-
 NAMED_LIMIT = 160
 
 
@@ -159,13 +158,16 @@ class Approvals:
         state = ApprovalState.APPROVED if approved else ApprovalState.DENIED
         return await self._answer(waiting, state, context)
 
-    async def answer(self, id_or_code: str, text: str | None, context: Context) -> Approval:
+    async def answer(
+        self, id_or_code: str, text: str | None, context: Context, keep: KeepSecret | None = None
+    ) -> Approval:
         """Answer a question; None declines it.
 
         Args:
             id_or_code: Its id, or the short code.
             text: A choice, its number, or other words.
             context: The answerer: the act of the person who was asked, or of an owner.
+            keep: Keeps the secret that was asked for, once this answerer may give it; `text` is shown in its place.
 
         Raises:
             Forbidden: The question is for somebody else.
@@ -180,7 +182,11 @@ class Approvals:
         refuse_to_answer_question(waiting.approval, context)
         if text is None:
             return await self._answer(waiting, ApprovalState.DENIED, context)
-        return await self._answer(waiting, ApprovalState.ANSWERED, context, chosen(waiting.approval, text))
+        if keep is None:
+            text = chosen(waiting.approval, text)
+        else:
+            await keep(waiting.approval)
+        return await self._answer(waiting, ApprovalState.ANSWERED, context, text)
 
     async def cancel(self, id: str, reason: str = ABANDONED) -> bool:
         """Take back what is asked, also what survives; False when it does not wait."""

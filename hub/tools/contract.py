@@ -87,7 +87,8 @@ class ToolCall(Struct, frozen=True):
         agent_id: The agent that calls.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
-        environment: Variables that skills are given, for programs that the tool starts; those it has go before.
+        environment: Variables that skills are given, for programs that the tool starts; those it has go before. And
+            the secrets that its arguments name (`Tool.secrets`).
         update: Shows people what there is of the result before it is whole.
     """
 
@@ -141,6 +142,8 @@ class Tool(Struct, frozen=True):
         unasked: Returns whether this call needs no approval, given the conversation it happens in, although its
             arguments alone would need one.
         preview: Returns what a call would change, as a unified diff, which is shown when the owner is asked.
+        secrets: Arguments in which `$NAME` names a secret, which the call then has in its environment: the command of a
+            tool that starts a program.
         timeout_s: Bound on one call.
         output_limit: Characters of `output` given to the model; the rest is cut with a mark.
     """
@@ -153,6 +156,7 @@ class Tool(Struct, frozen=True):
     annotations: Annotations = Annotations()
     approval: Callable[[Mapping[str, Any], Authority], str | None] | None = None
     preview: Callable[[ToolCall], Awaitable[str]] | None = None
+    secrets: frozenset[str] = frozenset({"command"})
     timeout_s: float = 60.0
     output_limit: int = 30_000
     unasked: Callable[[ToolCall], Awaitable[bool]] | None = None

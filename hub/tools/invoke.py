@@ -184,9 +184,13 @@ async def _attempt(
             call = replace(call, arguments=tool.parameters.validate(other))
             if (refused := refusal(tool, authority, request.policies, registry.rules)) is not None:
                 raise Forbidden(refused)
-        reason = None if tool.name in confined.harmless else needs_approval(tool, call.arguments, authority)
-        if reason is not None and (tool.unasked is None or not await tool.unasked(call)):
+        secrets = registry.secrets(call, tool.secrets)
+        free = tool.name in confined.harmless and not secrets
+        reason = None if free else needs_approval(tool, call.arguments, authority, secrets)
+        if reason is not None and (secrets or tool.unasked is None or not await tool.unasked(call)):
             await _be_approved(registry, request, tool, call, reason)
+        if secrets:
+            call = replace(call, environment={**call.environment, **secrets})
         result = await _run(tool, call, _least(tool.timeout_s, registry.rules.timeout_s))
         if confined.outside and tool.group == "files" and not result.is_error:
             result = replace(result, trusted=False)

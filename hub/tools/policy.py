@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -141,14 +141,23 @@ def explain_tool(
         )
 
 
-def needs_approval(tool: Tool, arguments: Mapping[str, Any], authority: Authority) -> str | None:
+def needs_approval(
+    tool: Tool, arguments: Mapping[str, Any], authority: Authority, secrets: Collection[str] = ()
+) -> str | None:
     """Return why the owner has to approve a call, or None.
 
     An allow-list: in a session with words from outside, only what reads and cannot carry data out is not asked about,
-    and what the tool itself lets through.
+    and what the tool itself lets through without a secret.
+
+    Args:
+        secrets: Names of those that the call is given.
     """
+    if tool.approval is not None and (reason := tool.approval(arguments, authority)) is not None:
+        return reason
+    if authority.tainted and secrets:
+        return f"words from outside are in this conversation, and {tool.name} is given {', '.join(sorted(secrets))}"
     if tool.approval is not None:
-        return tool.approval(arguments, authority)
+        return None
     if not authority.tainted or (tool.annotations.read_only and not tool.annotations.egress):
         return None
     return f"words from outside are in this conversation, and {tool.name} may do what they say"

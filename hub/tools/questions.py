@@ -13,6 +13,8 @@ from hub.tools.contract import ToolCall
 
 ANSWER_LIMIT = 4_000
 """Characters of an answer."""
+SECRET = "secret"  # noqa: S105  a key, not a value
+"""The key of a question's details that names the secret it asks for; such a question is never answered in words."""
 
 
 def question_ask(call: ToolCall, text: str, choices: Sequence[str], timeout_s: float) -> Ask:
@@ -38,8 +40,10 @@ def chosen(question: Approval, text: str) -> str:
     """Return an answer: the choice that it names, by its words or its number, or else the words themselves.
 
     Raises:
-        InvalidRequest: The answer is empty or too long.
+        InvalidRequest: The answer is empty or too long, or the question asks for a secret.
     """
+    if (name := question.details.get(SECRET)) is not None:
+        raise InvalidRequest(f"a secret is given on the dashboard or by: homarus secrets set {name}; never in words")
     said, choices = text.strip(), choices_of(question)
     if not said or len(said) > ANSWER_LIMIT:
         raise InvalidRequest(f"expected an answer of 1 to {ANSWER_LIMIT} characters")

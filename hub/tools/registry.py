@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hub.core.context import Authority, ToolPolicy
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded
 from hub.core.events import EventBus
+from hub.core.secret import Secret
 from hub.tools.approval import AskOwner
-from hub.tools.contract import FREE, AroundCalls, Confinement, Tool
+from hub.tools.contract import FREE, AroundCalls, Confinement, Tool, ToolCall
 from hub.tools.policy import ToolRules, belongs_here, listed
 from hub.tools.profiles import TOOL_ALIASES
 
@@ -30,6 +31,7 @@ class ToolRegistry:
         ask: Asks the owner about a call that needs their word; without it such calls are refused.
         around: Is asked before each call, and told after it.
         confine: Returns what a conversation in a sandbox is confined to, by agent, conversation and authority.
+        secrets: Returns the secrets that a call names in some of its arguments.
     """
 
     def __init__(self, bus: EventBus, rules: ToolRules | None = None, ask: AskOwner | None = None) -> None:
@@ -38,6 +40,7 @@ class ToolRegistry:
         self.ask = ask
         self.around: AroundCalls | None = None
         self.confine: Callable[[str, str, Authority], Confinement] = lambda _agent, _session, _authority: FREE
+        self.secrets: Callable[[ToolCall, frozenset[str]], Mapping[str, Secret]] = lambda call, arguments: {}
         self._tools: dict[str, Tool] = {}
         self._available: dict[tuple[bool, bool, tuple[ToolPolicy, ...], tuple[ToolPolicy, ...]], tuple[Tool, ...]] = {}
 

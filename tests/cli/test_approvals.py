@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from io import StringIO
 
 import pytest
 
@@ -88,6 +89,31 @@ def test_a_question_of_an_agent_is_listed_and_answered(
     (result,) = [each for each in server.requests()[-1]["body"]["messages"] if each["role"] == "tool"]
     assert "Sunday" in result["content"]
     assert "Anna and Ben" in result["content"]
+
+
+def test_a_secret_is_set_where_an_agent_asks_for_it_listed_by_name_and_removed(
+    ask: Terminal, hub: HubProcess, server: OpenAIServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("a bicycle lock opens\n"))
+    wants = {"name": "BIKE_KEY", "why": "to open the bike"}
+    server.queue({"tool_call": {"name": "ask_secret", "arguments": wants}}, "open")
+    hub.rpc("chat.send", {"sessionKey": "bike", "message": "open", "idempotencyKey": "bike"})
+    until(lambda: hub.rpc("question.list")["questions"])
+
+    refused = ask("approvals", "answer", hub.rpc("question.list")["questions"][0]["code"], "open sesame")
+    kept = ask("secrets", "set", "BIKE_KEY")
+    ended = hub.rpc("agent.wait", {"runId": "bike", "timeoutMs": 20_000})
+    listed = ask("secrets", "list")
+    removed = ask("secrets", "remove", "BIKE_KEY")
+
+    assert refused.code == 2
+    assert "homarus secrets set BIKE_KEY" in refused.err
+    assert (kept.code, kept.out) == (0, "BIKE_KEY is kept for main. The agent uses it as $BIKE_KEY.\n")
+    assert ended["reply"] == "open"
+    assert listed.out.splitlines()[1].split()[:3] == ["BIKE_KEY", "main", "owner"]
+    assert "bicycle" not in listed.out + listed.err
+    assert (removed.code, ask("secrets", "list", "--json").json) == (0, [])
+    assert ask("secrets", "remove", "BIKE_KEY").code == 1
 
 
 def test_a_wrong_code_is_told(ask: Terminal) -> None:

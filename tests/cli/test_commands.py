@@ -59,6 +59,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("route", "explain"): ["--channel", "telegram", "--peer", "1"],
     ("sandbox", "recreate"): ["homarus-agent-main"],
     ("script", "run"): ["greet"],
+    **{("secrets", name): ["BIKE_KEY"] for name in ("set", "remove")},
     **{("skills", name): ["shopping-list"] for name in ("info", "enable", "disable", "remove")},
     ("skills", "install"): ["https://example.org/tea.zip"],
     ("service", "call"): ["hub.check"],
@@ -84,6 +85,7 @@ NEEDS_HUB = {
     ("approvals", "list"),
     ("message", "send"),
     *(("outbox", name) for name in ("list", "show", "retry", "drop")),
+    *(("secrets", name) for name in ("list", "set", "remove")),
     *(
         path
         for path in COMMANDS

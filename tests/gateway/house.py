@@ -64,6 +64,7 @@ from hub.security.redaction import Redactor
 from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.history import HistoryStore
+from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 from integrations.channels.webchat.channel import WebChat
@@ -259,6 +260,8 @@ class FullRig(Rig):
                 history=self.history,
                 people=People,
                 subagents=Subagents(self.runner, self.db, answers),
+                approvals=self.approvals,
+                secrets=AgentSecrets(self.home.storage, self.redactor, self.clock),
             )
         )
         for stage in clients.stages():

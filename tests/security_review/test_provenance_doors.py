@@ -243,6 +243,7 @@ NOT_INTO_CONVERSATIONS = {
         *("pairing.approve", "pairing.deny", "pairing.revoke"),
         *("sessions.create", "sessions.patch", "sessions.reset", "sessions.trust", "sessions.delete"),
         "sessions.prune",
+        *("secrets.list", "secrets.set", "secrets.remove"),
         "sessions.fork",  # what it copies keeps who said it
         *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
         *("outbox.list", "outbox.get", "outbox.retry", "outbox.drop"),
@@ -310,6 +311,8 @@ ELSEWHERE = {
         "POST /api/rpc": "the methods",
         "POST /memory/save": "memory.write",
         "POST /questions/answer": "question.resolve",
+        "POST /canvas/press": "security_review/test_canvas_press",
+        "POST /secrets/answer": "no words: integrations/tools/test_secrets",
         "POST /tools/invoke": "tools.invoke",
         "POST /memory/remember": "memory.add",
         "POST /memory/intents/add": "memory.intents.add",
@@ -318,6 +321,8 @@ ELSEWHERE = {
         "POST /developer/services": "service.call",
     },
     "tool": {
+        "ask_secret": "no words of others",
+        "canvas": "security_review/test_canvas_press",
         "ask_user": "integrations/tools/test_asking",
         "call_service": "test_automations_taint",
         "edit": "test_laundering",

@@ -10,12 +10,15 @@ from typing import Any
 
 from aiohttp import web
 
-from hub.core.schema import All, In, Length, Required, Schema, string
+from hub.core.errors import InvalidRequest
+from hub.core.schema import All, In, Length, Required, Schema, secret, string
 from hub.gateway.calls.contract import HttpCall
+from hub.gateway.methods.secrets import GIVEN
+from hub.tools.agent_secrets import AgentSecrets, asked_for
 from hub.tools.approval import QUESTION, Approval, shown
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import Approvals
-from hub.tools.questions import ANSWER_LIMIT, choices_of
+from hub.tools.questions import ANSWER_LIMIT, SECRET, choices_of
 from web.core.form import read_fields
 from web.core.live import Frame
 from web.core.render import Renderer, json_response, see_other, wants_json
@@ -30,6 +33,7 @@ QUESTION_ANSWER = Schema(
         Required("answer"): All(string, Length(min=1, max=ANSWER_LIMIT)),
     }
 )
+SECRET_ANSWER = Schema({Required("id"): All(string, Length(min=1, max=128)), Required("value"): secret})
 STAYS_MS = 600_000
 DECIDED_SHOWN = 5
 LOOKED_AT = 20
@@ -40,11 +44,15 @@ class ApprovalsPage:
 
     Args:
         approvals: Has them.
+        secrets: Where what is given in a masked field is kept.
     """
 
-    def __init__(self, renderer: Renderer, approvals: Approvals, wall_time: Callable[[], float]) -> None:
+    def __init__(
+        self, renderer: Renderer, approvals: Approvals, secrets: AgentSecrets, wall_time: Callable[[], float]
+    ) -> None:
         self._renderer = renderer
         self._approvals = approvals
+        self._secrets = secrets
         self._wall_time = wall_time
 
     def pending(self) -> list[Approval]:
@@ -61,6 +69,18 @@ class ApprovalsPage:
         """`POST /questions/answer`: answer a question of an agent."""
         fields = read_fields(call, QUESTION_ANSWER)
         ended = await self._approvals.answer(fields["id"], fields["answer"], call.context())
+        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/overview")
+
+    async def answer_secret(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /secrets/answer`: give a secret that an agent asks for."""
+        fields = read_fields(call, SECRET_ANSWER)
+
+        async def keep(question: Approval) -> None:
+            if (asked := asked_for(question)) is None:
+                raise InvalidRequest(f"{question.code} asks for words, not for a secret")
+            await self._secrets.keep(*asked, fields["value"])
+
+        ended = await self._approvals.answer(fields["id"], GIVEN, call.context(), keep=keep)
         return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/overview")
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
@@ -104,6 +124,7 @@ class ApprovalsPage:
             "code": question.code,
             "question": question.details["question"],
             "choices": choices_of(question),
+            "secret": question.details.get(SECRET),
             "state": question.state.value,
             "until": self._renderer.when(question.expires_ms),
             "iso": self._renderer.iso(question.expires_ms),

@@ -30,4 +30,5 @@ def routes(chat: ChatPage, approvals: ApprovalsPage, commands: CommandList, avat
         form("/chat/delete", chat.delete),
         form("/approvals/answer", approvals.answer, SCOPE),
         form("/questions/answer", approvals.answer_question, QUESTION_SCOPE),
+        form("/secrets/answer", approvals.answer_secret, QUESTION_SCOPE),
     ]

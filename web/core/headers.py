@@ -12,17 +12,21 @@ def new_nonce() -> str:
     return secrets.token_urlsafe(NONCE_BYTES)
 
 
-def page_headers(nonce: str) -> dict[str, str]:
+def page_headers(nonce: str, frames: str = "") -> dict[str, str]:
     """Return the headers of one HTML page.
 
     Scripts come from our own files only, and pages connect to their own origin only. Pictures may be `data:`:
     the editor draws the underline of an error with one.
+
+    Args:
+        frames: The origin whose pages and pictures may be shown, besides our own pictures; empty for none.
     """
     policy = {
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": f"'self' 'nonce-{nonce}'",
-        "img-src": "'self' data:",
+        "img-src": f"'self' data: {frames}".strip(),
+        "frame-src": frames or "'none'",
         "connect-src": "'self'",
         "form-action": "'self'",
         "frame-ancestors": "'none'",

@@ -142,7 +142,7 @@ class Renderer:
             **more,
         }
         response = await self._templates.respond(template, request, context, page.status)
-        response.headers.extend(page_headers(nonce))
+        response.headers.extend(page_headers(nonce, self._pages.frame_origin(request)))
         return response
 
     def fragment(self, name: str, language: str, **data: Any) -> str:

@@ -14,7 +14,7 @@ from hub.sessions.keys import SessionKey, SessionKind, subagent_key
 from hub.sessions.privacy import MEMORY_TOOLS, is_personal
 
 LABEL_LIMIT = 64
-NEVER = frozenset({"sessions_send", "schedule", "ask_user", "gateway", "cron"})
+NEVER = frozenset({"sessions_send", "schedule", "ask_user", "ask_secret", "gateway", "cron"})
 LEAF = frozenset({"sessions_*", "subagents", "agents_list"})
 """Tools that no subagent has, and those that one without subagents of its own has not."""
 

@@ -12,6 +12,7 @@ from hub.messaging.inbox.inbox import Answer
 from hub.messaging.texts import say
 from hub.tools.approval_rights import may_answer_question
 from hub.tools.approvals import Approvals
+from hub.tools.questions import SECRET
 
 
 class QuestionAnswers:
@@ -32,7 +33,8 @@ class QuestionAnswers:
         if message.images or message.media or message.contacts or message.location is not None:
             return None
         for each in self._approvals.questions():
-            if each.session_key == accepted.session_key and may_answer_question(each, authority):
+            mine = each.session_key == accepted.session_key and may_answer_question(each, authority)
+            if mine and SECRET not in each.details:  # a key is never taken out of a chat
                 break
         else:
             return None

@@ -19,7 +19,7 @@ from hub.messaging.texts import say
 from hub.storage.database import Database
 from hub.tools.approval import Approval
 from hub.tools.approvals import EVENT_QUESTION_REQUESTED, Approvals
-from hub.tools.questions import choices_of
+from hub.tools.questions import SECRET, choices_of
 
 _log = logging.getLogger(__name__)
 
@@ -89,6 +89,10 @@ def question_text(question: Approval, language: str, *, here: bool = True) -> st
         here: Whether what is written next in that chat is its answer.
     """
     minutes = max(1, round((question.expires_ms - question.created_ms) / 60_000))
+    if SECRET in question.details:
+        details = question.details
+        hint = say("question.secret", language, name=details[SECRET], url=details["url"], minutes=minutes)
+        return f"{details['question']}\n\n{hint}"
     hint = say("question.reply" if here else "question.elsewhere", language, code=question.code, minutes=minutes)
     choices = [f"{number}. {choice}" for number, choice in enumerate(choices_of(question), 1)]
     return "\n".join([str(question.details["question"]), *choices, "", hint])

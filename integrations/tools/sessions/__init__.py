@@ -1,5 +1,6 @@
 """Sessions: tools that show and search sessions, show agents, give tasks to subagents, write to other conversations,
-and ask people.
+and ask people
+questions and for secrets.
 
 Sessions themselves are in `hub/sessions`, subagents in `hub/agent/subagents`, exchanges in `hub/agent/exchanges`.
 """
@@ -14,6 +15,7 @@ from integrations.tools.sessions.asking import QuestionTool
 from integrations.tools.sessions.delegation import DelegationTools
 from integrations.tools.sessions.reading import SessionReaders
 from integrations.tools.sessions.searching import SearchTool
+from integrations.tools.sessions.secret import SecretTool
 from integrations.tools.sessions.sending import SendTool
 from integrations.tools.sessions.tool import SessionTools
 
@@ -30,7 +32,10 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     tools = SessionTools(host.sessions, host.agents, host.models.registry, host.clock, lambda: host.time_zone)
     readers = SessionReaders(host.sessions, host.agents, host.clock, lambda: host.people, settings)
     delegation = DelegationTools(host.subagents)
+    secrets = SecretTool(host.ask, host.agent_secrets, host.sessions, lambda: f"{host.dashboard_url}/overview")
     asking = QuestionTool(host.ask, host.sessions, host.clock)
     sending = SendTool(host.exchanges, host.sessions, host.agents, people=lambda: host.people, settings=settings)
     searching = SearchTool(host.transcript_search, host.sessions, lambda: host.people)
-    host.tools.add(*tools.all(), *readers.all(), *delegation.all(), *asking.all(), *sending.all(), *searching.all())
+    host.tools.add(
+        *tools.all(), *readers.all(), *delegation.all(), *asking.all(), *secrets.all(), *sending.all(), *searching.all()
+    )

@@ -33,6 +33,7 @@ from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
+from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approvals import Approvals
 from hub.tools.contract import ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
@@ -63,7 +64,11 @@ class Standing:
         )
         self.db = Database(self.home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
         self.tools = ToolRegistry(self.bus)
-        self.approvals = Approvals(self.db, self.bus, self.clock, Redactor())
+        self.redactor = Redactor()
+        self.approvals = Approvals(self.db, self.bus, self.clock, self.redactor)
+        self.agent_secrets = AgentSecrets(self.home.storage, self.redactor, self.clock)
+        self.tools.secrets = self.agent_secrets.for_call
+        self.gateway = SimpleNamespace(url="http://127.0.0.1:18789")
         self.memory = MemoryRegistry()
         self.sessions = SessionStore(self.db, self.home, self.clock, self.bus)
         self.transcript_search = TranscriptSearch(self.home, self.sessions, self.clock)
@@ -89,7 +94,7 @@ class Standing:
     async def set_up(self, integration: ModuleType, config: Mapping[str, Any] | None = None) -> None:
         (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
         self.config.load()
-        names = ("gateway", "nodes", "pages", "subagents", "exchanges", "sandboxes")
+        names = ("nodes", "pages", "subagents", "exchanges", "sandboxes", "inbox")
         beyond = dict.fromkeys(names)
         parts: Any = SimpleNamespace(
             **vars(self), **beyond, hooks=None, automation=SimpleNamespace(scheduled=None), agent_messages=None

@@ -108,6 +108,29 @@ async def test_a_question_of_an_agent_is_answered_with_a_button_or_in_words(
     await expect(card).to_have_count(0)
 
 
+async def test_a_secret_is_given_in_a_masked_field(
+    signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    ask = {"name": "BIKE_KEY", "why": "to open the bike"}
+    model_server.queue({"tool_call": {"name": "ask_secret", "arguments": ask, "id": "s"}}, "done")
+    page = await signed_in.new_page()
+    await page.goto("/overview")
+    await is_ready(page)
+
+    params = {"sessionKey": "secret", "message": "open", "idempotencyKey": "secret"}
+    await asyncio.to_thread(hub.rpc, "chat.send", params)
+    card = page.locator(".approval[data-state=pending]")
+    await expect(card.get_by_role("heading")).to_have_text("Question BIKE_KEY: to open the bike")
+    field = card.get_by_label("BIKE_KEY")
+    await expect(field).to_have_attribute("type", "password")
+    await field.fill("a bicycle lock opens")
+    await card.get_by_role("button", name="Keep it").click()
+
+    (told,) = await ended(hub, "secret")
+    assert "$BIKE_KEY" in told
+    await expect(card).to_have_count(0)
+
+
 async def test_the_conversation_says_what_it_waits_for_and_the_code_answers_there(
     page: Page, hub: HubProcess, model_server: OpenAIServer
 ) -> None:

@@ -1,0 +1,103 @@
+"""`homarus secrets`: keys that agents use by name and never see."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group("secrets", cls=Group)
+def command() -> None:
+    """Set, list and remove secrets of agents.
+
+    Example:
+      homarus secrets set GITHUB_TOKEN
+      homarus secrets list
+    """
+
+
+def holder_options(command: Command) -> Command:
+    """Add `--agent` and `--person`: whose secret it is."""
+    command = click.option("--person", metavar="ID", help="Whose it is.  [default: the first owner]")(command)
+    return click.option("--agent", metavar="ID", help="The agent that uses it.  [default: the default agent]")(command)
+
+
+@command.command("set")
+@click.argument("name")
+@holder_options
+@home_option
+@json_option
+def set_(name: str, agent: str | None, person: str | None, home: Path, as_json: bool) -> None:
+    """Keep the secret NAME. Its value is read without echo, or from the standard input.
+
+    Example:
+      homarus secrets set GITHUB_TOKEN
+    """
+    client = HubClient(home)
+    if sys.stdin.isatty():
+        value = click.prompt(f"Value of {name}", hide_input=True, err=True)
+    else:
+        value = sys.stdin.readline().rstrip("\r\n")
+    answer = client.call("secrets.set", {**_params(name, agent, person), "value": value})
+    _print(answer, "{name} is kept for {agent}. The agent uses it as ${name}.", as_json=as_json)
+
+
+@command.command("list")
+@home_option
+@json_option
+def list_(home: Path, as_json: bool) -> None:
+    """List the names of all secrets; no values.
+
+    Example:
+      homarus secrets list
+    """
+    secrets = HubClient(home).call("secrets.list")["secrets"]
+    if as_json:
+        print_json(secrets)
+        return
+    if not secrets:
+        click.echo("No secrets. Add one: homarus secrets set GITHUB_TOKEN")
+        return
+    rows = [(each["name"], each["agent"], each["person"], _day(each["createdAtMs"])) for each in secrets]
+    print_table(rows, ("name", "agent", "person", "since"))
+
+
+@command.command("remove")
+@click.argument("name")
+@holder_options
+@home_option
+@json_option
+def remove(name: str, agent: str | None, person: str | None, home: Path, as_json: bool) -> None:
+    """Forget the secret NAME.
+
+    Example:
+      homarus secrets remove GITHUB_TOKEN
+    """
+    answer = HubClient(home).call("secrets.remove", _params(name, agent, person))
+    _print(answer, "{name} is removed.", as_json=as_json)
+
+
+def _params(name: str, agent: str | None, person: str | None) -> dict[str, str]:
+    return {"name": name} | ({"agent": agent} if agent else {}) | ({"person": person} if person else {})
+
+
+def _print(answer: dict[str, str], text: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(answer)
+        return
+    click.echo(text.format(**answer))
+
+
+def _day(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d")

@@ -1,0 +1,42 @@
+"""Canvas: what an agent shows on the dashboard.
+
+Its own files, sandboxed on an origin of their own, and surfaces of A2UI, whose buttons a person presses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+
+async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
+    """Register the tool, the page and its routes; the origin listens once it is first needed."""
+    from integrations.tools.canvas.canvases import Canvases
+    from integrations.tools.canvas.origin import CanvasOrigin
+    from integrations.tools.canvas.page import CanvasPage
+    from integrations.tools.canvas.reloading import Reloading
+    from integrations.tools.canvas.tabs import CanvasTabs
+    from integrations.tools.canvas.tool import CanvasTool
+
+    canvases = Canvases(host.agents)
+    origin = CanvasOrigin(
+        canvases,
+        lambda agent: host.agents.get(agent).workspace,
+        host.http,
+        lambda: host.dashboard_url,
+        port=config.get("port"),
+        url=config.get("url"),
+    )
+    reloading = Reloading(host, canvases)
+    tabs = CanvasTabs(lambda: reloading.watch(tabs.agents))
+    canvases.changed = lambda canvas: tabs.send(canvas.agent, canvas.as_dict())
+    page = CanvasPage(host, canvases, tabs, origin)
+    host.on_unload(origin.stop)
+    host.tools.add(*CanvasTool(host, canvases, tabs, origin).all())
+    host.pages.add(page.page())
+    host.pages.frame(lambda request: origin.address(request.host))
+    for route in page.routes():
+        host.routes.add(route)

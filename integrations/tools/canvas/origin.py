@@ -1,0 +1,172 @@
+"""The canvas's own origin: the files of `workspace/canvas/`, sandboxed, for the frame of the dashboard alone.
+
+A page of it has an opaque origin, so that no cookie and no credential goes with what it asks for; it can reach nothing
+but files of the same canvas, open no window and send no form. The frame around it lets it go nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from aiohttp import web
+
+from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.gateway.access.start_check import tls_context
+from hub.gateway.calls.schema import DEFAULT_HOST
+from hub.gateway.calls.settings import HttpSettings
+from hub.security.root import Root
+from integrations.tools.canvas.canvases import FOLDER, Canvases
+
+PORT_ABOVE = 4
+"""The canvas's port above the gateway's."""
+FILE_LIMIT_BYTES = 8 * 1024 * 1024
+CONNECTIONS_LIMIT = 64
+STOP_LIMIT_S = 1.0
+BRIDGE = "~bridge.js"
+"""The script that each page gets, by which the frame around it has scripts run and pictures made."""
+_HERE = Path(__file__).parent
+_POLICY = (
+    "sandbox allow-scripts; default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self'; "
+    "frame-src 'none'; form-action 'none'; base-uri 'none'; object-src 'none'"
+)
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-DNS-Prefetch-Control": "off",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Access-Control-Allow-Origin": "null",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class CanvasOrigin:
+    """Serves the files of the canvases once they are first needed.
+
+    Args:
+        canvases: Know which token is whose.
+        workspace: Returns the workspace of an agent.
+        http: Where the gateway listens.
+        dashboard: Returns the address of the dashboard on this machine.
+        port, url: As configured.
+    """
+
+    def __init__(
+        self,
+        canvases: Canvases,
+        workspace: Callable[[str], Path],
+        http: HttpSettings,
+        dashboard: Callable[[], str],
+        *,
+        port: int | None,
+        url: str | None,
+    ) -> None:
+        self._canvases = canvases
+        self._workspace = workspace
+        self._http = http
+        self._dashboard = dashboard
+        self._port = port if port is not None else (http.port + PORT_ABOVE if http.port else 0)
+        self._url = url
+        self._runner: web.ServerRunner | None = None
+        self._starting = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Listen; nothing happens when it does.
+
+        Raises:
+            Unavailable: The port is taken.
+        """
+        async with self._starting:
+            if self._runner is not None:
+                return
+            server = web.Server(self._handle, access_log=None)
+            runner = web.ServerRunner(server, shutdown_timeout=STOP_LIMIT_S)
+            await runner.setup()
+            tls = tls_context(self._http)
+            try:
+                await web.TCPSite(runner, self._http.host, self._port, ssl_context=tls).start()
+                self._port = int(runner.addresses[0][1])
+                if self._http.lacks_loopback:
+                    await web.TCPSite(runner, DEFAULT_HOST, self._port, ssl_context=tls).start()
+            except OSError as error:
+                await runner.cleanup()
+                raise Unavailable(
+                    f"the canvas cannot listen on port {self._port}: {error.strerror or error}. "
+                    "Set another in configuration.yaml, canvas: port:"
+                ) from error
+            self._runner = runner
+
+    async def stop(self) -> None:
+        """Listen no more."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    def address(self, host: str) -> str:
+        """Return the origin for a browser that reaches the dashboard at this host; empty while it does not listen."""
+        if self._url is not None:
+            return self._url
+        if self._runner is None:
+            return ""
+        return self._at(host, self._port)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            response = await self._answer(request)
+        except (HubError, OSError) as error:
+            status = error.http_status if isinstance(error, HubError) else 404
+            response = web.Response(status=status, text="There is no such file on the canvas.\n")
+        response.headers.extend(_HEADERS)
+        response.headers["Content-Security-Policy"] = f"{_POLICY}; frame-ancestors {self._ancestors(request)}"
+        return response
+
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        server = self._runner.server if self._runner is not None else None
+        if server is None or len(server.connections) > CONNECTIONS_LIMIT:
+            return web.Response(status=503, headers={"Connection": "close"})
+        if request.method not in {"GET", "HEAD"} or request.headers.get("Sec-Fetch-Dest") == "document":
+            return web.Response(status=403, text="The canvas is shown on the dashboard.\n")
+        token, _, path = unquote(request.path_qs.partition("?")[0]).lstrip("/").partition("/")
+        canvas = self._canvases.by_token(token)
+        if canvas is None:
+            return web.Response(status=404)
+        if path == BRIDGE:
+            return web.Response(text=await asyncio.to_thread(_bridge), content_type="text/javascript")
+        root = Root(self._workspace(canvas.agent) / FOLDER)
+        body = await asyncio.to_thread(root.read_bytes, checked_path(path), FILE_LIMIT_BYTES)
+        kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+        if kind == "text/html":
+            body += f'\n<script src="/{canvas.token}/{BRIDGE}"></script>\n'.encode()
+        text = kind.startswith("text/") or kind == "application/json"
+        return web.Response(body=body, headers={"Content-Type": f"{kind}; charset=utf-8" if text else kind})
+
+    def _ancestors(self, request: web.BaseRequest) -> str:
+        """Return the origin of the dashboard, which alone may show it."""
+        if self._url is not None:
+            return "https:" if self._url.startswith("https:") else "http: https:"
+        return self._at(request.host, urlsplit(self._dashboard()).port or 0)
+
+    def _at(self, host: str, port: int) -> str:
+        name = urlsplit(f"//{host}").hostname or DEFAULT_HOST
+        shown = f"[{name}]" if ":" in name else name
+        return f"{'https' if self._http.tls else 'http'}://{shown}:{port}"
+
+
+def checked_path(path: str) -> str:
+    """Return the path of a file on the canvas.
+
+    Raises:
+        InvalidRequest: A part of it begins with a dot or `~`.
+    """
+    if not path or any(each.startswith((".", "~")) for each in path.split("/")):
+        raise InvalidRequest(
+            f"path: expected a file below {FOLDER}/ such as index.html, without names that begin with . or ~"
+        )
+    return path
+
+
+def _bridge() -> str:
+    return "".join((_HERE / name).read_text() for name in ("snapshot.js", "bridge.js"))

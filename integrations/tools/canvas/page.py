@@ -1,0 +1,121 @@
+"""The page Canvas of the dashboard: its data, its scripts, its WebSocket, and the buttons that are pressed on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from hub.core.errors import InvalidRequest, NotFound
+from hub.core.ids import new_id
+from hub.core.schema import All, Length, Required, Schema, string
+from hub.gateway.calls.contract import READ, WRITE, HttpCall, Route
+from hub.gateway.pages import Page
+from hub.messaging.contract import Address, ClientMessage
+from integrations.tools.canvas.canvases import Canvas, Canvases
+from integrations.tools.canvas.origin import CanvasOrigin
+from integrations.tools.canvas.surfaces import pressed
+from integrations.tools.canvas.tabs import CanvasTabs
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+OWNER = "canvas"
+PATH = "/canvas"
+SCRIPTS = ("canvas.js", "a2ui.js", "snapshot.js")
+PRESS_LIMIT_BYTES = 32_768
+_HERE = Path(__file__).parent
+_NAME = All(string, Length(min=1, max=100))
+_PRESS = Schema(
+    {Required("agent"): _NAME, Required("surface"): _NAME, Required("component"): _NAME, Required("values"): dict}
+)
+_CHINESE = {
+    "Canvas": "画布",
+    "Nothing is shown. Ask an agent to show something on the canvas.": "这里没有内容。请让智能体在画布上显示一些内容。",
+    "The assistant wants to show you this address:": "助手想向您展示此地址：",
+    "Sent": "已发送",
+    "This could not be sent.": "无法发送。",
+    "The canvas is being loaded.": "正在加载画布。",
+}
+
+
+class CanvasPage:
+    """The page and its routes.
+
+    Args:
+        host: Takes the messages of those who press.
+        canvases: What is shown.
+        tabs: Who looks.
+        origin: Where files are served.
+    """
+
+    def __init__(self, host: IntegrationHost, canvases: Canvases, tabs: CanvasTabs, origin: CanvasOrigin) -> None:
+        self._host = host
+        self._canvases = canvases
+        self._tabs = tabs
+        self._origin = origin
+
+    def page(self) -> Page:
+        """Return the page."""
+        template = _HERE / "canvas.html"
+        return Page(PATH, "Canvas", template, self._data, icon="play", position=57, texts={"zh-CN": _CHINESE})
+
+    def routes(self) -> list[Route]:
+        """Return the routes of its scripts, its WebSocket and its buttons."""
+        return [
+            Route("GET", f"{PATH}/script/{{name}}", self._script, OWNER, scope=READ, cookie=True),
+            Route("GET", f"{PATH}/live", self._live, OWNER, scope=READ, cookie=True, websocket=True),
+            Route(
+                *("POST", f"{PATH}/press", self._press, OWNER),
+                scope=WRITE,
+                body=_PRESS,
+                body_limit=PRESS_LIMIT_BYTES,
+                cookie=True,
+            ),
+        ]
+
+    async def _data(self, call: HttpCall) -> Mapping[str, Any]:
+        await self._origin.start()
+        canvas = self._canvas(call)
+        return {"agent": canvas.agent, "origin": self._origin.address(call.request.host), **canvas.as_dict()}
+
+    async def _script(self, call: HttpCall) -> web.StreamResponse:
+        name = call.params["name"]
+        if name not in SCRIPTS:
+            raise NotFound("there is no such script")
+        text = await asyncio.to_thread((_HERE / name).read_text)
+        return web.Response(text=text, content_type="text/javascript", headers={"Cache-Control": "no-store"})
+
+    async def _live(self, call: HttpCall) -> web.StreamResponse:
+        canvas = self._canvas(call)
+        return await self._tabs.serve(call, canvas.agent, canvas.as_dict())
+
+    async def _press(self, call: HttpCall) -> web.StreamResponse:
+        """Hand a press to the conversation that shows the surface, as a message of the person who pressed."""
+        fields = call.body
+        if not isinstance(fields, dict):
+            raise InvalidRequest("a JSON object was expected")
+        surface = self._canvases.of(fields["agent"]).surfaces.get(fields["surface"])
+        if surface is None:
+            raise NotFound(f"the canvas has no surface {fields['surface']}")
+        text = pressed(surface, fields["component"], fields["values"])
+        context = call.context()
+        context = context.tainted() if surface.tainted else context
+        channel, id = self._host.channels.registry.home, f"canvas-{new_id()}"
+        message = ClientMessage(
+            address=Address(channel, surface.session),
+            message_id=id,
+            sender=f"{channel}:user:{context.authority.person or context.authority.principal}",
+            text=text,
+            session_key=surface.session,
+            run_id=id,
+        )
+        receipt = await self._host.inbox.receive(message, context)
+        return web.json_response({"accepted": receipt.accepted, "run_id": receipt.run_id, "reason": receipt.reason})
+
+    def _canvas(self, call: HttpCall) -> Canvas:
+        agent = call.request.query.get("agent")
+        return self._canvases.of(agent) if agent else self._canvases.latest()
