@@ -272,26 +272,6 @@ class Egress:
         except ValueError as error:  # what the HTTP library finds wrong with a header or a URL
             raise InvalidRequest(f"{host} was not called: {error}") from error
 
-    async def judge(self, url: str) -> None:
-        """Judge the address of a URL that a browser or a device will open, as that of one that is fetched.
-
-        Raises:
-            InvalidRequest: The URL cannot be.
-            EgressRefused: The host may not be called.
-            EgressFailed: It has no address.
-        """
-        target = parse_url(url)
-        host, port = str(target.host), int(target.port or 0)
-        refuse_odd_number(host)
-        dial = Dial(host, port, self._look_up, private=_place(target) in self._allow_private())
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                addresses = [host] if is_literal(host) else [each["host"] for each in await dial.resolve(host, port)]
-        except (OSError, TimeoutError) as error:
-            raise EgressFailed(host, "it has no address") from error
-        for address in addresses:
-            dial.check(address)
-
 
 def may_be_private(first: URL, target: URL, named: Collection[str]) -> bool:
     """Whether a target may be private: it is the host and port that was asked for, and the owner named it.

@@ -12,8 +12,8 @@ from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.models.contract import Image
-from hub.security.egress import parse_url
 from hub.security.root import Root
+from hub.security.shown_url import judge_shown_url
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.canvas.canvases import FOLDER, Canvases
@@ -162,15 +162,9 @@ class CanvasTool:
         told = {key: value for key, value in answer.items() if key != "base64"}
         return ToolResult(str(told), media=media, trusted=False)
 
-    async def _checked(self, text: str) -> str:
-        """Return an address that may be shown.
-
-        Raises:
-            InvalidRequest: It is not an http(s) URL.
-            EgressRefused: It leads to a private address that the owner did not name.
-        """
-        await self._host.egress.judge(text)
-        return str(parse_url(text))
+    async def _checked(self, url: str) -> str:
+        """Return an address that may be shown; see `judge_shown_url`."""
+        return await judge_shown_url(url, self._host.config.or_default("network")["allow_private"])
 
     def _shown(self, call: ToolCall, text: str) -> ToolResult:
         watched = call.agent_id in self._tabs.agents

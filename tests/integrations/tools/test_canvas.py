@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -64,7 +65,10 @@ class Place(Standing):
         await nodes.add(Screens(self.screen))
         self.nodes = type("Nodes", (), {"registry": nodes})()
         self.dashboard_url = self.gateway.url
-        (tool,) = CanvasTool(self, self.canvases, self.tabs, self.origin).all()  # type: ignore[arg-type]  # all it uses
+        (self.home.path / "configuration.yaml").write_text("hub: {}\n")
+        self.config.load()
+        parts: Any = SimpleNamespace(**vars(self) | {"config": self.config.current})
+        (tool,) = CanvasTool(parts, self.canvases, self.tabs, self.origin).all()
         self.tools.register(tool)
         (self.workspace / "canvas").mkdir()
 
