@@ -56,6 +56,7 @@ from hub.nodes.registry import NodeRegistry
 from hub.sandbox.sandboxes import Sandboxes
 from hub.security.egress import Egress
 from hub.security.people import People
+from hub.security.redaction import Redactor
 from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
@@ -77,6 +78,7 @@ class HubParts(Protocol):
     clock: Clock
     db: Database
     egress: Egress
+    redactor: Redactor
     models: ModelRegistry
     tools: ToolRegistry
     memory: MemoryRegistry
@@ -135,6 +137,7 @@ class IntegrationHost:
         self.bus = HostBus(hub.bus, registrations)
         self.states = HostStates(hub.states, registrations)
         self.egress = hub.egress
+        self.redactor = hub.redactor
         self.clock = hub.clock
         self.repairs = hub.repairs
         self.home = hub.home

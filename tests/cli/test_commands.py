@@ -35,6 +35,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     **{("integration", name): ["notes"] for name in ("reload", "enable", "disable")},
     ("call",): ["health"],
     ("mcp", "call"): ["mcp_github_search"],
+    ("mcp", "sign-in"): ["http://127.0.0.1/mcp/callback?code=x&state=y"],
     **{("mcp", name): ["github"] for name in ("accept", "tools")},
     **{("channels", name): ["telegram"] for name in ("add", "login", "remove", "test")},
     ("models", "auth", "add"): ["openai"],

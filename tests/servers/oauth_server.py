@@ -26,7 +26,7 @@ class OAuthServer:
         self._codes: dict[str, dict[str, str]] = {}
         self.refresh = ""
         self.access_of: Callable[[int], str] = "access-{}-not-a-secret".format
-        self._given = 0
+        self.given = 0
 
     @property
     def endpoint(self) -> dict[str, str]:
@@ -66,10 +66,10 @@ class OAuthServer:
                 return web.json_response(REFUSED, status=400)
 
     def _tokens(self, **more: str) -> web.Response:
-        self._given += 1
-        answer = {"access_token": self.access_of(self._given), "expires_in": self.life_s, **more}
-        if self.rotates or self._given == 1:
-            self.refresh = f"refresh-{self._given}-not-a-secret"
+        self.given += 1
+        answer = {"access_token": self.access_of(self.given), "expires_in": self.life_s, **more}
+        if self.rotates or self.given == 1:
+            self.refresh = f"refresh-{self.given}-not-a-secret"
             answer["refresh_token"] = self.refresh
         return web.json_response(answer)
 

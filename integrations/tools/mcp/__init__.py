@@ -1,4 +1,4 @@
-"""The Model Context Protocol: the tools of other programs for the agents.
+"""The Model Context Protocol: the tools of other programs for the agents, and the hub's own for other programs.
 
 Spoken with the protocol's own SDK, https://github.com/modelcontextprotocol/python-sdk, which is imported when the hub
 has started and a server is configured. Not here: what servers may be asked; that is for policies and approvals.
@@ -14,12 +14,19 @@ if TYPE_CHECKING:
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
-    """Connect to the servers."""
+    """Connect to the servers, and be one when the configuration says so."""
     from integrations.tools.mcp.methods import methods
+    from integrations.tools.mcp.page import PATH, accept_route, servers_page
     from integrations.tools.mcp.servers import McpServers
+    from integrations.tools.mcp.serving import McpDoor
 
     servers = McpServers(host, config["servers"])
     for method in methods(servers):
         host.methods.add(method)
+    host.pages.add(servers_page(servers, config["server"]))
+    host.routes.add(accept_route(servers))
+    host.routes.add(servers.sign_ins.route(PATH))
+    if config["server"]["enabled"]:
+        host.routes.add(McpDoor(host, config["server"]).route())
     if config["servers"]:
         host.spawn(servers.run(), name="connect to MCP servers")

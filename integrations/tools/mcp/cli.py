@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import click
@@ -15,6 +19,10 @@ from hub.cli.options import home_option, json_option, print_json, print_table
 
 CALL_LIMIT_S = 3_900.0
 """A call may wait for an approval."""
+PARALLEL_LIMIT = 8
+EVENTS = "text/event-stream"
+NOT_JSON = -32700
+FAILED = -32603
 
 
 @click.group("mcp", cls=Group)
@@ -79,6 +87,23 @@ def accept(server: str, home: Path, as_json: bool) -> None:
     click.echo(f"Accepted: {', '.join(answer['accepted']) or 'nothing had changed'}.")
 
 
+@command.command("sign-in")
+@click.argument("url")
+@home_option
+@json_option
+def sign_in(url: str, home: Path, as_json: bool) -> None:
+    """Finish signing in with URL, the address that the browser ended at, when that was another machine's.
+
+    Example:
+      homarus mcp sign-in 'http://127.0.0.1:18789/mcp/callback?code=…&state=…'
+    """
+    answer = HubClient(home).call("mcp.sign_in", {"url": url})
+    if as_json:
+        print_json(answer)
+        return
+    click.echo("Signed in; `homarus mcp list` shows how the server is.")
+
+
 @command.command("call")
 @click.argument("tool")
 @click.option("--args", "arguments", default="{}", metavar="JSON", help="Its arguments.")
@@ -100,9 +125,47 @@ def call(tool: str, arguments: str, home: Path, as_json: bool) -> None:
     click.echo(answer["output"]["content"][0]["text"])
 
 
+@command.command("serve")
+@home_option
+@json_option
+def serve(home: Path, as_json: bool) -> None:
+    """Offer the running hub's tools on the standard streams, to a program that starts its servers itself.
+
+    It needs `mcp: {server: {enabled: true}}` in the configuration.
+
+    Example:
+      homarus mcp serve
+    """
+    HubClient(home)  # says how to start one, before anything is read
+    writing = Lock()
+
+    def answer(message: dict[str, Any]) -> None:
+        try:
+            for found in HubClient(home).stream("/mcp", message, {"Accept": EVENTS}, timeout_s=CALL_LIMIT_S):
+                _write(found, writing)
+        except CommandFailed as error:
+            _write({"id": message["id"], "error": {"code": FAILED, "message": str(error)}}, writing)
+
+    with ThreadPoolExecutor(PARALLEL_LIMIT) as pool:
+        for line in sys.stdin:
+            try:
+                message = json.loads(line)
+            except ValueError:
+                _write({"id": None, "error": {"code": NOT_JSON, "message": "this line is not JSON"}}, writing)
+                continue
+            if isinstance(message, dict) and "id" in message:  # a notification has no answer
+                pool.submit(answer, message)
+
+
+def _write(message: dict[str, Any], writing: Lock) -> None:
+    with writing:
+        click.echo(json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False))
+
+
 def _remark(server: dict[str, Any]) -> str:
     changed = f"changed: {', '.join(server['changed'])}" if server["changed"] else ""
-    return "; ".join(each for each in (server["reason"], changed) if each)
+    sign_in = f"sign in at {server['sign_in']}" if server["sign_in"] else ""
+    return "; ".join(each for each in (server["reason"], sign_in, changed) if each)
 
 
 COMMANDS = {"mcp": command}

@@ -21,6 +21,7 @@ from hub.tools.contract import ToolResult
 from integrations.tools.mcp.results import answer, failure
 
 if TYPE_CHECKING:
+    from httpx2 import Auth
     from mcp.client import Client, IncomingMessage, Transport
     from mcp.client._transport import TransportStreams
     from mcp.types import Tool as McpTool
@@ -46,17 +47,24 @@ class McpState(StrEnum):
     """The states of a connection."""
 
     CONNECTING = "connecting"
+    SIGN_IN = "sign_in"
     CONNECTED = "connected"
     FAILED = "failed"
     DISABLED = "disabled"
 
 
 class McpNeeds(Struct, frozen=True):
-    """The parts of the hub that a connection uses."""
+    """The parts of the hub that a connection uses.
+
+    Attributes:
+        folder: Where its program is started.
+        signed: Returns what signs its requests, for a server with `oauth`.
+    """
 
     egress: Egress
     clock: Clock
     folder: Path
+    signed: Callable[[McpConnection], Auth] | None = None
 
 
 class McpConnection:
@@ -68,6 +76,7 @@ class McpConnection:
     Attributes:
         state, reason: How it is, and why.
         client: The SDK's client while it is connected.
+        sign_in: Where a person has to go first.
         offers: What it said that it has, by the names of the protocol: tools, resources, prompts.
     """
 
@@ -83,12 +92,14 @@ class McpConnection:
         self.state = McpState.CONNECTING if settings["enabled"] else McpState.DISABLED
         self.reason = ""
         self.client: Client | None = None
+        self.sign_in = ""
         self.offers: frozenset[str] = frozenset()
         self._needs = needs
         self._listed = listed
         self._wake = asyncio.Event()
         self._ended = False
         self._program: McpProgram | None = None
+        self._deadline: asyncio.Timeout | None = None
 
     async def keep(self) -> None:
         """Connect, and again whenever the connection ends, until cancelled."""
@@ -152,6 +163,16 @@ class McpConnection:
         """Have its tools listed again."""
         self._wake.set()
 
+    def wait_for_person(self, address: str) -> None:
+        """Wait for someone who signs in at an address; an empty one ends that."""
+        self.sign_in = address
+        if self.client is not None:
+            return
+        self.state = McpState.SIGN_IN if address else McpState.CONNECTING
+        if self._deadline is not None:
+            loop = asyncio.get_running_loop()
+            self._deadline.reschedule(None if address else loop.time() + CONNECT_S)
+
     # -- below ------------------------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
@@ -172,7 +193,7 @@ class McpConnection:
         tasks = TaskOwner(f"MCP server {self.name}")
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(tasks.cancel_all)
-            async with asyncio.timeout(CONNECT_S):
+            async with asyncio.timeout(CONNECT_S) as self._deadline:
                 await stack.enter_async_context(client)
                 await self._list(client)
             self.client, self.state, self.reason = client, McpState.CONNECTED, ""
@@ -200,7 +221,8 @@ class McpConnection:
 
         headers = {name: value.reveal() for name, value in settings.get("headers", {}).items()}
         sse = settings.get("transport") == "sse" or ("transport" not in settings and settings["url"].endswith("/sse"))
-        return McpAddress(settings["url"], headers, self._needs.egress, sse=sse).transport()
+        auth = self._needs.signed(self) if "oauth" in settings and self._needs.signed else None
+        return McpAddress(settings["url"], headers, self._needs.egress, sse=sse, auth=auth).transport()
 
     @contextlib.asynccontextmanager
     async def _watched(self, transport: Transport) -> AsyncIterator[TransportStreams]:

@@ -1,4 +1,4 @@
-"""`mcp.list`, `mcp.tools`, `mcp.accept`: the servers, their tools, and taking changed ones as they are."""
+"""`mcp.list`, `mcp.tools`, `mcp.accept`, `mcp.sign_in`: the servers, their tools, and what a person does about them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,15 @@ def methods(servers: McpServers) -> list[Method]:
     async def accept(call: MethodCall) -> Mapping[str, Any]:
         return {"accepted": await servers.accept(call.params["server"])}
 
+    async def sign_in(call: MethodCall) -> Mapping[str, Any]:
+        servers.sign_ins.complete(call.params["url"])
+        return {}
+
     return [
         Method("mcp.list", list_, DOMAIN, Schema({})),
         Method("mcp.tools", tools, DOMAIN, _NAMED),
         Method("mcp.accept", accept, DOMAIN, _NAMED, acts=True),
+        Method("mcp.sign_in", sign_in, DOMAIN, Schema({Required("url"): All(string, Length(max=8_192))}), acts=True),
     ]
 
 
@@ -47,6 +52,7 @@ def shown(servers: McpServers) -> list[dict[str, Any]]:
             "where": _where(connection),
             "state": connection.state.value,
             "reason": connection.reason,
+            "sign_in": connection.sign_in,
             "trusted": connection.settings["trusted"],
             "tools": len(servers.tools[name]),
             "changed": [each.own for each in servers.changed(name)],

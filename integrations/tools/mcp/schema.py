@@ -38,7 +38,7 @@ def _one_way(server: dict[str, Any]) -> dict[str, Any]:
     """Check that a server is either a program or an address, and that its keys are of that kind."""
     if ("command" in server) is ("url" in server):
         raise SchemaError("expected either command, a program, or url, an address", path=["command"])
-    foreign = ("headers", "transport") if "command" in server else ("args", "env")
+    foreign = ("headers", "oauth", "transport") if "command" in server else ("args", "env")
     for key in foreign:
         if key in server:
             raise SchemaError(f"{key} belongs to a server with {'url' if 'command' in server else 'command'}", [key])
@@ -59,6 +59,12 @@ SERVER_SCHEMA = All(
         Optional("env", description="Variables it sees, beside PATH, HOME and the like."): {_variable: secret},
         Optional("url", description="Or the server's address; it may be in the local network."): url,
         Optional("headers", description="Headers sent to that address, such as Authorization."): {_header: secret},
+        Optional("oauth", description="To sign in there; {} where the server lets the hub register itself."): {
+            Optional("client_id", description="The hub's name there, when it cannot register itself."): _text,
+            Optional("client_secret", description="Its secret there."): secret,
+            Optional("scope", description="What is asked for; else what the server says."): _text,
+            Optional("redirect_url", description="Where browsers come back, when not to this machine."): url,
+        },
         Optional("transport", description="How to speak to it: http, or sse for older servers."): In(["http", "sse"]),
         Optional("tools", default=dict, description="Which of its tools are offered."): {
             Optional("allow", description="Only these, by its own names; * stands for any characters."): _patterns,
@@ -78,6 +84,15 @@ CONFIG_SCHEMA = Schema(
     {
         Optional("servers", default=dict, description="Servers by name."): All(
             {_name: SERVER_SCHEMA}, Length(max=SERVERS_LIMIT)
-        )
+        ),
+        Optional("server", default=dict, description="The hub as a server, for other programs."): {
+            Optional("enabled", default=False, description="Whether it is one, at the path /mcp."): boolean,
+            Optional(
+                "read_only", default=True, description="Whether only tools that change nothing are offered."
+            ): boolean,
+            Optional(
+                "tools", default=lambda: ["*"], description="Which tools; * stands for any characters."
+            ): _patterns,
+        },
     }
 )

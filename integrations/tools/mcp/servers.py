@@ -18,6 +18,7 @@ from hub.core.phrases import phrase
 from hub.host import IntegrationHost
 from hub.tools.contract import Parameters, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
+from integrations.tools.mcp.coming_back import CALLBACK, McpSignIns
 from integrations.tools.mcp.connection import McpConnection, McpNeeds
 from integrations.tools.mcp.definition import (
     described,
@@ -30,6 +31,7 @@ from integrations.tools.mcp.definition import (
 from integrations.tools.mcp.reading import reading_tools
 
 if TYPE_CHECKING:
+    from httpx2 import Auth
     from mcp.types import Tool as McpTool
 
 _log = logging.getLogger(__name__)
@@ -78,9 +80,12 @@ class McpServers:
         self._host = host
         self._storage = host.storage("definitions")
         self._known: dict[str, dict[str, str]] = {}
+        self.sign_ins = McpSignIns()
         folders = self._storage.path.parent / "servers"
         self.connections = {
-            name: McpConnection(name, each, McpNeeds(host.egress, host.clock, folders / name), self._listed)
+            name: McpConnection(
+                name, each, McpNeeds(host.egress, host.clock, folders / name, self._signed), self._listed
+            )
             for name, each in section.items()
         }
         self.tools: dict[str, dict[str, OfferedTool]] = {name: {} for name in section}
@@ -124,6 +129,25 @@ class McpServers:
         return [each.tool.name for each in changed]
 
     # -- below ------------------------------------------------------------------------------------------------------
+
+    def _signed(self, connection: McpConnection) -> Auth:
+        """Return what signs the requests to a server, and asks a person to sign in when it must."""
+        from integrations.tools.mcp.signing_in import McpTokens, sign_in
+
+        url, oauth, name, host = connection.settings["url"], connection.settings["oauth"], connection.name, self._host
+        redirect = oauth.get("redirect_url") or f"http://127.0.0.1:{host.config.or_default('http')['port']}{CALLBACK}"
+
+        def show(address: str) -> None:
+            connection.wait_for_person(address)
+            if not address:
+                host.repairs.clear(DOMAIN, f"sign_in:{name}")
+                return
+            title = phrase("Sign in to the MCP server {name}", name=name)
+            text = phrase("Open this address in a browser: {address}", address=address)
+            host.repairs.raise_(DOMAIN, f"sign_in:{name}", title, text)
+
+        tokens = McpTokens(host.storage("tokens"), host.clock, url, oauth, redirect)
+        return sign_in(url, oauth.get("scope"), redirect, tokens, self.sign_ins, show)
 
     async def _listed(self, connection: McpConnection, found: list[McpTool]) -> None:
         """Offer a server's tools as it listed them; those that are as before stay registered."""

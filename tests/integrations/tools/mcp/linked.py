@@ -36,6 +36,8 @@ async def until(true: Callable[[], object]) -> None:
 async def linked(standing: Standing, servers: Mapping[str, Mapping[str, Any]]) -> AsyncIterator[McpServers]:
     """Connect to servers; give them when each is connected or has failed."""
     config = CONFIG_SCHEMA({"servers": {name: dict(each) for name, each in servers.items()}})
+    standing.home.configuration.write_text("hub: {name: Home}\n")
+    standing.config.load()
     host, registrations = host_on(SimpleNamespace(**{**vars(standing), "clock": Clock()}), "mcp")
     found = McpServers(host, config["servers"])
     running = host.spawn(found.run(), name="run")

@@ -1,0 +1,72 @@
+"""The page of the dashboard that shows the servers, and the address of the hub's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from hub.gateway.calls.contract import ADMIN, HttpCall, Route
+from hub.gateway.pages import Page
+from integrations.tools.mcp.methods import shown
+from integrations.tools.mcp.servers import DOMAIN, McpServers
+
+PATH = "/mcp-servers"
+FORM_LIMIT_BYTES = 1_024
+CHINESE = {
+    "MCP servers": "MCP 服务器",
+    "Server": "服务器",
+    "Where": "位置",
+    "Tools": "工具",
+    "State": "状态",
+    "connecting": "连接中",
+    "connected": "已连接",
+    "failed": "失败",
+    "disabled": "已停用",
+    "sign_in": "等待登录",
+    "Sign in": "登录",
+    "Accept": "接受",
+    "Address": "地址",
+    "Changed tools: {tools}": "已更改的工具：{tools}",
+    "No MCP servers are configured. They are written under mcp: servers: in configuration.yaml.": (
+        "尚未配置 MCP 服务器。请在 configuration.yaml 的 mcp: servers: 下填写。"
+    ),
+    "This hub as a server": "本中心作为服务器",
+    "Other programs use this hub's tools at this address, with a token, or by the command:": (
+        "其他程序可凭令牌通过此地址使用本中心的工具，或运行以下命令："
+    ),
+    "Only tools that read are offered.": "仅提供只读工具。",
+    "Tools that change something are offered too; each call of them asks you.": (
+        "也提供会做出更改的工具；每次调用都会询问您。"
+    ),
+    "It is off. To let other programs use this hub's tools, set mcp: server: enabled: true in configuration.yaml.": (
+        "已关闭。要让其他程序使用本中心的工具，请在 configuration.yaml 中设置 mcp: server: enabled: true。"
+    ),
+}
+
+
+def servers_page(servers: McpServers, settings: Mapping[str, Any]) -> Page:
+    """Return the page.
+
+    Args:
+        settings: `mcp.server` of the checked configuration.
+    """
+
+    async def data(call: HttpCall) -> Mapping[str, Any]:
+        url = f"{call.request.scheme}://{call.request.host}/mcp" if settings["enabled"] else ""
+        return {"servers": shown(servers), "url": url, "read_only": settings["read_only"]}
+
+    template = Path(__file__).with_name("page.html")
+    return Page(PATH, "MCP servers", template, data, scope=ADMIN, icon="list", texts={"zh-CN": CHINESE})
+
+
+def accept_route(servers: McpServers) -> Route:
+    """Return the route of the page's button."""
+
+    async def accept(call: HttpCall) -> web.StreamResponse:
+        await servers.accept(str((await call.request.post()).get("server", "")))
+        raise web.HTTPSeeOther(PATH)
+
+    return Route("POST", f"{PATH}/accept", accept, DOMAIN, scope=ADMIN, cookie=True, body_limit=FORM_LIMIT_BYTES)

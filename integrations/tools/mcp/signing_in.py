@@ -1,0 +1,116 @@
+"""Signing in to a server by OAuth: the authorization code with PKCE, as the protocol's SDK does it.
+
+What is kept is one file of `.storage`, readable by the hub alone. Format:
+https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl
+
+from hub.core.clock import Clock
+from hub.core.errors import TimedOut
+from hub.integration.json_storage import JsonStorage
+from integrations.tools.mcp.coming_back import McpSignIns
+
+SIGN_IN_S = 600.0
+"""How long a person may take."""
+RENEW_EARLY_S = 30.0
+CLIENT_NAME = "Homarus"
+
+
+class McpTokens:
+    """What signing in to one server gave.
+
+    Args:
+        storage: One file for all servers.
+        configured: `oauth` of the server: its `client_id` and `client_secret`, where these are given.
+        redirect: Where a browser comes back.
+    """
+
+    def __init__(
+        self, storage: JsonStorage, clock: Clock, url: str, configured: Mapping[str, Any], redirect: str
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._url = url
+        self._configured = configured
+        self._redirect = redirect
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """Return the tokens; one that has expired is without its access token, so that it is renewed."""
+        kept = await self._kept()
+        if "tokens" not in kept:
+            return None
+        tokens = OAuthToken.model_validate(kept["tokens"])
+        expired = tokens.expires_in is not None and kept["at"] + tokens.expires_in - RENEW_EARLY_S < self._clock.time()
+        return tokens.model_copy(update={"access_token": ""}) if expired else tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep tokens."""
+        await self._keep(tokens=tokens.model_dump(mode="json", exclude_none=True), at=self._clock.time())
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """Return what the hub is known as there."""
+        if "client_id" in self._configured:
+            secret = self._configured.get("client_secret")
+            return OAuthClientInformationFull(
+                client_id=self._configured["client_id"],
+                client_secret=secret.reveal() if secret else None,
+                token_endpoint_auth_method="client_secret_post" if secret else "none",
+                redirect_uris=[AnyUrl(self._redirect)],
+            )
+        found = (await self._kept()).get("client")
+        return OAuthClientInformationFull.model_validate(found) if found else None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep what the hub is known as."""
+        await self._keep(client=client_info.model_dump(mode="json", exclude_none=True))
+
+    async def _kept(self) -> dict[str, Any]:
+        found: dict[str, Any] = (await self._storage.load({})).get(self._url, {})
+        return found
+
+    async def _keep(self, **new: Any) -> None:
+        every = await self._storage.load({})
+        every[self._url] = {**every.get(self._url, {}), **new}
+        await self._storage.save(every)
+
+
+def sign_in(
+    url: str, scope: str | None, redirect: str, tokens: McpTokens, sign_ins: McpSignIns, show: Callable[[str], None]
+) -> OAuthClientProvider:
+    """Return what signs requests to a server, and has a person sign in when it must.
+
+    Args:
+        show: Shows a person the address to go to; an empty one when they are back.
+    """
+    waiting: list[asyncio.Future[dict[str, str]]] = []
+
+    async def go(address: str) -> None:
+        waiting[:] = [sign_ins.begin(address)]
+        show(address)
+
+    async def back() -> AuthorizationCodeResult:
+        try:
+            async with asyncio.timeout(SIGN_IN_S):
+                found = await waiting[0]
+        except TimeoutError as error:
+            raise TimedOut("nobody signed in") from error
+        finally:
+            show("")
+        return AuthorizationCodeResult(code=found["code"], state=found["state"], iss=found.get("iss"))
+
+    metadata = OAuthClientMetadata(
+        redirect_uris=[AnyUrl(redirect)],
+        client_name=CLIENT_NAME,
+        scope=scope,
+        token_endpoint_auth_method="none",  # noqa: S106
+    )
+    return OAuthClientProvider(url, metadata, tokens, go, back)
