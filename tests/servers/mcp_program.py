@@ -27,6 +27,8 @@ def tools() -> list[dict[str, object]]:
         case "wide":
             many = {f"p{number}": {"type": "string", "description": "y" * 100} for number in range(500)}
             return [tool("say"), tool("wide", schema={"type": "object", "properties": many})]
+        case "safe":
+            return [{**tool("say"), "annotations": {"readOnlyHint": True, "openWorldHint": False}}]
         case "many":
             return [tool(f"t{number}") for number in range(1_000)]
         case "changes":
@@ -77,7 +79,7 @@ def answer(message: dict[str, object]) -> object:
 
 def main() -> None:
     if MODE == "children":
-        subprocess.Popen(["sleep", "600"])
+        subprocess.Popen(["sh", "-c", "trap '' TERM; while sleep 1; do :; done"])
     if MODE == "chatty":
         print("Welcome to my server!\n[1, 2", flush=True)
     if MODE == "quits":

@@ -21,9 +21,9 @@ from hub.tools.contract import ToolResult
 from integrations.tools.mcp.results import answer, failure
 
 if TYPE_CHECKING:
-    from httpx2 import Auth
     from mcp.client import Client, IncomingMessage, Transport
     from mcp.client._transport import TransportStreams
+    from mcp.client.auth import OAuthClientProvider
     from mcp.types import Tool as McpTool
 
     from integrations.tools.mcp.stdio import McpProgram
@@ -64,7 +64,7 @@ class McpNeeds(Struct, frozen=True):
     egress: Egress
     clock: Clock
     folder: Path
-    signed: Callable[[McpConnection], Auth] | None = None
+    signed: Callable[[McpConnection], OAuthClientProvider] | None = None
 
 
 class McpConnection:
@@ -103,7 +103,7 @@ class McpConnection:
 
     async def keep(self) -> None:
         """Connect, and again whenever the connection ends, until cancelled."""
-        pause, clock = RETRY_FIRST_S, self._needs.clock
+        pause, logged, clock = RETRY_FIRST_S, "", self._needs.clock
         while True:
             begun = clock.monotonic()
             self.state = McpState.CONNECTING
@@ -117,7 +117,9 @@ class McpConnection:
                 self.state = McpState.FAILED
             if self._program is not None and (said := self._program.errors.decode("utf-8", "replace").strip()):
                 self.reason = f"{self.reason}: {_shown(said[-REASON_LIMIT:])}"
-            _log.warning("MCP server %s: %s", self.name, self.reason)
+            if self.reason != logged:
+                logged = self.reason
+                _log.warning("MCP server %s: %s", self.name, logged)
             pause = RETRY_FIRST_S if clock.monotonic() - begun > STEADY_S else pause
             await clock.sleep(pause)
             pause = min(pause * 2, RETRY_LIMIT_S)

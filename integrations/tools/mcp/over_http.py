@@ -21,7 +21,9 @@ from hub.security.egress import Egress
 
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
 """Of an answer that is no stream of events; one event has at most 1 MiB."""
-STREAM_SILENCE_S = 300.0
+SILENCE_S = 300.0
+STREAM_SILENCE_S = 3_600.0
+"""Of a stream that tells of changes, of which there may be none."""
 _OWN = frozenset({"host", "connection", "content-length", "transfer-encoding", "accept-encoding", "user-agent"})
 EVENTS = "text/event-stream"
 
@@ -52,7 +54,7 @@ class McpAddress:
     @asynccontextmanager
     async def _streamable(self) -> AsyncIterator[TransportStreams]:
         async with (
-            self._client(self._headers, httpx2.Timeout(STREAM_SILENCE_S), self._auth) as client,
+            self._client(self._headers, httpx2.Timeout(SILENCE_S), self._auth) as client,
             streamable_http_client(self._url, http_client=client) as streams,
         ):
             yield streams
@@ -86,7 +88,8 @@ class _ThroughEgress(httpx2.AsyncBaseTransport):
             httpx2.ConnectError: It was refused or failed; the message says why.
         """
         stack = AsyncExitStack()
-        silence_s = request.extensions.get("timeout", {}).get("read") or STREAM_SILENCE_S
+        is_stream = request.method == "GET" and EVENTS in request.headers.get("accept", "")
+        silence_s = request.extensions.get("timeout", {}).get("read") or SILENCE_S
         try:
             answer = await stack.enter_async_context(
                 self._egress.open(
@@ -95,7 +98,7 @@ class _ThroughEgress(httpx2.AsyncBaseTransport):
                     headers={name: value for name, value in request.headers.items() if name.lower() not in _OWN},
                     body=await request.aread() or None,
                     named=self._named,
-                    silence_s=silence_s,
+                    silence_s=STREAM_SILENCE_S if is_stream else silence_s,
                 )
             )
         except TimedOut as error:

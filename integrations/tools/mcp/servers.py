@@ -31,7 +31,7 @@ from integrations.tools.mcp.definition import (
 from integrations.tools.mcp.reading import reading_tools
 
 if TYPE_CHECKING:
-    from httpx2 import Auth
+    from mcp.client.auth import OAuthClientProvider
     from mcp.types import Tool as McpTool
 
 _log = logging.getLogger(__name__)
@@ -98,7 +98,8 @@ class McpServers:
         self._known = await self._storage.load({})
         # It takes most of a second to import.
         await asyncio.to_thread(lambda: [importlib.import_module(each) for each in SDK])
-        logging.getLogger(DOMAIN).setLevel(logging.CRITICAL)  # it logs what servers send
+        for name in ("mcp", "httpx2"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # they log what servers send
         for connection in self.connections.values():
             if connection.settings["enabled"]:
                 self._host.spawn(connection.keep(), name=f"keep the MCP server {connection.name}")
@@ -130,7 +131,7 @@ class McpServers:
 
     # -- below ------------------------------------------------------------------------------------------------------
 
-    def _signed(self, connection: McpConnection) -> Auth:
+    def _signed(self, connection: McpConnection) -> OAuthClientProvider:
         """Return what signs the requests to a server, and asks a person to sign in when it must."""
         from integrations.tools.mcp.signing_in import McpTokens, sign_in
 
@@ -146,7 +147,7 @@ class McpServers:
             text = phrase("Open this address in a browser: {address}", address=address)
             host.repairs.raise_(DOMAIN, f"sign_in:{name}", title, text)
 
-        tokens = McpTokens(host.storage("tokens"), host.clock, url, oauth, redirect)
+        tokens = McpTokens(host.storage("tokens"), host.clock, url, oauth, redirect, host.redactor.register)
         return sign_in(url, oauth.get("scope"), redirect, tokens, self.sign_ins, show)
 
     async def _listed(self, connection: McpConnection, found: list[McpTool]) -> None:

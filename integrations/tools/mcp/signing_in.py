@@ -32,29 +32,37 @@ class McpTokens:
         storage: One file for all servers.
         configured: `oauth` of the server: its `client_id` and `client_secret`, where these are given.
         redirect: Where a browser comes back.
+        hide: Has a value taken out of whatever is shown.
     """
 
     def __init__(
-        self, storage: JsonStorage, clock: Clock, url: str, configured: Mapping[str, Any], redirect: str
+        self,
+        storage: JsonStorage,
+        clock: Clock,
+        url: str,
+        configured: Mapping[str, Any],
+        redirect: str,
+        hide: Callable[[str], None],
     ) -> None:
         self._storage = storage
         self._clock = clock
         self._url = url
         self._configured = configured
         self._redirect = redirect
+        self._hide = hide
 
     async def get_tokens(self) -> OAuthToken | None:
         """Return the tokens; one that has expired is without its access token, so that it is renewed."""
         kept = await self._kept()
         if "tokens" not in kept:
             return None
-        tokens = OAuthToken.model_validate(kept["tokens"])
+        tokens = self._hidden(OAuthToken.model_validate(kept["tokens"]))
         expired = tokens.expires_in is not None and kept["at"] + tokens.expires_in - RENEW_EARLY_S < self._clock.time()
         return tokens.model_copy(update={"access_token": ""}) if expired else tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Keep tokens."""
-        await self._keep(tokens=tokens.model_dump(mode="json", exclude_none=True), at=self._clock.time())
+        await self._keep(tokens=self._hidden(tokens).model_dump(mode="json", exclude_none=True), at=self._clock.time())
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         """Return what the hub is known as there."""
@@ -72,6 +80,11 @@ class McpTokens:
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Keep what the hub is known as."""
         await self._keep(client=client_info.model_dump(mode="json", exclude_none=True))
+
+    def _hidden(self, tokens: OAuthToken) -> OAuthToken:
+        for each in filter(None, (tokens.access_token, tokens.refresh_token)):
+            self._hide(each)
+        return tokens
 
     async def _kept(self) -> dict[str, Any]:
         found: dict[str, Any] = (await self._storage.load({})).get(self._url, {})

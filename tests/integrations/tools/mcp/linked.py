@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hub.core.clock import Clock
+from hub.security.redaction import Redactor
 from integrations.tools.mcp.connection import McpState
 from integrations.tools.mcp.schema import CONFIG_SCHEMA
 from integrations.tools.mcp.servers import McpServers
@@ -38,7 +39,8 @@ async def linked(standing: Standing, servers: Mapping[str, Mapping[str, Any]]) -
     config = CONFIG_SCHEMA({"servers": {name: dict(each) for name, each in servers.items()}})
     standing.home.configuration.write_text("hub: {name: Home}\n")
     standing.config.load()
-    host, registrations = host_on(SimpleNamespace(**{**vars(standing), "clock": Clock()}), "mcp")
+    parts = {**vars(standing), "clock": Clock(), "redactor": Redactor()}
+    host, registrations = host_on(SimpleNamespace(**parts), "mcp")
     found = McpServers(host, config["servers"])
     running = host.spawn(found.run(), name="run")
     await asyncio.sleep(0)

@@ -91,7 +91,8 @@ async def test_answers_that_are_too_large_compressed_or_redirects_fail(standing:
         async def answer(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
             match message["params"]["arguments"]["x"]:
                 case "large":
-                    return web.Response(body=b"[" * 5_000_000, content_type="application/json")
+                    content = [{"type": "text", "text": "w" * 5_000_000}]
+                    return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}})
                 case "gzip":
                     return web.Response(
                         body=b"x", headers={"Content-Encoding": "gzip"}, content_type="application/json"

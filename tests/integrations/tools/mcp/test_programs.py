@@ -155,6 +155,17 @@ async def test_a_tool_that_changed_asks_until_it_is_accepted(standing: Standing,
     assert standing.repairs.all() == []
 
 
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_what_a_trusted_server_says_that_it_only_reads_is_not_asked_about(
+    standing: Standing, *, trusted: bool
+) -> None:
+    async with linked(standing, {"one": program("safe", trusted=trusted)}):
+        result = await standing.call("mcp_one_say", authority=standing.owner.narrow(tainted=True))
+
+    assert ("approval" in result.output) is not trusted
+    assert not trusted or not result.trusted  # what it answers is words from outside all the same
+
+
 async def test_only_the_tools_that_the_configuration_lets_in_are_offered(standing: Standing) -> None:
     filters = {"one": {"allow": ["s*"]}, "two": {"deny": ["say"]}}
     async with linked(standing, {name: program(tools=each) for name, each in filters.items()}) as servers:
