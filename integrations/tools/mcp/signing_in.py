@@ -12,7 +12,6 @@ from typing import Any
 
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
-from pydantic import AnyUrl
 
 from hub.core.clock import Clock
 from hub.core.errors import TimedOut
@@ -68,12 +67,12 @@ class McpTokens:
         """Return what the hub is known as there."""
         if "client_id" in self._configured:
             secret = self._configured.get("client_secret")
-            return OAuthClientInformationFull(
-                client_id=self._configured["client_id"],
-                client_secret=secret.reveal() if secret else None,
-                token_endpoint_auth_method="client_secret_post" if secret else "none",
-                redirect_uris=[AnyUrl(self._redirect)],
-            )
+            known = {"client_id": self._configured["client_id"], "redirect_uris": [self._redirect]}
+            if secret:
+                return OAuthClientInformationFull.model_validate(
+                    {**known, "client_secret": secret.reveal(), "token_endpoint_auth_method": "client_secret_post"}
+                )
+            return OAuthClientInformationFull.model_validate({**known, "token_endpoint_auth_method": "none"})
         found = (await self._kept()).get("client")
         return OAuthClientInformationFull.model_validate(found) if found else None
 
@@ -120,10 +119,12 @@ def sign_in(
             show("")
         return AuthorizationCodeResult(code=found["code"], state=found["state"], iss=found.get("iss"))
 
-    metadata = OAuthClientMetadata(
-        redirect_uris=[AnyUrl(redirect)],
-        client_name=CLIENT_NAME,
-        scope=scope,
-        token_endpoint_auth_method="none",  # noqa: S106
+    metadata = OAuthClientMetadata.model_validate(
+        {
+            "redirect_uris": [redirect],
+            "client_name": CLIENT_NAME,
+            "scope": scope,
+            "token_endpoint_auth_method": "none",
+        }
     )
     return OAuthClientProvider(url, metadata, tokens, go, back)
