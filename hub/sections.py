@@ -32,7 +32,7 @@ from hub.security.network_schema import NETWORK_SCHEMA
 from hub.security.people import PEOPLE_SCHEMA
 from hub.sessions import schema as sessions
 from hub.skills import schema as skills
-from hub.tools import schema as tools
+from hub.tools import exec_rules, schema as tools
 
 PEOPLE = Section("people", PEOPLE_SCHEMA, critical=True, default=[], description="Who lives here")
 FOLDER = "blueprints"
@@ -49,6 +49,7 @@ _MODULES: tuple[ModuleType, ...] = (
     memory,
     messaging,
     tools,
+    exec_rules,
     skills,
 )
 

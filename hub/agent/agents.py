@@ -60,6 +60,7 @@ class Agent(Struct, frozen=True):
         context_tokens: How much of a model's window it uses at most; None for all of it.
         params: Further parameters of its model calls.
         credentials: Credentials that it may use, in order, by provider.
+        exec: What its configuration says of commands, before `exec:`.
         skills: Names of the skills it may use; None is all.
         mention_patterns: Regular expressions that count as a mention of it in a group.
         human_delay: The pause between the blocks of its answers; None is `messages.human_delay`.
@@ -87,6 +88,7 @@ class Agent(Struct, frozen=True):
     mention_patterns: tuple[str, ...] = ()
     credentials: Mapping[str, Sequence[str]] = field(default_factory=dict)
     skills: tuple[str, ...] | None = None
+    exec: Mapping[str, Any] = field(default_factory=dict)
     human_delay: HumanDelay | None = None
     subagents: SubagentSettings = field(default_factory=SubagentSettings)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
@@ -204,6 +206,7 @@ class Agents:
             mention_patterns=tuple(item["mention_patterns"]),
             credentials=item["credentials"],
             skills=tuple(item["skills"]) if "skills" in item else None,
+            exec=item["exec"],
             human_delay=human_delay(item["human_delay"]) if "human_delay" in item else None,
             subagents=SubagentSettings.from_config(item["subagents"]),
             sandbox=sandbox_settings(item.get("sandbox")),

@@ -44,6 +44,7 @@ from hub.models.thinking import LEVELS
 from hub.sandbox.schema import SANDBOX_SCHEMA
 from hub.skills.schema import skill_names
 from hub.template.searching import caseless_pattern
+from hub.tools.exec_rules import EXEC_KEYS
 from hub.tools.schema import TOOL_KEYS
 
 AGENTS_LIMIT = 100
@@ -180,6 +181,9 @@ AGENT_SCHEMA = {
         description="Whether files that are missing there at first, such as AGENTS.md, are written",
     ): boolean,
     Optional("tools", default=dict, description="Which tools it may use, within `tools:`"): All(_mapping, TOOL_KEYS),
+    Optional("exec", default=dict, description="Which commands it may run; what it says goes before `exec:`"): All(
+        _mapping, EXEC_KEYS
+    ),
     Optional("skills", description="Only these skills; without it, all that are enabled"): skill_names,
     Optional("thinking", description="How much it thinks before it answers, where the model can"): In(LEVELS),
     Optional("human_delay", description="The pause between blocks of its answers; without it messages.human_delay"): (

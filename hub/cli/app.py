@@ -23,6 +23,7 @@ COMMANDS = {
     "status": "hub.cli.status",
     "chat": "hub.cli.chat",
     "call": "hub.cli.call",
+    "tool": "hub.cli.tool",
     "dashboard": "hub.cli.dashboard",
     "token": "hub.cli.token",
     "logs": "hub.cli.logs",

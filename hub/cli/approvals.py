@@ -69,15 +69,16 @@ def answer(code: str, answer: tuple[str, ...], home: Path, as_json: bool) -> Non
 
 @command.command("approve")
 @click.argument("code")
+@click.option("--always", is_flag=True, help="Do not ask about exactly this again, where that can be.")
 @home_option
 @json_option
-def approve(code: str, home: Path, as_json: bool) -> None:
+def approve(code: str, always: bool, home: Path, as_json: bool) -> None:
     """Approve the action with CODE (or its id).
 
     Example:
       homarus approvals approve K7WQX2
     """
-    _resolve(code, home, approved=True, as_json=as_json)
+    _resolve(code, home, {"approved": True, "always": always}, as_json=as_json)
 
 
 @command.command("deny")
@@ -90,15 +91,15 @@ def deny(code: str, home: Path, as_json: bool) -> None:
     Example:
       homarus approvals deny K7WQX2
     """
-    _resolve(code, home, approved=False, as_json=as_json)
+    _resolve(code, home, {"approved": False}, as_json=as_json)
 
 
-def _resolve(code: str, home: Path, *, approved: bool, as_json: bool) -> None:
-    answer = HubClient(home).call("approval.resolve", {"id": code, "approved": approved})
+def _resolve(code: str, home: Path, word: Mapping[str, bool], *, as_json: bool) -> None:
+    answer = HubClient(home).call("approval.resolve", {"id": code, **word})
     if as_json:
         print_json(answer)
         return
-    click.echo(f"{'Approved' if approved else 'Denied'}: {answer['kind']} {answer['title']}")
+    click.echo(f"{'Approved' if word['approved'] else 'Denied'}: {answer['kind']} {answer['title']}")
 
 
 def _told(approval: Mapping[str, Any]) -> str:

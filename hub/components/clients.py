@@ -92,6 +92,7 @@ class ClientsComponent(Component):
                 channels=needs.outbox.channels,
                 addresses=needs.addresses,
                 redactor=needs.redactor,
+                tasks=needs.tasks,
             )
         )
 

@@ -16,6 +16,7 @@ from hub.agent.subagents.subagents import Subagents
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationEngine
 from hub.automation.services.agent_messages import AgentMessages
+from hub.automation.services.system_event_queue import SystemEvents
 from hub.config.checked import Config
 from hub.config.store import ConfigStore
 from hub.core.clock import Clock
@@ -100,6 +101,7 @@ class HubParts(Protocol):
     nodes: NodeRegistry
     sandboxes: Sandboxes
     hooks: Hooks
+    redactor: Redactor
 
     @property
     def people(self) -> People:
@@ -186,6 +188,15 @@ class IntegrationHost:
     def time_zone(self) -> ZoneInfo:
         """The home's time zone."""
         return ZoneInfo(str(self.config.or_default("hub")["time_zone"]))
+
+    @property
+    def system_events(self) -> SystemEvents:
+        """What happened, for agents to look at."""
+        return self._hub.automation.system_events
+
+    def redact(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self._hub.redactor.redact(text)
 
     def storage(self, name: str = "data") -> JsonStorage:
         """Return a JSON file of this integration, `.storage/integrations/<domain>/<name>.json`."""

@@ -188,6 +188,10 @@ class HostSandboxes:
         """Return where the programs of a call must run; None is the hub. See `Sandboxes.of`."""
         return await self._sandboxes.of(call)
 
+    async def open(self, call: ToolCall) -> Sandbox:
+        """Return the sandbox of a call's conversation, whether it must use it or not. See `Sandboxes.open`."""
+        return await self._sandboxes.open(call.agent_id, call.session_key)
+
 
 class HostHooks:
     """The hooks of an integration."""

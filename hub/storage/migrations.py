@@ -198,6 +198,10 @@ _EIGHTH = (
         result TEXT NOT NULL, tainted INTEGER NOT NULL, tokens INTEGER NOT NULL, cost_usd REAL, announce_id TEXT,
         announced_ms INTEGER, task TEXT NOT NULL, model TEXT NOT NULL)""",
     """CREATE INDEX subagents_announced ON subagents(announce_id) WHERE announce_id IS NOT NULL""",
+    """CREATE TABLE exec_log(
+        position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, begun_ms INTEGER NOT NULL, principal TEXT NOT NULL,
+        agent_id TEXT NOT NULL, session_key TEXT NOT NULL, run_id TEXT NOT NULL, place TEXT NOT NULL,
+        command TEXT NOT NULL, verdict TEXT NOT NULL, reason TEXT NOT NULL, exit_code INTEGER, ended_ms INTEGER)""",
 )
 
 

@@ -50,6 +50,7 @@ class Ask(Struct, frozen=True):
         timeout_s: Seconds after which no answer means no.
         id: The same id asks once: asking again attaches to what is pending, or returns what was decided.
         survives: Whether it goes on waiting over a restart, and when the one who asked is cancelled.
+        may_persist: Whether the answer may be: yes, and do not ask about exactly this again. Whoever asks keeps that.
     """
 
     kind: str
@@ -62,6 +63,7 @@ class Ask(Struct, frozen=True):
     timeout_s: float = TIMEOUT_S
     id: str | None = None
     survives: bool = False
+    may_persist: bool = False
 
 
 class ApprovalDecision(Struct, frozen=True):
@@ -70,6 +72,7 @@ class ApprovalDecision(Struct, frozen=True):
     Attributes:
         answer: To a question.
         answered_by: Who answered the question.
+        always: Whether the yes is for good.
     """
 
     approved: bool
@@ -78,6 +81,7 @@ class ApprovalDecision(Struct, frozen=True):
     reason: str = ""
     answer: str | None = None
     answered_by: Authority | None = None
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ class Approval:
         binding: SHA-256 of what will run, as it really is, and of who asks.
         chain: Contexts that led to it and cannot answer it. Not kept over a restart.
         answer, answered_by: Of a question; not stored, the transcript has the answer.
+        may_persist, always: Whether it may be answered for good, and was; not stored, whoever asks keeps it.
     """
 
     id: str
@@ -113,12 +118,16 @@ class Approval:
     chain: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     answer: str | None = field(default=None, compare=False, repr=False)
     answered_by: Authority | None = field(default=None, compare=False, repr=False)
+    may_persist: bool = field(default=False, compare=False, repr=False)
+    always: bool = field(default=False, compare=False, repr=False)
 
     @property
     def decision(self) -> ApprovalDecision:
         """The outcome, as returned to the asker."""
         approved = self.state is ApprovalState.APPROVED
-        return ApprovalDecision(approved, self.state, self.decided_by, self.reason, self.answer, self.answered_by)
+        return ApprovalDecision(
+            approved, self.state, self.decided_by, self.reason, self.answer, self.answered_by, approved and self.always
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The approval as clients see it."""
@@ -139,6 +148,7 @@ class Approval:
             "decidedAtMs": self.decided_ms,
             "decidedBy": self.decided_by,
             "reason": self.reason,
+            "mayPersist": self.may_persist,
         }
 
 

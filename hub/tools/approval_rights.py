@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hub.core.context import SYSTEM, Authority, Context
-from hub.core.errors import Forbidden
+from hub.core.errors import Forbidden, InvalidRequest
 from hub.tools.approval import Approval
 
 SCOPE = "operator.approvals"
@@ -35,6 +35,19 @@ def refuse_own(approval: Approval, context: Context) -> None:
     asker = approval.requested_by
     if asker.principal == context.authority.principal and not (asker.owner and context.authority.owner):
         raise Forbidden("this credential asked for it, so another one must answer: the owner's")
+
+
+def refuse_for_good(approval: Approval) -> None:
+    """Refuse a yes for good where it can only be for once.
+
+    Raises:
+        InvalidRequest: It can.
+    """
+    if not approval.may_persist:
+        raise InvalidRequest(
+            f"{approval.title:.80} is approved for one time only, not for good",
+            details={"reason": "ALLOW_ALWAYS_UNAVAILABLE"},
+        )
 
 
 def may_answer_question(question: Approval, authority: Authority) -> bool:

@@ -25,7 +25,7 @@ from hub.security.redaction import Redactor
 from hub.storage.database import Database
 from hub.tools.approval import QUESTION, Approval, ApprovalDecision, ApprovalState, Ask, KeepSecret, seen
 from hub.tools.approval_checks import ID, checked
-from hub.tools.approval_rights import refuse_own, refuse_to_answer, refuse_to_answer_question
+from hub.tools.approval_rights import refuse_for_good, refuse_own, refuse_to_answer, refuse_to_answer_question
 from hub.tools.approval_store import KEPT, RESTARTED, ApprovalStore, settled
 from hub.tools.approval_waiting import WaitingApproval
 from hub.tools.questions import chosen
@@ -135,18 +135,19 @@ class Approvals:
         """Return the latest approvals in any state, newest first."""
         return [self._decided.get(each.id, each) for each in await self._store.latest(limit)]
 
-    async def resolve(self, id_or_code: str, approved: bool, context: Context) -> Approval:
+    async def resolve(self, id_or_code: str, approved: bool, context: Context, *, always: bool = False) -> Approval:
         """Answer what waits; the answer is on disk when this returns.
 
         Args:
             id_or_code: Its id, or the short code (case, spaces and hyphens do not matter).
             approved: Yes or no.
             context: The answerer: a person's own act, with `operator.approvals`.
+            always: Whether exactly this is not to be asked about again.
 
         Raises:
             Forbidden: This authority cannot answer it.
             NotFound: Nothing waits under that name.
-            InvalidRequest: It is a question.
+            InvalidRequest: It is a question, or cannot be approved for good.
             TooManyAttempts: Too many wrong names were tried.
             Conflict: It was answered or ended meanwhile.
         """
@@ -155,8 +156,10 @@ class Approvals:
         if waiting.approval.kind == QUESTION:
             raise InvalidRequest(f"{waiting.approval.code} is a question: answer it in words")
         refuse_own(waiting.approval, context)
+        if approved and always:
+            refuse_for_good(waiting.approval)
         state = ApprovalState.APPROVED if approved else ApprovalState.DENIED
-        return await self._answer(waiting, state, context)
+        return await self._answer(waiting, state, context, always=always)
 
     async def answer(
         self, id_or_code: str, text: str | None, context: Context, keep: KeepSecret | None = None
@@ -236,6 +239,7 @@ class Approvals:
             created_ms=now_ms,
             expires_ms=now_ms + max(1, int(ask.timeout_s * 1000)),
             survives=ask.survives,
+            may_persist=ask.may_persist,
             chain=frozenset({context.id, *context.chain}),
         )
         waiting = self._enter(approval)
@@ -301,7 +305,7 @@ class Approvals:
         return waiting
 
     async def _answer(
-        self, waiting: WaitingApproval, state: ApprovalState, context: Context, answer: str | None = None
+        self, waiting: WaitingApproval, state: ApprovalState, context: Context, answer: str | None = None, **also: Any
     ) -> Approval:
         if self._is_over(waiting):
             self._end_at_once(waiting, ApprovalState.EXPIRED, NOT_ANSWERED)
@@ -309,7 +313,7 @@ class Approvals:
         if waiting.answered:
             raise Conflict(f"{waiting.approval.title} is being answered by someone else")
         waiting.answered = True
-        answered = settled(waiting.approval, state, self._now_ms(), context.authority.principal, "")
+        answered = replace(settled(waiting.approval, state, self._now_ms(), context.authority.principal, ""), **also)
         if answer is not None:
             answered = replace(answered, answer=answer, answered_by=context.authority)
         writing = self._tasks.spawn(self._settle(waiting, answered, context), name=f"answer {answered.id}")

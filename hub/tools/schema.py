@@ -90,6 +90,11 @@ TOOLS_SCHEMA = Schema(
         Optional(
             "image_model", description="Model that looks at pictures for the tool image; without it the agent's own."
         ): model_ref,
+        Optional(
+            "elevated",
+            default=True,
+            description="Whether an owner may let commands of a conversation run on the hub's machine by /elevated.",
+        ): boolean,
         Optional("timeout", description="Upper bound on one call of any tool, over the tool's own."): positive_seconds,
         Optional("output_limit", description="Upper bound on the characters of one result, over the tool's own."): All(
             integer, Range(min=500, max=1_000_000)

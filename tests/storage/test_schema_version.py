@@ -22,6 +22,7 @@ TABLES = {
     "budget_spending",
     "channel_cursors",
     "devices",
+    "exec_log",
     "group_history",
     "device_requests",
     "idempotency",

@@ -25,7 +25,7 @@ from web.core.render import Renderer, json_response, see_other, wants_json
 from web.core.texts import APPROVAL_KINDS, APPROVAL_STATES
 
 ANSWER = Schema(
-    {Required("id"): All(string, Length(min=1, max=128)), Required("answer"): In(["approve", "deny"])},
+    {Required("id"): All(string, Length(min=1, max=128)), Required("answer"): In(["approve", "always", "deny"])},
 )
 QUESTION_ANSWER = Schema(
     {
@@ -62,7 +62,8 @@ class ApprovalsPage:
     async def answer(self, call: HttpCall) -> web.StreamResponse:
         """`POST /approvals/answer`: approve or deny one."""
         fields = read_fields(call, ANSWER)
-        ended = await self._approvals.resolve(fields["id"], fields["answer"] == "approve", call.context())
+        word = fields["answer"]
+        ended = await self._approvals.resolve(fields["id"], word != "deny", call.context(), always=word == "always")
         return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/overview")
 
     async def answer_question(self, call: HttpCall) -> web.StreamResponse:
@@ -112,6 +113,7 @@ class ApprovalsPage:
             "title": approval.title,
             "text": approval.text,
             "details": shown(approval.details),
+            "may_persist": approval.may_persist,
             "state": approval.state.value,
             "state_text": APPROVAL_STATES[approval.state.value],
             "until": self._renderer.when(approval.expires_ms),

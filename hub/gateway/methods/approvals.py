@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.core.errors import InvalidRequest, NotFound
+from hub.core.errors import NotFound
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.gateway.calls.contract import Method, MethodCall
 from hub.tools.approval import Approval, ApprovalState
@@ -30,7 +30,13 @@ _LIST = Schema(
         Optional("limit", default=50): All(integer, Range(min=1, max=LISTED_LIMIT)),
     }
 )
-_RESOLVE = Schema({Required("id", description="Its id or its short code."): _NAME, Required("approved"): boolean})
+_RESOLVE = Schema(
+    {
+        Required("id", description="Its id or its short code."): _NAME,
+        Required("approved"): boolean,
+        Optional("always", default=False, description="Do not ask about exactly this again."): boolean,
+    }
+)
 _EXEC_RESOLVE = Schema(
     {
         Required("id"): _NAME,
@@ -70,7 +76,8 @@ class ApprovalMethods:
         return (await self._found(call)).as_dict()
 
     async def _resolve(self, call: MethodCall) -> Mapping[str, Any]:
-        ended = await self._approvals.resolve(call.params["id"], call.params["approved"], call.context)
+        params = call.params
+        ended = await self._approvals.resolve(params["id"], params["approved"], call.context, always=params["always"])
         return ended.as_dict()
 
     async def _exec_list(self, call: MethodCall) -> list[dict[str, Any]]:
@@ -82,12 +89,8 @@ class ApprovalMethods:
 
     async def _exec_resolve(self, call: MethodCall) -> Mapping[str, Any]:
         decision = call.params["decision"]
-        if decision == ALLOW_ALWAYS:
-            raise InvalidRequest(
-                f"decision: an approval is given for one call at a time; answer {ALLOW_ONCE} or {DENY}",
-                details={"reason": "ALLOW_ALWAYS_UNAVAILABLE"},
-            )
-        await self._approvals.resolve(call.params["id"], decision == ALLOW_ONCE, call.context)
+        always = decision == ALLOW_ALWAYS
+        await self._approvals.resolve(call.params["id"], decision != DENY, call.context, always=always)
         return {"ok": True}
 
     async def _found(self, call: MethodCall) -> Approval:
@@ -109,7 +112,7 @@ def as_request(approval: Approval) -> dict[str, Any]:
             "sessionKey": approval.session_key,
             "ask": "always",
             "warningText": f"{approval.kind} {approval.title}: {approval.text}",
-            "allowedDecisions": [ALLOW_ONCE, DENY],
+            "allowedDecisions": [ALLOW_ONCE, *([ALLOW_ALWAYS] if approval.may_persist else []), DENY],
         },
         "code": approval.code,
         "createdAtMs": approval.created_ms,

@@ -1,7 +1,8 @@
-"""`tools.catalog`, `tools.explain`, `tools.invoke`, and `POST /tools/invoke`: which tools there are, and using one."""
+"""`tools.catalog`, `tools.explain`, `tools.invoke`, `tools.run`, and `POST /tools/invoke`: the tools, and using one."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,9 +13,11 @@ from msgspec import Struct
 from hub.agent.agents import Agent, Agents
 from hub.automation.services.addresses import Addresses
 from hub.core.context import Authority, Context, ToolPolicy
-from hub.core.errors import HubError, NotFound
+from hub.core.errors import Forbidden, HubError, NotFound
+from hub.core.events import Event
 from hub.core.ids import new_id
 from hub.core.schema import All, AnyOf, In, Length, Optional, Required, Schema, boolean
+from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import READ, WRITE, HttpCall, Method, MethodCall, Route
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
@@ -22,6 +25,7 @@ from hub.models.registry import ModelRegistry
 from hub.security.redaction import Redactor
 from hub.sessions.keys import ROOMS, SessionKey, main_key
 from hub.sessions.store import SessionStore
+from hub.tools.approvals import EVENT_APPROVAL_REQUESTED
 from hub.tools.contract import Tool, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from hub.tools.policy import explain_tool, listed
@@ -49,6 +53,7 @@ class ToolMethodDependencies(Struct, frozen=True):
     channels: ChannelRegistry
     addresses: Addresses
     redactor: Redactor
+    tasks: TaskOwner
 
 
 class ToolMethods:
@@ -75,10 +80,19 @@ class ToolMethods:
                 Optional("idempotencyKey"): All(str, Length(min=1, max=256)),
             }
         )
+        run = Schema(
+            {
+                Required("name"): _NAME,
+                Optional("args", default=dict): dict,
+                Optional("sessionKey", default=None): _KEY,
+                Optional("wait", default=True, description="For the owner's approval, if it takes one."): boolean,
+            }
+        )
         return [
             Method("tools.catalog", self._catalog, OWNER, Schema({Optional("agentId"): str}), READ),
             Method("tools.explain", self._explain, OWNER, explain, READ),
             Method("tools.invoke", self._invoke, OWNER, invoke, WRITE, acts=True),
+            Method("tools.run", self._run, OWNER, run, WRITE, acts=True),
         ]
 
     def routes(self) -> list[Route]:
@@ -153,6 +167,44 @@ class ToolMethods:
             return {**answer, "error": {"code": "tool_error", "message": result.output.removeprefix("error: ")}}
         return {**answer, "output": _output(result)}
 
+    async def _run(self, call: MethodCall) -> Mapping[str, Any]:
+        """Call a tool as an agent would in a session: with its taint, its room's rights, and all rules.
+
+        Without `wait`, a call that takes an approval goes on waiting for it after the answer.
+        """
+        needs, params = self._needs, call.params
+        key, agent = self._place(params["sessionKey"])
+        session = needs.sessions.get(key)
+        authority = call.context.authority.narrow(tainted=session is not None and session.tainted)
+        authority = await self._in_room(authority, key)
+        id, loop = new_id(), asyncio.get_running_loop()
+        asked: asyncio.Future[str] = loop.create_future()
+
+        def note(event: Event) -> None:
+            if not asked.done():
+                asked.set_result(event.data["id"])
+
+        forget = needs.tools.bus.listen(EVENT_APPROVAL_REQUESTED, note, {"run_id": f"tool-{id}"})
+        policies = agent.policies(needs.tools.rules, await self._model_of(agent, key))
+        calling = self._call(id, params["name"], params["args"], key, agent.id, call.context.child(authority), policies)
+        task = needs.tasks.spawn(calling, name=f"tool {params['name']} of a client")
+        try:
+            first: set[asyncio.Future[Any]] = {task} if params["wait"] else {task, asked}
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            forget()
+        if not task.done():
+            return {"status": "approval_required", "output": "", "approval_id": asked.result()}
+        result = task.result()
+        status = "ok"
+        if result.is_error:
+            status = "denied" if result.details.get("code") == Forbidden.code else "error"
+        answer = {"status": status, "output": result.output, "details": dict(result.details)}
+        return {**answer, "approval_id": asked.result()} if asked.done() else answer
+
     async def _post(self, call: HttpCall) -> web.StreamResponse:
         body = call.body
         arguments = dict(body["args"])
@@ -171,14 +223,24 @@ class ToolMethods:
     async def _use(
         self, name: str, arguments: Mapping[str, Any], session_key: str | None, context: Context
     ) -> ToolResult:
-        needs = self._needs
         key, agent = self._place(session_key)
         policies = await self._usable(name, context.authority, agent, key)
-        id = new_id()
+        return await self._call(new_id(), name, arguments, key, agent.id, context, policies)
+
+    async def _call(
+        self,
+        id: str,
+        name: str,
+        arguments: Mapping[str, Any],
+        key: str,
+        agent_id: str,
+        context: Context,
+        policies: tuple[ToolPolicy, ...],
+    ) -> ToolResult:
         # What somebody else than the owner has a tool do follows words from outside; see `acting`.
         context = context if context.authority.owner else context.tainted()
-        request = ToolCallRequest(id, name, arguments, context, agent.id, key, f"tool-{id}", policies=policies)
-        return await invoke_tool(needs.tools, request, redact=needs.redactor.redact)
+        request = ToolCallRequest(id, name, arguments, context, agent_id, key, f"tool-{id}", policies=policies)
+        return await invoke_tool(self._needs.tools, request, redact=self._needs.redactor.redact)
 
     async def _usable(self, name: str, authority: Authority, agent: Agent, key: str) -> tuple[ToolPolicy, ...]:
         """Return the policies for a tool that the caller may use in a session.

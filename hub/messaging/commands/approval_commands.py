@@ -7,6 +7,7 @@ from hub.messaging.texts import say
 from hub.tools.approvals import Approvals
 
 LISTED = 20
+ALWAYS = "always"
 
 
 def add_approval_commands(commands: Commands, approvals: Approvals) -> None:
@@ -22,7 +23,10 @@ def add_approval_commands(commands: Commands, approvals: Approvals) -> None:
     async def answer(call: CommandCall, *, approved: bool) -> str | CommandReply:
         if not call.arguments:
             return waiting("approve" if approved else "deny")
-        ended = await approvals.resolve(call.arguments, approved, call.context)
+        code, always = call.arguments, False
+        if approved and call.rest == ALWAYS:
+            code, always = call.word, True
+        ended = await approvals.resolve(code, approved, call.context, always=always)
         return say("approval.approved" if approved else "approval.denied", language(), title=ended.title)
 
     def waiting(name: str) -> str | CommandReply:
@@ -33,7 +37,7 @@ def add_approval_commands(commands: Commands, approvals: Approvals) -> None:
         menu = tuple((each.code, f"/{name} {each.code}") for each in pending[:LISTED])
         return CommandReply("\n".join([say("approval.waiting", language(), count=len(pending)), *lines]), menu)
 
-    for name, run in (("approve", approve), ("deny", deny)):
+    for name, run, arguments in (("approve", approve, f"[CODE] [{ALWAYS}]"), ("deny", deny, "[CODE]")):
         commands.add(
-            ChatCommand(name, run, Category.MANAGEMENT, owner_only=True, where=CommandPlace.DIRECT, arguments="[CODE]")
+            ChatCommand(name, run, Category.MANAGEMENT, owner_only=True, where=CommandPlace.DIRECT, arguments=arguments)
         )

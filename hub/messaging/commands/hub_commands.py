@@ -28,10 +28,6 @@ HITS = 5
 HIT_CHARS = 300
 CONFIG_KEYS = ("hub.name", "hub.language", "hub.time_zone", "models.default", "session.dm_scope")
 """What `/config` reads and writes; who may do what is changed elsewhere."""
-NOT_YET = {
-    "elevated": (Category.OPTIONS, "[off|on|ask|full]"),
-}
-"""Commands whose engine is still to come, with category and arguments."""
 
 
 class HubCommandNeeds(Struct, frozen=True):
@@ -95,10 +91,6 @@ class HubCommands:
             ),
             ChatCommand("restart", self._restart, management, owner_only=True, where=here),
             ChatCommand("debug", self._debug, management, owner_only=True, where=here),
-            *(
-                ChatCommand(name, self._not_yet, category, people_only=True, arguments=arguments, listed=False)
-                for name, (category, arguments) in NOT_YET.items()
-            ),
         )
 
     async def _agents(self, call: CommandCall) -> str:
@@ -175,9 +167,6 @@ class HubCommands:
         for title, found in zip(titles, (channels, repairs, runs), strict=True):
             lines += [title, *(found or ["- -"])]
         return "\n".join(lines)
-
-    async def _not_yet(self, call: CommandCall) -> str:
-        return say("command.not_yet", self._language(), name=f"/{call.name}")
 
 
 def add_hub_commands(commands: Commands, needs: HubCommandNeeds) -> None:

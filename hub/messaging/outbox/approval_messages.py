@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from hub.core.errors import HubError
 from hub.core.events import Event, EventBus
+from hub.messaging.commands.approval_commands import ALWAYS
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.registry import CommandReply
 from hub.messaging.outbox.outbox import Outbox
@@ -64,8 +65,10 @@ class ApprovalMessages:
             return
         language = self._language()
         text = question(approval, language)
-        menu = tuple((say(f"approval.{word}", language), f"/{word} {approval.code}") for word in ("approve", "deny"))
-        message = self._buttons.message(place.address, CommandReply(text, menu), plain=text)
+        menu = [(say(f"approval.{word}", language), f"/{word} {approval.code}") for word in ("approve", "deny")]
+        if approval.may_persist:
+            menu.insert(1, (say("approval.always", language), f"/approve {approval.code} {ALWAYS}"))
+        message = self._buttons.message(place.address, CommandReply(text, tuple(menu)), plain=text)
         try:
             await self._outbox.send(place.address, message, event.context, session_key=place.session_key)
         except HubError as error:
@@ -84,5 +87,6 @@ def question(approval: Approval, language: str) -> str:
             *filter(None, [approval.text]),
             f"{fence}json\n{details}\n{fence}",
             say("approval.answer", language, code=approval.code, minutes=minutes),
+            *([say("approval.for_good", language, code=approval.code)] if approval.may_persist else []),
         ]
     )

@@ -1,0 +1,289 @@
+"""What a command is bound to: the program, its files and its working directory, by descriptor and by what they contain.
+
+A `BoundCommand` is made before the owner is asked, and once more before the start: it runs only when both say the same.
+It starts what was hashed and nothing else: a program of the system by the descriptor that was read, anything else, and
+every script, as a sealed copy in memory that no process can change.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import PurePosixPath
+from typing import Any
+
+from hub.core.errors import InvalidRequest, LimitExceeded
+from hub.tools.command_line import WrittenCommand, candidate_files, look_alikes, run_files, run_words
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs are looked for, and the PATH of what is started."""
+SYSTEM = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
+SHELL = "/bin/sh"
+COPY_LIMIT_BYTES = 256 * 1024 * 1024
+HASH_LIMIT_BYTES = 256 * 1024 * 1024
+"""Files beyond this together are bound by size, time and inode instead of their bytes."""
+FILES_LIMIT = 100
+WORD_LIMIT = 4_096
+
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+_CHUNK = 1 << 20
+_SCRIPTS = frozenset(
+    {
+        *(".awk", ".bash", ".bat", ".cgi", ".cjs", ".cmd", ".csh", ".ex", ".exs", ".fish", ".groovy", ".jar"),
+        *(".js", ".jsx", ".ksh", ".lua", ".mjs", ".mk", ".php", ".pl", ".pm", ".ps1", ".py", ".pyc", ".pyz"),
+        *(".r", ".rb", ".scm", ".sed", ".sh", ".so", ".sql", ".tcl", ".ts", ".tsx", ".vim", ".wasm", ".zsh"),
+    }
+)
+
+
+@dataclass(slots=True)
+class BoundCommand:
+    """A command with everything it will use held open; `close` gives it up.
+
+    Attributes:
+        command: As it was written.
+        path: The real path of the program.
+        digest: SHA-256 of the program.
+        system: Whether the program is one that only the system's owner can change.
+        workdir: The real path of the working directory.
+        place: Device and inode of the working directory.
+        files: By word, the SHA-256 of each file that the command names.
+        argv: What is started; sealed copies are in it by descriptor.
+        executable: What is started, as a path: of the descriptor that was read, or of the sealed copy.
+    """
+
+    command: WrittenCommand
+    path: str = ""
+    digest: str = ""
+    system: bool = False
+    workdir: str = ""
+    place: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    argv: list[str] = field(default_factory=list)
+    executable: str = ""
+    workdir_fd: int = -1
+    _open: list[int] = field(default_factory=list)
+    _hashed: int = 0
+
+    @property
+    def kept_open(self) -> tuple[int, ...]:
+        """The descriptors that the program inherits."""
+        return tuple(each for each in self._open if each != self.workdir_fd)
+
+    def shown(self) -> dict[str, Any]:
+        """What an approval of it is bound to, for people to read."""
+        command = self.command
+        what = {"argv": list(command.words)} if command.words else {"shell": command.text}
+        return {
+            **what,
+            "program": f"{self.path} sha256:{self.digest}",
+            "workdir": f"{self.workdir} ({self.place})",
+            **({"files": dict(self.files)} if self.files else {}),
+            **({"look-alikes": found} if (found := look_alikes(command.text)) else {}),
+        }
+
+    def hold(self, descriptor: int) -> int:
+        """Keep a descriptor until `close`."""
+        self._open.append(descriptor)
+        return descriptor
+
+    def close(self) -> None:
+        """Give up what is held open; calling it twice does no harm."""
+        for each in self._open:
+            os.close(each)
+        self._open.clear()
+
+
+def bind(command: WrittenCommand, workdir: str, *, seals: bool = True) -> BoundCommand:
+    """Open and hash all that a command uses. Blocks; the caller closes what it returns.
+
+    Args:
+        workdir: An absolute path.
+        seals: Whether scripts are run as sealed copies; without, they know where they are.
+
+    Raises:
+        InvalidRequest: There is no such program or directory, or it cannot be read.
+        LimitExceeded: It is too large to be copied.
+    """
+    bound = BoundCommand(command)
+    try:
+        _hold_workdir(bound, workdir)
+        _hold_program(bound, seals=seals)
+        _hold_files(bound, seals=seals)
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+def _hold_workdir(bound: BoundCommand, workdir: str) -> None:
+    try:
+        bound.workdir_fd = bound.hold(os.open(workdir, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+    except OSError as error:
+        raise InvalidRequest(f"workdir: {workdir!r:.200} cannot be entered: {error.strerror}") from error
+    found = os.fstat(bound.workdir_fd)
+    bound.workdir, bound.place = os.readlink(f"/proc/self/fd/{bound.workdir_fd}"), f"{found.st_dev}:{found.st_ino}"
+
+
+def _hold_program(bound: BoundCommand, *, seals: bool) -> None:
+    word = bound.command.words[0] if bound.command.words else SHELL
+    source = _find(bound, word)
+    real = os.readlink(f"/proc/self/fd/{source}")
+    bound.path, bound.system = real, _is_of_system(real)
+    if seals and (not bound.system or _begins_with(source, b"#!")):
+        held, bound.digest = _sealed(bound, source, word)
+        os.close(source)
+    else:
+        held, bound.digest = bound.hold(source), _digest(source)
+    bound.executable = f"/proc/self/fd/{held}" if seals else real
+    words = bound.command.words
+    bound.argv = list(words) if words else ["sh", "-c", bound.command.text]
+
+
+def _find(bound: BoundCommand, word: str) -> int:
+    """Open the program of a name or path, as `execvp` finds it; its PATH never has the working directory."""
+    places = [word] if "/" in word else [f"{folder}/{word}" for folder in PATH.split(":")]
+    problem = f"there is no program {word!r:.200} in {PATH}"
+    for place in places:
+        try:
+            descriptor = os.open(place, _READ, dir_fd=bound.workdir_fd)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            problem = f"{place!r:.200} cannot be read: {error.strerror}"
+            continue
+        if stat.S_ISREG(os.fstat(descriptor).st_mode) and os.access(f"/proc/self/fd/{descriptor}", os.X_OK):
+            return descriptor
+        os.close(descriptor)
+        problem = f"{place!r:.200} is not an executable file"
+    raise InvalidRequest(f"command: {problem}")
+
+
+def _hold_files(bound: BoundCommand, *, seals: bool) -> None:
+    """Hash the files that the command names, and put sealed copies in the place of those that it runs."""
+    for word in candidate_files(bound.command):
+        if len(bound.files) >= FILES_LIMIT or len(word) > WORD_LIMIT:
+            continue
+        descriptor = _open_file(bound, word)
+        if descriptor is not None:
+            bound.files[word] = _digest_within(bound, descriptor)
+            os.close(descriptor)
+    if not seals:
+        return
+    if bound.command.words:
+        _seal_arguments(bound)
+    else:
+        _seal_text(bound)
+
+
+def _seal_arguments(bound: BoundCommand) -> None:
+    words = bound.command.words
+    begin, first_runs = run_files(words)
+    for at in range(begin, len(words)):
+        option, equals, value = words[at].rpartition("=") if words[at].startswith("-") else ("", "", words[at])
+        if value in bound.files:
+            if (copy := _sealed_if_run(bound, value, at_once=first_runs)) is not None:
+                bound.argv[at] = f"{option}{equals}{copy}"
+            first_runs = False
+
+
+def _seal_text(bound: BoundCommand) -> None:
+    text, places = bound.command.text, run_words(bound.command.text)
+    for begin, end in reversed(places):
+        word = text[begin:end]
+        if word in bound.files and (copy := _sealed_if_run(bound, word, at_once=False)) is not None:
+            text = f"{text[:begin]}{copy}{text[end:]}"
+    bound.argv[-1] = text
+
+
+def _sealed_if_run(bound: BoundCommand, word: str, *, at_once: bool) -> str | None:
+    """Return the path of a sealed copy of a file; None when it is none that programs run."""
+    descriptor = _open_file(bound, word)
+    if descriptor is None:
+        raise InvalidRequest(f"command: {word!r:.200} is gone")
+    try:
+        if not at_once and not _is_run(descriptor, word):
+            return None
+        copy, bound.files[word] = _sealed(bound, descriptor, word)
+        return f"/proc/self/fd/{copy}"
+    finally:
+        os.close(descriptor)
+
+
+def _open_file(bound: BoundCommand, word: str) -> int | None:
+    """Open what a word names if it is a plain file; None when there is none."""
+    try:
+        descriptor = os.open(word, _READ, dir_fd=bound.workdir_fd)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM):
+            raise InvalidRequest(f"command: {word!r:.200} cannot be read") from error
+        return None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _is_run(descriptor: int, word: str) -> bool:
+    """Whether a file is one that programs run."""
+    mode = os.fstat(descriptor).st_mode
+    return bool(
+        mode & 0o111
+        or PurePosixPath(word).suffix.lower() in _SCRIPTS
+        or _begins_with(descriptor, b"#!")
+        or _begins_with(descriptor, b"\x7fELF")
+    )
+
+
+def _begins_with(descriptor: int, what: bytes) -> bool:
+    return os.pread(descriptor, len(what), 0) == what
+
+
+def _is_of_system(path: str) -> bool:
+    """Whether a real path is in a folder of the system, with nothing on the way that others than root may change."""
+    if not any(path.startswith(f"{folder}/") for folder in SYSTEM):
+        return False
+    for each in (PurePosixPath(path), *PurePosixPath(path).parents):
+        found = os.lstat(each)
+        if found.st_uid != 0 or stat.S_ISLNK(found.st_mode) or found.st_mode & 0o022:
+            return False
+    return True
+
+
+def _sealed(bound: BoundCommand, source: int, name: str) -> tuple[int, str]:
+    """Return a copy in memory that cannot be changed any more, held open, and its SHA-256."""
+    if os.fstat(source).st_size > COPY_LIMIT_BYTES:
+        raise LimitExceeded(
+            f"command: {name!r:.200} is larger than {COPY_LIMIT_BYTES} bytes, too large to be held fast"
+        )
+    label = PurePosixPath(name).name[:60]
+    copy = bound.hold(os.memfd_create(label, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+    digest, at = sha256(), 0
+    while at <= COPY_LIMIT_BYTES and (chunk := os.pread(source, _CHUNK, at)):
+        digest.update(chunk)
+        os.write(copy, chunk)
+        at += len(chunk)
+    os.fchmod(copy, 0o500)
+    fcntl.fcntl(copy, fcntl.F_ADD_SEALS, _SEALS)
+    return copy, digest.hexdigest()
+
+
+def _digest(descriptor: int) -> str:
+    digest, at = sha256(), 0
+    while chunk := os.pread(descriptor, _CHUNK, at):
+        digest.update(chunk)
+        at += len(chunk)
+    return digest.hexdigest()
+
+
+def _digest_within(bound: BoundCommand, descriptor: int) -> str:
+    found = os.fstat(descriptor)
+    bound._hashed += found.st_size
+    if bound._hashed <= HASH_LIMIT_BYTES:
+        return _digest(descriptor)
+    return f"{found.st_size} bytes, inode {found.st_dev}:{found.st_ino}, {found.st_mtime_ns}, {found.st_ctime_ns}"

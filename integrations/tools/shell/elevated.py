@@ -1,0 +1,63 @@
+"""`/elevated`: an owner lets the commands of a conversation run on the hub's machine, until the hub is restarted.
+
+It never holds for a turn with words from outside, nor for anybody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace
+from hub.messaging.texts import say
+from hub.tools.contract import ToolCall
+
+LEVELS = ("off", "on", "ask", "full")
+"""on and ask: on the hub's machine, by its rules; full: without a question as well."""
+HELP = {"en": "let your commands here run on the machine itself", "zh-CN": "允许您在此的命令直接在这台机器上运行"}
+SESSIONS_LIMIT = 1_000
+
+
+class Elevated:
+    """The conversations whose commands run on the hub's machine.
+
+    Args:
+        is_allowed: Whether the configuration allows it (`tools.elevated`).
+    """
+
+    def __init__(self, is_allowed: Callable[[], bool], language: Callable[[], str]) -> None:
+        self._is_allowed, self._language = is_allowed, language
+        self._levels: dict[str, str] = {}
+
+    def of(self, call: ToolCall) -> str:
+        """Return the level that holds for a call."""
+        authority = call.context.authority
+        if not authority.owner or authority.tainted or not self._is_allowed():
+            return "off"
+        return self._levels.get(call.session_key, "off")
+
+    def forget(self, session_key: str) -> None:
+        """Go back to what the configuration says."""
+        self._levels.pop(session_key, None)
+
+    def command(self) -> ChatCommand:
+        """Return the command."""
+        return ChatCommand(
+            "elevated",
+            self._run,
+            Category.OPTIONS,
+            owner_only=True,
+            where=CommandPlace.DIRECT,
+            aliases=("elev",),
+            choices=LEVELS,
+            help=HELP,
+        )
+
+    async def _run(self, call: CommandCall) -> str:
+        language, key = self._language(), call.session_key
+        if not self._is_allowed():
+            return say("elevated.forbidden", language)
+        if call.word in LEVELS:
+            self.forget(key)
+            if call.word != "off" and len(self._levels) < SESSIONS_LIMIT:
+                self._levels[key] = call.word
+        return say(f"elevated.{self._levels.get(key, 'off')}", language)

@@ -1,0 +1,323 @@
+"""The tool `exec`: decides where a command runs and whether it may, starts it, and waits or leaves it running."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from hub.agent.agents import Agents
+from hub.agent.workspace import Workspaces
+from hub.core.clock import Clock
+from hub.core.errors import Forbidden, HubError, InvalidRequest
+from hub.core.executors import FILES
+from hub.sandbox.contract import Sandbox, SandboxCommand
+from hub.tools.approval import ApprovalDecision, Ask, AskOwner
+from hub.tools.approval_questions import CALL_TIMEOUT_S, why_not
+from hub.tools.command_line import WrittenCommand, read_command
+from hub.tools.contract import ToolCall, ToolResult
+from hub.tools.exec_rules import ExecRules
+from integrations.tools.shell.allowed import AllowedCommands
+from integrations.tools.shell.binding import BoundCommand, bind
+from integrations.tools.shell.environment import checked_environment, hub_environment, of_skills
+from integrations.tools.shell.local_process import start_local
+from integrations.tools.shell.log import CommandLog
+from integrations.tools.shell.running import RunningCommand, RunningCommands
+from integrations.tools.shell.verdict import CommandJudgement, CommandVerdict, judge
+
+TIMEOUT_S = 120
+TIMEOUT_LIMIT_S = 1_800
+BACKGROUND_LIMIT_S = 86_400
+UPDATE_S = 0.3
+
+PlaceOf = Callable[[ToolCall, str], Awaitable[Sandbox | None]]
+"""Returns where a call runs, given the `host` it asks for; None is the hub's machine."""
+EndedInBackground = Callable[[ToolCall, RunningCommand], Awaitable[None]]
+
+
+class ExecNeeds(Struct, frozen=True):
+    """What the tool works with.
+
+    Attributes:
+        rules: Returns what the configuration, and `/elevated`, say of a call's commands.
+        ask: Asks the owner.
+        ended: Tells the conversation that a command in the background has ended.
+    """
+
+    agents: Agents
+    workspaces: Workspaces
+    clock: Clock
+    place: PlaceOf
+    rules: Callable[[ToolCall], ExecRules]
+    ask: AskOwner
+    allowed: AllowedCommands
+    log: CommandLog
+    running: RunningCommands
+    ended: EndedInBackground
+
+
+class ExecTool:
+    """Runs commands."""
+
+    def __init__(self, needs: ExecNeeds) -> None:
+        self._needs = needs
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """Run a command; see the tool's parameters.
+
+        Raises:
+            Forbidden: It may not run.
+            InvalidRequest: It cannot be run as it is written.
+            Unavailable: It needs a sandbox and there is none, or it cannot be started.
+
+        Cancelling it ends the command, unless it was left in the background.
+        """
+        needs, arguments = self._needs, call.arguments
+        command = read_command(arguments["command"])
+        environment = checked_environment(arguments["env"])
+        needs.running.refuse_more(call.session_key)
+        place = "sandbox"
+        try:
+            rules = needs.rules(call)
+            if rules.mode == "deny":
+                raise Forbidden("commands are switched off in the configuration (exec.mode: deny)")
+            sandbox = await needs.place(call, arguments["host"])
+            if sandbox is not None:
+                log_id = await needs.log.begin(call, place, CommandVerdict.SANDBOX)
+                running = await self._in_sandbox(call, command, sandbox, environment)
+            else:
+                place = "hub"
+                running, log_id = await self._on_hub(call, command, rules, environment)
+        except Forbidden as error:
+            await needs.log.begin(call, place, CommandVerdict.REFUSED, error.message)
+            raise
+        return await self._follow(call, running, log_id)
+
+    async def _in_sandbox(
+        self, call: ToolCall, command: WrittenCommand, sandbox: Sandbox, environment: dict[str, str]
+    ) -> RunningCommand:
+        # Skills' variables hold keys: what follows words from outside, or another than the owner, does not get them.
+        authority = call.context.authority
+        skills = of_skills(call.environment) if authority.owner and not authority.tainted else {}
+        process = await sandbox.start(
+            SandboxCommand(
+                command.words or ("sh", "-c", command.text),
+                posixpath.normpath(posixpath.join(sandbox.workdir, call.arguments["workdir"])),
+                {**skills, **environment},
+                call.arguments["pty"],
+            )
+        )
+        return self._running(call, "sandbox", process, trusted=False)
+
+    async def _on_hub(
+        self, call: ToolCall, command: WrittenCommand, rules: ExecRules, environment: dict[str, str]
+    ) -> tuple[RunningCommand, str]:
+        refuse_on_hub(call)
+        needs, terminal = self._needs, call.arguments["pty"]
+        bound = await self._bind(call, command, seals=rules.mode != "full")
+        try:
+            judgement = await self._judge(call, bound, rules, environment)
+            if judgement.verdict is not None:
+                verdict, by = judgement.verdict, ""
+            else:
+                verdict, by = await self._be_approved(call, bound, judgement, environment)
+                bound = await self._bind_again(call, bound)
+            log_id = await needs.log.begin(call, "hub", verdict, by)
+            variables = hub_environment(environment, of_skills(call.environment), terminal=terminal)
+            process = await start_local(
+                bound.argv,
+                executable=bound.executable,
+                workdir=bound.workdir_fd,
+                keep=bound.kept_open,
+                environment=variables,
+                terminal=terminal,
+            )
+        finally:
+            bound.close()
+        return self._running(call, "hub", process, trusted=judgement.lists or rules.trust_output), log_id
+
+    async def _bind(self, call: ToolCall, command: WrittenCommand, *, seals: bool) -> BoundCommand:
+        workspace = self._needs.agents.get(call.agent_id).workspace
+        await FILES.run(self._needs.workspaces.ensure, call.agent_id)
+        workdir = posixpath.join(str(workspace), call.arguments["workdir"])
+        return await FILES.run(bind, command, workdir, seals=seals)
+
+    async def _bind_again(self, call: ToolCall, bound: BoundCommand) -> BoundCommand:
+        """Return the command as it is now; the caller closes both.
+
+        Raises:
+            Forbidden: It is not what was approved.
+        """
+        shown = bound.shown()
+        if self._needs.rules(call).mode not in ("ask", "full"):
+            raise Forbidden("the command was approved, but the configuration forbids it now; it was not run")
+        try:
+            now = await self._bind(call, bound.command, seals=True)
+        except HubError as error:
+            raise Forbidden(f"the command was approved, but cannot be run any more: {error.message}") from error
+        bound.close()
+        if now.shown() != shown:
+            now.close()
+            raise Forbidden("the command was approved, but a file, its program or its folder changed; it was not run")
+        return now
+
+    async def _judge(
+        self, call: ToolCall, bound: BoundCommand, rules: ExecRules, environment: dict[str, str]
+    ) -> CommandJudgement:
+        needs = self._needs
+        view = needs.workspaces.view(call.agent_id, call.session_key, call.context.authority)
+        plain = not environment and not call.arguments["pty"]
+        known = needs.allowed.has(call.agent_id)
+        judgement = await FILES.run(judge, bound, rules, plain=plain, view=view, has_rule=known)
+        if judgement.verdict is None and rules.mode == "allowlist":
+            raise Forbidden(f"only commands of exec.allow run here (exec.mode: allowlist), and {judgement.why}")
+        return judgement
+
+    async def _be_approved(
+        self, call: ToolCall, bound: BoundCommand, judgement: CommandJudgement, environment: dict[str, str]
+    ) -> tuple[CommandVerdict, str]:
+        arguments = call.arguments
+        details: dict[str, Any] = {**bound.shown(), "host": "hub", "agent": call.agent_id}
+        if environment or call.environment:
+            details["environment"] = {**environment, **dict.fromkeys(of_skills(call.environment), "of a skill")}
+        for name in ("background", "pty"):
+            if arguments[name]:
+                details[name] = True
+        question = f"The assistant wants to run this on the hub's machine: {judgement.why}."
+        decision = await self.ask(call, arguments["command"], question, details, may_persist=judgement.may_persist)
+        if decision.always:
+            await self._needs.allowed.add(call.agent_id, bound, decision.decided_by or "")
+            return CommandVerdict.ALWAYS, decision.decided_by or ""
+        return CommandVerdict.ONCE, decision.decided_by or ""
+
+    async def ask(
+        self, call: ToolCall, title: str, text: str, details: Mapping[str, Any], *, may_persist: bool = False
+    ) -> ApprovalDecision:
+        """Ask the owner and wait for a yes.
+
+        Raises:
+            Forbidden: It was a no.
+        """
+        question = Ask(
+            kind="exec",
+            title=title,
+            text=text,
+            details=details,
+            context=call.context,
+            session_key=call.session_key,
+            run_id=call.run_id,
+            timeout_s=CALL_TIMEOUT_S,
+            may_persist=may_persist,
+        )
+        call.update(waits=True)
+        decision = await self._needs.ask(question)
+        call.update()
+        if not decision.approved:
+            raise Forbidden(f"the command needs the owner's approval: {why_not(decision)}")
+        return decision
+
+    async def permit_input(self, call: ToolCall, command: RunningCommand, data: str) -> None:
+        """Let a call write to a command: what a program on the hub's machine reads can be commands as well.
+
+        Raises:
+            Forbidden: It may not, or the owner said no.
+        """
+        if command.where != "hub":
+            return
+        mode = self._needs.rules(call).mode
+        refuse_on_hub(call)
+        if mode in ("deny", "allowlist"):
+            raise Forbidden(f"nothing is written to commands on the hub's machine (exec.mode: {mode})")
+        if mode == "ask":
+            details = {"input": data, "to": command.command, "id": command.id, "agent": call.agent_id}
+            text = "The assistant wants to write this to a command that runs on the hub's machine."
+            await self.ask(call, f"process write: {data}", text, details)
+
+    def _running(self, call: ToolCall, where: str, process: Any, *, trusted: bool) -> RunningCommand:
+        return RunningCommand(
+            call.session_key,
+            call.agent_id,
+            call.arguments["command"],
+            where,
+            trusted,
+            process,
+            call.arguments["pty"],
+            self._needs.clock.time(),
+            background=call.arguments["background"],
+        )
+
+    async def _follow(self, call: ToolCall, running: RunningCommand, log_id: str) -> ToolResult:
+        needs, arguments = self._needs, call.arguments
+
+        async def ended(command: RunningCommand) -> None:
+            await needs.log.end(log_id, command.exit_code if command.exit_code is not None else -1)
+            if command.background:
+                await needs.ended(call, command)
+
+        background = running.background
+        longest = BACKGROUND_LIMIT_S if background else TIMEOUT_LIMIT_S
+        timeout_s = min(arguments.get("timeout_s", longest if background else TIMEOUT_S), longest)
+        needs.running.watch(running, timeout_s, ended)
+        details = {"id": running.id, "host": running.where}
+        if background:
+            told = f"started in the background as {running.id}; process poll, log, write and kill take this id"
+            return ToolResult(told, {**details, "state": "running"})
+        try:
+            await self._show_until_end(call, running)
+        finally:
+            if running.exit_code is None:
+                await running.process.kill()
+        output, code = running.output.text(), running.exit_code
+        told = f"\n[{running.state}]" if code or running.timed_out else ""
+        return ToolResult(
+            f"{output.rstrip()}{told}".strip() or "(no output)",
+            {**details, "exit_code": code, "state": running.state},
+            is_error=bool(code) or running.timed_out,
+            trusted=running.trusted,
+        )
+
+    async def _show_until_end(self, call: ToolCall, running: RunningCommand) -> None:
+        shown = -UPDATE_S
+        while not running.ended.is_set():
+            running.changed.clear()
+            await running.changed.wait()
+            if (now := self._needs.clock.monotonic()) - shown >= UPDATE_S:
+                shown = now
+                call.update(running.output.text())
+
+
+def refuse_on_hub(call: ToolCall) -> None:
+    """Refuse whatever does not come from an owner alone.
+
+    Raises:
+        Forbidden: It does not.
+    """
+    authority = call.context.authority
+    if not authority.owner or authority.tainted:
+        raise Forbidden("only an owner's command runs on the hub's machine, without words from outside")
+
+
+def place_of(
+    of: Callable[[ToolCall], Awaitable[Sandbox | None]],
+    open: Callable[[ToolCall], Awaitable[Sandbox]],
+    elevated: Callable[[ToolCall], str],
+) -> PlaceOf:
+    """Return what says where a call runs.
+
+    Args:
+        of: Returns the sandbox that it must use, or None.
+        open: Returns the sandbox that it would use.
+        elevated: Returns whether an owner let it run on the hub's machine: off if not.
+    """
+
+    async def place(call: ToolCall, host: str) -> Sandbox | None:
+        if host == "node":
+            raise InvalidRequest("host: there are no nodes that run commands; use sandbox, hub or auto")
+        needed = await of(call) if elevated(call) == "off" else None
+        if needed is not None and host == "hub":
+            raise Forbidden("host: this conversation's commands run in a sandbox; use sandbox or auto")
+        return await open(call) if needed is None and host == "sandbox" else needed
+
+    return place

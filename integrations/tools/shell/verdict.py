@@ -1,0 +1,94 @@
+"""Whether a command runs on the hub's machine without asking, and why not. Pure but for a look at the workspace."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+from hub.security.jail_path import PathRefused
+from hub.security.root import Root
+from hub.tools.command_line import runs_others
+from hub.tools.exec_rules import ExecRules
+from integrations.tools.shell.binding import BoundCommand
+from integrations.tools.shell.harmless import Grammar, grammar_of, path_operands
+
+
+class CommandVerdict(StrEnum):
+    """What is decided of a command, as the log of commands has it."""
+
+    HARMLESS = "harmless"
+    ALLOWED = "allowed"
+    RULE = "rule"
+    FULL = "full"
+    ONCE = "once"
+    ALWAYS = "always"
+    SANDBOX = "sandbox"
+    REFUSED = "refused"
+
+
+class CommandJudgement(Struct, frozen=True):
+    """A verdict; without one the owner is asked.
+
+    Attributes:
+        why: Why it is asked about, for people.
+        lists: Whether it prints nothing of what files contain.
+        may_persist: Whether exactly this command can be allowed for good.
+    """
+
+    verdict: CommandVerdict | None
+    why: str = ""
+    lists: bool = False
+    may_persist: bool = False
+
+
+def judge(
+    bound: BoundCommand, rules: ExecRules, *, plain: bool, view: Root, has_rule: Callable[[BoundCommand], bool]
+) -> CommandJudgement:
+    """Return what is decided of a command of the owner.
+
+    Args:
+        plain: Whether it has no environment and no terminal of its own.
+        view: The workspace as the conversation sees it.
+        has_rule: Whether the owner allowed exactly this for good.
+    """
+    words = bound.command.words
+    if rules.mode == "full":
+        return CommandJudgement(CommandVerdict.FULL)
+    other = runs_others(words) or runs_others((bound.path,)) if words else "it is shell text"
+    if other is not None:
+        return CommandJudgement(None, f"{other}, which is asked about each time")
+    if not plain:
+        return CommandJudgement(None, "it has a terminal or an environment of its own")
+    if not bound.system:
+        return CommandJudgement(None, f"{bound.path} is not a program of the system")
+    if rules.allows(words):
+        return CommandJudgement(CommandVerdict.ALLOWED)
+    if has_rule(bound):
+        return CommandJudgement(CommandVerdict.RULE)
+    grammar = grammar_of(words)
+    if grammar is not None and PurePosixPath(bound.path).name == words[0] and _is_within(bound, grammar, view):
+        return CommandJudgement(CommandVerdict.HARMLESS, lists=grammar.lists)
+    return CommandJudgement(None, "it is not known to be harmless", may_persist=True)
+
+
+def _is_within(bound: BoundCommand, grammar: Grammar, view: Root) -> bool:
+    """Whether a command stays in what the conversation sees of the workspace, by no symlink; a missing file does."""
+    base = posixpath.relpath(bound.workdir, posixpath.realpath(view.path))
+    if base == ".." or base.startswith("../"):
+        return False
+    whole = Root(view.path)
+    for operand in (".", *path_operands(bound.command.words, grammar)):
+        path = posixpath.normpath(posixpath.join(base, operand))
+        try:
+            if path == "." or not whole.exists(path):
+                continue
+            found = view.stat(path)
+        except (PathRefused, OSError):
+            return False
+        if not (found.is_file or found.is_dir):
+            return False
+    return True

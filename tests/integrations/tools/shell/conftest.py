@@ -1,0 +1,124 @@
+"""The tools of commands with real programs, a real inbox of approvals, and an owner who answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.core.context import Authority, Context
+from hub.core.errors import Unavailable
+from hub.core.tasks import TaskOwner
+from hub.integration.json_storage import JsonStorage
+from hub.sandbox.contract import Sandbox
+from hub.security.redaction import Redactor
+from hub.tools.approval import Approval
+from hub.tools.contract import ToolCall, ToolResult
+from hub.tools.exec_rules import ExecRules
+from integrations.tools.shell.allowed import AllowedCommands
+from integrations.tools.shell.elevated import Elevated
+from integrations.tools.shell.exec_tool import ExecNeeds, ExecTool, place_of
+from integrations.tools.shell.log import CommandLog
+from integrations.tools.shell.process_tool import ProcessTool
+from integrations.tools.shell.running import RunningCommand, RunningCommands
+from integrations.tools.shell.tool import shell_tools
+from tests.integrations.tools.standing import MAIN, Standing
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    while not holds():  # noqa: ASYNC110  what is waited for fires no event
+        await asyncio.sleep(0.001)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; one that is dead and not yet reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class ShellBench:
+    """The tools, and what the owner is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.hub = Standing(folder / "home")
+        self.workspace = self.hub.workspace
+        self.rules = ExecRules()
+        self.sandbox: Sandbox | None = None
+        self.sandboxed: set[str] = set()
+        self.told: list[RunningCommand] = []
+        self.log = CommandLog(self.hub.db, self.hub.clock.time, Redactor().redact)
+        self.allowed = AllowedCommands(JsonStorage(folder / "allowed.json"), self.hub.clock.time)
+        self.running = RunningCommands(TaskOwner("shell"), self.hub.clock)
+        self.elevated = Elevated(lambda: True, lambda: "en")
+        self.hub.commands.add(self.elevated.command())
+        needs = ExecNeeds(
+            agents=self.hub.agents,
+            workspaces=self.hub.workspaces,
+            clock=self.hub.clock,
+            place=place_of(self._sandbox_of, self._open, self.elevated.of),
+            rules=lambda call: self.rules,
+            ask=self.hub.approvals.ask,
+            allowed=self.allowed,
+            log=self.log,
+            running=self.running,
+            ended=self._ended,
+        )
+        executing = ExecTool(needs)
+        for tool in shell_tools(executing, ProcessTool(self.running, executing.permit_input)):
+            self.hub.tools.register(tool)
+
+    async def open(self) -> None:
+        await self.hub.db.open()
+        await self.hub.approvals.open()
+        await self.allowed.open()
+
+    async def close(self) -> None:
+        await self.running.close()
+        await self.hub.approvals.close()
+        await self.hub.db.close()
+
+    async def exec(self, command: str, authority: Authority | None = None, **arguments: Any) -> ToolResult:
+        return await self.hub.call("exec", {"command": command, **arguments}, authority=authority)
+
+    async def asked(self, command: str, **arguments: Any) -> tuple[Approval, asyncio.Task[ToolResult]]:
+        """Run a command that asks, and return the question."""
+        task = asyncio.create_task(self.exec(command, **arguments))
+        await until(lambda: task.done() or bool(self.hub.approvals.pending()))
+        assert not task.done(), f"{command!r} did not ask: {task.result().output}"
+        (approval,) = self.hub.approvals.pending()
+        return approval, task
+
+    async def answer(self, approval: Approval, yes: bool, *, always: bool = False) -> None:
+        await self.hub.approvals.resolve(approval.id, yes, Context(self.hub.owner), always=always)
+
+    async def _sandbox_of(self, call: ToolCall) -> Sandbox | None:
+        authority = call.context.authority
+        if authority.owner and not authority.tainted and call.session_key not in self.sandboxed:
+            return None
+        return await self._open(call)
+
+    async def _open(self, call: ToolCall) -> Sandbox:
+        if self.sandbox is None:
+            raise Unavailable("this needs a sandbox, and none can be made")
+        return self.sandbox
+
+    async def _ended(self, call: ToolCall, command: RunningCommand) -> None:
+        self.told.append(command)
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[ShellBench]:
+    """The tools of commands."""
+    made = ShellBench(tmp_path)
+    await made.open()
+    yield made
+    await made.close()
+
+
+__all__ = ["MAIN", "ShellBench", "runs", "until"]
