@@ -24,6 +24,7 @@ from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.registry import CommandCall, CommandReply, Commands
 from hub.messaging.contract import Address, InboundMessage
 from hub.models.registry import ModelRegistry
+from hub.sandbox.sandboxes import Sandboxes
 from hub.sections import all_sections
 from hub.security.egress import Egress
 from hub.security.people import People, Person
@@ -79,6 +80,7 @@ class Standing:
         self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         self.config = ConfigStore(self.home.path, all_sections(), self.bus, self.repairs)
         self.registrations = Registrations("test")
+        self.sandboxes = Sandboxes(lambda id: self.agents.get(id).sandbox, self.workspaces.sandboxes, self.clock)
         self.egress = Egress(list)
         self.commands = Commands(lambda: "en")
         self.time_zone = "Europe/Berlin"
@@ -94,7 +96,7 @@ class Standing:
     async def set_up(self, integration: ModuleType, config: Mapping[str, Any] | None = None) -> None:
         (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
         self.config.load()
-        names = ("nodes", "pages", "subagents", "exchanges", "sandboxes", "inbox")
+        names = ("nodes", "pages", "subagents", "exchanges", "inbox")
         beyond = dict.fromkeys(names)
         parts: Any = SimpleNamespace(
             **vars(self), **beyond, hooks=None, automation=SimpleNamespace(scheduled=None), agent_messages=None
