@@ -89,6 +89,9 @@ class BubblewrapProcess:
         """End it at once."""
         if not self.ended:
             await asyncio.to_thread(_kill_all, self._process.pid)
+        with suppress(RuntimeError):  # somebody else reads it to its end
+            async for _ in self._read():
+                pass
         await self._process.wait()
 
     async def resize(self, columns: int, rows: int) -> None:

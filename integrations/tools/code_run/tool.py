@@ -45,9 +45,8 @@ def code_run_tool(open_sandbox: Open, agents: Agents) -> Tool:
             await process.kill()
         text = said.decode("utf-8", "replace")
         if not ended:
-            text += (
-                f"\n[ended: it took over {call.arguments['timeout_s']:g} s, or wrote over {OUTPUT_LIMIT_BYTES} bytes]"
-            )
+            bounds = f"over {call.arguments['timeout_s']:g} s, or wrote over {OUTPUT_LIMIT_BYTES} bytes"
+            text = f"[ended: it took {bounds}]\n{text}"
         elif code:
             text += f"\n[exit code {code}]"
         # Others may have written what it reads in the sandbox.
