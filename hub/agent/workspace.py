@@ -43,7 +43,8 @@ MEDIA = "media"
 """Attachments, in one folder for each conversation."""
 
 SANDBOX_RULES = WorkspaceRules(
-    covered=(*PRIVATE, *OTHERS, MEDIA),
+    covered_files=(CURATED,),
+    covered_directories=(FOLDER, MEDIA),
     fixed_files=(*ALWAYS, BOOTSTRAP, "HEARTBEAT.md", "BOOT.md"),
     fixed_directories=("skills", "hooks"),
 )

@@ -27,7 +27,7 @@ from hub.models.registry import Factory, ModelRegistry
 from hub.nodes.contract import NodeTransport
 from hub.nodes.registry import NodeRegistry
 from hub.sandbox.contract import Sandbox, SandboxEngine
-from hub.sandbox.sandboxes import Sandboxes, close_all
+from hub.sandbox.sandboxes import Sandboxes
 from hub.tools.contract import Tool, ToolCall
 from hub.tools.registry import ToolRegistry
 
@@ -180,7 +180,7 @@ class HostSandboxes:
 
         async def remove() -> None:
             forget()
-            await close_all(engine)
+            await engine.close()
 
         return self._registrations.keep(remove)
 

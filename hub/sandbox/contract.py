@@ -95,11 +95,16 @@ class Sandbox(Protocol):
 
 
 class Mount(Struct, frozen=True):
-    """A file or directory of the machine that is seen inside a sandbox."""
+    """A file or directory of the machine that is seen inside a sandbox.
+
+    Attributes:
+        number: Tells a file from the one that takes its place; 0 where that does not matter.
+    """
 
     source: str
     target: str
     writable: bool = False
+    number: int = 0
 
 
 class SandboxSpec(Struct, frozen=True):
@@ -171,4 +176,8 @@ class SandboxEngine(Protocol):
 
     async def remove(self, name: str) -> None:
         """End all programs in a sandbox and remove it; nothing happens when there is none."""
+        ...
+
+    async def close(self) -> None:
+        """Remove all sandboxes of this hub: the engine is taken away."""
         ...

@@ -20,6 +20,7 @@ from hub.core.executors import FILES
 from hub.sandbox.binds import check_source
 from hub.sandbox.contract import WORKSPACE, Mount, SandboxSpec
 from hub.sandbox.settings import SandboxSettings
+from hub.security.jail_path import TEMPORARY_PREFIX
 from hub.security.root import Root
 
 AGENT = "/agent"
@@ -27,17 +28,19 @@ AGENT = "/agent"
 FIRST_UID, UIDS = 61_200, 4_000
 """The users that programs have where the hub is root: one for each sandbox, which owns nothing else."""
 SWEPT_LIMIT = 20_000
+SHOWN_LIMIT = 200
 
 
 class WorkspaceRules(Struct, frozen=True):
     """What of a workspace is kept from sandboxes.
 
     Attributes:
-        covered: Files and directories that are not seen.
+        covered_files, covered_directories: What is not seen, at the top of the workspace.
         fixed_files, fixed_directories: What is never written from inside: the hub acts on it.
     """
 
-    covered: tuple[str, ...]
+    covered_files: tuple[str, ...]
+    covered_directories: tuple[str, ...]
     fixed_files: tuple[str, ...]
     fixed_directories: tuple[str, ...]
 
@@ -103,20 +106,18 @@ class SandboxPlaces:
         workspace = self._workspace(agent_id)
         uid, gid = _user(part, workspace if access != "none" else None)
         mounts, covered = [Mount(str(own), WORKSPACE, writable=True)], list[str]()
-        if access != "none":
-            inside = WORKSPACE if access == "rw" else AGENT
-            mounts = [*mounts[: access == "ro"], Mount(str(workspace.resolve()), inside, writable=access == "rw")]
-            covered = [f"{inside}/{name}" for name in self._rules.covered if (workspace / name).is_dir()]
-            mounts += [
-                Mount("/dev/null", f"{inside}/{name}") for name in self._rules.covered if (workspace / name).is_file()
-            ]
-            if access == "rw":
-                mounts += self._fixed(workspace)
+        if access == "ro":
+            mounts += self._shown(workspace.resolve())
+        if access == "rw":
+            mounts = self._given(workspace.resolve())
+            covered = [f"{WORKSPACE}/{name}" for name in self._rules.covered_directories]
         for bind in engine.get("binds", ()):
             source, target, kind = bind.split(":")
             mounts.append(Mount(check_source(source, self._home), target, kind == "rw"))
         if os.getuid() == 0:
-            _own(own if access != "rw" else workspace, uid, gid, skip={*self._rules.covered, *self._rules.fixed_files})
+            skip = {*self._rules.covered_files, *self._rules.covered_directories, *self._rules.fixed_files}
+            for folder in {own, workspace} if access != "none" else {own}:
+                _own(folder, uid, gid, skip)
         shared, one = settings.scope == "shared", settings.scope == "session"
         return SandboxSpec(
             name=self.name(agent_id, session_key, settings),
@@ -132,14 +133,34 @@ class SandboxPlaces:
             settings=engine,
         )
 
-    def _fixed(self, workspace: Path) -> list[Mount]:
-        """Return read-only mounts of what the hub acts on, made empty where it is missing: else it could be made."""
-        for name in self._rules.fixed_directories:
+    def _shown(self, workspace: Path) -> list[Mount]:
+        """Return read-only mounts of what is at the top of a workspace, each by itself, without what is not seen."""
+        hidden = {*self._rules.covered_files, *self._rules.covered_directories}
+        with os.scandir(workspace) as entries:
+            names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) or _is_plain(each))
+        shown = [name for name in names if name not in hidden and not name.startswith(TEMPORARY_PREFIX)]
+        return [Mount(str(workspace / name), f"{AGENT}/{name}") for name in shown[:SHOWN_LIMIT]]
+
+    def _given(self, workspace: Path) -> list[Mount]:
+        """Return mounts of a whole workspace: what is not seen is covered, what the hub acts on is read-only.
+
+        Both are made empty where they are missing, since a program could make them. A file that the hub has replaced
+        is another file: its mount names it by its number, so that the sandbox is made again.
+        """
+        rules = self._rules
+        for name in (*rules.covered_directories, *rules.fixed_directories):
             (workspace / name).mkdir(mode=0o700, exist_ok=True)
-        for name in self._rules.fixed_files:
+        for name in (*rules.covered_files, *rules.fixed_files):
             (workspace / name).touch(mode=0o600, exist_ok=True)
-        names = (*self._rules.fixed_directories, *self._rules.fixed_files)
-        return [Mount(str((workspace / name).resolve()), f"{WORKSPACE}/{name}") for name in names]
+        fixed = [Mount(str(workspace / name), f"{WORKSPACE}/{name}") for name in rules.fixed_directories]
+        for name in (*rules.covered_files, *rules.fixed_files):
+            source = "/dev/null" if name in rules.covered_files else str(workspace / name)
+            fixed.append(Mount(source, f"{WORKSPACE}/{name}", number=(workspace / name).lstat().st_ino))
+        return [Mount(str(workspace), WORKSPACE, writable=True), *fixed]
+
+
+def _is_plain(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file(follow_symlinks=False)
 
 
 def _part(agent_id: str, session_key: str, scope: str) -> str:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from zlib import crc32
 
 from msgspec import Struct
 
 from hub.core.clock import Clock
-from hub.core.errors import Conflict, Forbidden, HubError, LimitExceeded, NotFound, Unavailable
+from hub.core.errors import Conflict, Forbidden, LimitExceeded, NotFound, Unavailable
 from hub.sandbox.contract import Sandbox, SandboxEngine, SandboxInfo
 from hub.sandbox.places import SandboxPlaces
 from hub.sandbox.settings import SandboxSettings
 from hub.tools.contract import ToolCall
-
-_log = logging.getLogger(__name__)
 
 LOCKS = 16
 SANDBOXES_LIMIT = 32
@@ -184,12 +181,3 @@ class Sandboxes:
             raise LimitExceeded(f"{SANDBOXES_LIMIT} sandboxes are in use; end what runs in one of them")
         _, name = idle[0]
         await self._remove(self._open[name].engine, name)
-
-
-async def close_all(engine: SandboxEngine) -> None:
-    """Remove all sandboxes of an engine; for its unload."""
-    found = await engine.all()
-    ended = await asyncio.gather(*(engine.remove(each.name) for each in found), return_exceptions=True)
-    for problem in ended:
-        if isinstance(problem, HubError):
-            _log.warning("a sandbox was not removed: %s", problem.message)

@@ -56,6 +56,9 @@ class ListedEngine:
     async def all(self) -> list[SandboxInfo]:
         return [SandboxInfo(each.name, each.agent_id, each.scope, 0, True) for each in self.specs.values()]
 
+    async def close(self) -> None:
+        self.specs.clear()
+
     async def remove(self, name: str) -> None:
         await asyncio.sleep(0)
         self.specs.pop(name, None)
@@ -67,7 +70,7 @@ class House:
     def __init__(self, folder: Path, config: Mapping[str, Any] | None = None) -> None:
         self.clock = ManualClock()
         self.configure(config)
-        places = SandboxPlaces(folder, folder / ".storage/sandboxes", lambda _: folder, WorkspaceRules((), (), ()))
+        places = SandboxPlaces(folder, folder / ".storage/sandboxes", lambda _: folder, WorkspaceRules((), (), (), ()))
         self.sandboxes = Sandboxes(lambda _: self.settings, places, self.clock)
 
     def configure(self, config: Mapping[str, Any] | None) -> None:

@@ -160,6 +160,11 @@ class BubblewrapEngine:
         if sandbox is not None:
             await sandbox.close()
 
+    async def close(self) -> None:
+        """Remove all sandboxes."""
+        for name in [*self._sandboxes]:
+            await self.remove(name)
+
     async def _try(self) -> str | None:
         """Return why bubblewrap makes no sandbox on this system: a kernel can forbid it."""
         uid, gid = (os.getuid() or 65_534), (os.getgid() or 65_534)

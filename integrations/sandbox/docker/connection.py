@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -36,6 +37,11 @@ class DockerConnection:
     def __init__(self, socket: str) -> None:
         self.socket = socket
         self._client: Any = None
+
+    @property
+    def used(self) -> bool:
+        """Whether the server was called since the start."""
+        return self._client is not None
 
     async def call(self, work: Callable[[Any], T]) -> T:
         """Return what `work` returns, called with the package's client in a thread.
@@ -78,6 +84,8 @@ class DockerConnection:
         return DockerStream(reader, writer)
 
     def _call(self, work: Callable[[Any], T]) -> T:
+        if not os.path.exists(self.socket):
+            raise Unavailable(f"there is no server of Docker on {self.socket}")
         try:
             import docker
             from docker.errors import APIError, DockerException, NotFound as Missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Mapping
@@ -171,6 +172,12 @@ class DockerEngine:
             await self.connection.call(lambda client: client.remove_container(name, force=True))
         if sandbox is not None:
             await sandbox.close()
+
+    async def close(self) -> None:
+        """Remove the containers of this hub; those of a hub that was killed are removed when it prunes."""
+        if self.connection.used:
+            names = [each.name for each in await self.all()]
+            await asyncio.gather(*map(self.remove, names), return_exceptions=True)
 
     async def _set_up(self, spec: SandboxSpec) -> None:
         command = spec.settings.get("setup_command")

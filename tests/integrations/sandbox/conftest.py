@@ -22,7 +22,7 @@ from integrations.sandbox.docker.engine import DockerEngine
 
 IMAGE = "sandbox:local"
 START_LIMIT_S = 30.0
-RULES = WorkspaceRules(("MEMORY.md", "memory"), ("AGENTS.md", "BOOT.md"), ("skills", "hooks"))
+RULES = WorkspaceRules(("MEMORY.md",), ("memory", "media"), ("AGENTS.md", "BOOT.md"), ("skills", "hooks"))
 BOUNDS = {"memory": "64m", "pids": 48}
 Make = Callable[[str], SandboxEngine]
 

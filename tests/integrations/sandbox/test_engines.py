@@ -115,6 +115,20 @@ async def test_what_the_hub_acts_on_cannot_be_planted_in_a_workspace_that_may_be
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+async def test_a_file_that_the_hub_has_replaced_is_covered_again(engine: str, kennel: Kennel) -> None:
+    await kennel.open(engine, "rw")
+    for name, text in (("AGENTS.md", "be kind"), ("MEMORY.md", "canary")):
+        Root(kennel.workspace).write_text(name, text)
+
+    _, sandbox = await kennel.open(engine, "rw")
+    _, said = await run(sandbox, "sh", "-c", f"{FIRST} cat MEMORY.md; try sh -c 'echo evil > AGENTS.md'; cat AGENTS.md")
+
+    assert said.splitlines()[-1] == "be kind"
+    assert "canary" not in said
+    assert "ESCAPED" not in said
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 async def test_a_workspace_that_may_be_read_is_below_agent(engine: str, kennel: Kennel) -> None:
     _, sandbox = await kennel.open(engine, "ro")
 
