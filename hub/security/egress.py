@@ -10,7 +10,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -18,18 +18,19 @@ from hub.core.errors import InvalidRequest, TimedOut, Unavailable
 from hub.security.charset import decode
 from hub.security.egress_body import ACCEPTED_ENCODINGS, BodyRefused, read_body
 from hub.security.egress_dial import Dial, EgressRefused, LookUp, look_up as look_up_by_system
+from hub.security.egress_place import URL_LENGTH_LIMIT, is_literal, judge_place, parse_url, place_of, refuse_odd_number
 from hub.security.outside_reader import OutsideReader
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientTimeout
     from yarl import URL
 
-__all__ = ["Egress", "EgressFailed", "EgressRefused", "Fetched"]
+__all__ = ["URL_LENGTH_LIMIT", "Egress", "EgressFailed", "EgressRefused", "Fetched", "parse_url"]
 
 REDIRECT_LIMIT = 5
 LIMIT_BYTES = 2_000_000
 TIMEOUT_S = 20.0
-URL_LENGTH_LIMIT = 8_192
+CONNECT_TIMEOUT_S = 15.0
 BODY_LIMIT_BYTES = 1_000_000
 HEADERS_LIMIT = 50
 PARALLEL_LIMIT = 16
@@ -157,6 +158,31 @@ class Egress:
         await asyncio.gather(*under_way, return_exceptions=True)
         await self.reader.close()
 
+    async def connect(self, place: str, *, private: bool = False) -> socket.socket:
+        """Connect to a host for a program that makes its own requests, such as a browser.
+
+        Args:
+            place: `host:port`.
+            private: Whether only private targets that the owner named are reached, instead of only public ones: no
+                page of the one kind then reaches the other.
+
+        Raises:
+            InvalidRequest: The place is not a host and a port.
+            EgressRefused: It may not be called.
+            OSError: It has no address, or does not answer.
+            TimeoutError: It does not answer in time.
+        """
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            return await (await judge_place(place, self._look_up, self._named(private))).connect()
+
+    async def check(self, place: str, *, private: bool = False) -> None:
+        """Judge a place as `connect` does, for a program that dials by itself."""
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            await judge_place(place, self._look_up, self._named(private))
+
+    def _named(self, private: bool) -> Collection[str] | None:
+        return self._allow_private() if private else None
+
     async def _fetch(self, request: EgressRequest, limit_bytes: int, timeout_s: float, redirect_limit: int) -> Fetched:
         try:
             async with asyncio.timeout(timeout_s), self._places:
@@ -203,8 +229,8 @@ class Egress:
         import aiohttp
 
         request = EgressRequest(parse_url(url), _method(method), _headers(headers), _body(body))
-        own = {_place(parse_url(named))} if named else set[str]()
-        private = _place(request.url) in {*self._allow_private(), *own}
+        own = {place_of(parse_url(named))} if named else set[str]()
+        private = place_of(request.url) in {*self._allow_private(), *own}
         quiet = aiohttp.ClientTimeout(total=None, sock_connect=silence_s, sock_read=silence_s)
         try:
             async with self._answered(request, private=private, quiet=quiet, encodings="identity") as response:
@@ -278,60 +304,7 @@ def may_be_private(first: URL, target: URL, named: Collection[str]) -> bool:
 
     A redirect to any other address is judged as public only, also from one named target to another.
     """
-    return _place(target) == _place(first) and _place(first) in named
-
-
-def _place(url: URL) -> str:
-    host = str(url.host)
-    return f"[{host}]:{url.port}".lower() if ":" in host else f"{host}:{url.port}".lower()
-
-
-def parse_url(text: Any) -> URL:
-    """Return an http or https URL.
-
-    Raises:
-        InvalidRequest: It is none, names a user, or has characters that browsers and libraries read differently.
-    """
-    from yarl import URL
-
-    if not isinstance(text, str) or not 0 < len(text) <= URL_LENGTH_LIMIT:
-        raise InvalidRequest(f"a URL is a text of at most {URL_LENGTH_LIMIT} characters")
-    if "\\" in text or any(ord(each) <= 0x20 or ord(each) == 0x7F for each in text):
-        raise InvalidRequest("a URL has no blanks, control characters or backslashes")
-    try:
-        url = URL(text)
-        port = url.port
-    except ValueError as error:
-        raise InvalidRequest(f"this is not a URL: {error}") from error
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise InvalidRequest("only http:// and https:// addresses with a host are fetched")
-    if url.user is not None or url.password is not None:
-        raise InvalidRequest("a URL with a user name or password in it is not fetched")
-    if not port:
-        raise InvalidRequest("a URL names a port from 1 to 65535, or none")
-    return url.with_fragment(None)
-
-
-def is_literal(host: str) -> bool:
-    """Whether a host is an IP address in its usual form."""
-    for family in (socket.AF_INET, socket.AF_INET6):
-        try:
-            socket.inet_pton(family, host.partition("%")[0])
-        except (OSError, ValueError):
-            continue
-        return True
-    return False
-
-
-def refuse_odd_number(host: str) -> None:
-    """Refuse a host that some libraries read as an address and others as a name: 127.1, 0x7f000001, 2130706433.
-
-    Raises:
-        EgressRefused: It is one.
-    """
-    last = host.rstrip(".").rpartition(".")[2].lower()
-    if (last.isdigit() or last.startswith("0x")) and not is_literal(host):
-        raise EgressRefused(host, "it is an address that is not written in its usual form")
+    return place_of(target) == place_of(first) and place_of(first) in named
 
 
 def redirected(request: EgressRequest, status: int, location: str) -> EgressRequest:

@@ -29,6 +29,8 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
         for name in ("show", "trigger", "trace", "test", "backtest", "explain", "on", "off", "resume", "export")
     },
     ("automation", "import"): [str(Path(__file__).with_name("trace.json"))],
+    ("browser", "open"): ["https://example.org"],
+    ("browser", "screenshot"): ["page.jpg"],
     ("blueprint", "import"): ["https://example.org/motion_light.yaml"],
     ("blueprint", "remove"): ["mine/ring.yaml"],
     ("blueprint", "update"): ["mine/ring.yaml"],
@@ -97,6 +99,7 @@ NEEDS_HUB = {
             *(
                 "automation",
                 "blueprint",
+                "browser",
                 "channels",
                 "cron",
                 "event",

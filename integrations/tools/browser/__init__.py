@@ -1,0 +1,33 @@
+"""Browser: a Chromium that an agent uses through snapshots and refs, and that reaches only what the hub may reach.
+
+Playwright is loaded with the first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from integrations.tools.browser.service import BrowserService
+from integrations.tools.browser.tool import browser_tool
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+
+async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
+    """Register the tool, the methods and the live view; no browser is started."""
+    # Reading the schema of an integration loads this module, and must not load an HTTP library.
+    from integrations.tools.browser.gateway import browser_methods
+    from integrations.tools.browser.live import LiveView
+
+    service = BrowserService(config or {}, host.home, host.egress, host.clock, host.workspaces)
+    host.on_unload(service.close)
+    host.spawn(service.stop_idle(), name="stop idle browsers")
+    host.tools.add(browser_tool(service))
+    for method in browser_methods(service):
+        host.methods.add(method)
+    live = LiveView(service, host.clock)
+    for route in live.routes:
+        host.routes.add(route)
+    host.pages.add(live.page)

@@ -1,0 +1,142 @@
+"""`homarus browser`: the browser of the running hub."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+_PROFILE = click.option("--profile", metavar="NAME", help="The profile; without it, default.")
+_TAB = click.option("--tab", metavar="ID", help="Such as t2; without it, the one that was used last.")
+
+
+@click.group("browser", cls=Group)
+@home_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, home: Path, as_json: bool) -> None:
+    """Look at the browser of the running hub, and use it.
+
+    Example:
+      homarus browser status
+      homarus browser open https://example.com
+    """
+
+
+@command.command("status")
+@home_option
+@json_option
+def status(home: Path, as_json: bool) -> None:
+    """List the profiles, which of them run, and who has taken over.
+
+    Example:
+      homarus browser status
+    """
+    _print(_call(home, "status"), as_json)
+
+
+@command.command("start")
+@_PROFILE
+@home_option
+@json_option
+def start(profile: str | None, home: Path, as_json: bool) -> None:
+    """Start a profile.
+
+    Example:
+      homarus browser start --profile lan
+    """
+    _print([_call(home, "start", profile=profile)], as_json)
+
+
+@command.command("stop")
+@_PROFILE
+@home_option
+@json_option
+def stop(profile: str | None, home: Path, as_json: bool) -> None:
+    """Stop a profile.
+
+    Example:
+      homarus browser stop
+    """
+    _print([_call(home, "stop", profile=profile)], as_json)
+
+
+@command.command("tabs")
+@_PROFILE
+@home_option
+@json_option
+def tabs(profile: str | None, home: Path, as_json: bool) -> None:
+    """List the tabs of a profile.
+
+    Example:
+      homarus browser tabs
+    """
+    _print(_call(home, "tabs", profile=profile), as_json)
+
+
+@command.command("open")
+@click.argument("url", metavar="URL")
+@_PROFILE
+@home_option
+@json_option
+def open_(url: str, profile: str | None, home: Path, as_json: bool) -> None:
+    """Open an address in a new tab; starts the browser if it does not run.
+
+    Example:
+      homarus browser open https://example.com
+    """
+    _print([_call(home, "open", profile=profile, url=url)], as_json)
+
+
+@command.command("snapshot")
+@_TAB
+@_PROFILE
+@click.option("--interactive", is_flag=True, help="Only what can be acted on.")
+@home_option
+@json_option
+def snapshot(tab: str | None, profile: str | None, interactive: bool, home: Path, as_json: bool) -> None:
+    """Print a page as an agent sees it.
+
+    Example:
+      homarus browser snapshot --interactive
+    """
+    found = _call(home, "snapshot", profile=profile, tab=tab, interactive=interactive)
+    print_json(found) if as_json else click.echo(found["snapshot"])
+
+
+@command.command("screenshot")
+@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, writable=True, path_type=Path))
+@_TAB
+@_PROFILE
+@click.option("--full-page", is_flag=True, help="All of it, not only what is in the window.")
+@home_option
+@json_option
+def screenshot(file: Path, tab: str | None, profile: str | None, full_page: bool, home: Path, as_json: bool) -> None:
+    """Save a picture (JPEG) of a page.
+
+    Example:
+      homarus browser screenshot page.jpg
+    """
+    found = _call(home, "screenshot", profile=profile, tab=tab, full_page=full_page)
+    file.write_bytes(base64.b64decode(found.pop("data")))
+    _print([{**found, "file": str(file)}], as_json)
+
+
+def _call(home: Path, method: str, **params: Any) -> Any:
+    return HubClient(home).call(f"browser.{method}", {name: each for name, each in params.items() if each is not None})
+
+
+def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table([tuple(str(each) for each in row.values()) for row in rows], tuple(rows[0]))
+
+
+COMMANDS = {"browser": command}

@@ -1,0 +1,289 @@
+"""A profile of the browser: started on first use, stopped when idle, with its tabs and who may act in it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urldefrag
+
+from hub.core.clock import Clock
+from hub.core.errors import Conflict, Forbidden, LimitExceeded, NotFound, Unavailable
+from hub.security.egress import Egress, EgressRefused
+from hub.security.egress_place import parse_url
+from integrations.tools.browser.chromium import attach, start_managed
+from integrations.tools.browser.schema import MANAGED, PRIVATE
+from integrations.tools.browser.socks_proxy import PolicyProxy
+from integrations.tools.browser.tab import OnDownload, Tab
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Page, Playwright
+
+IDLE_S = 600.0
+TAKE_OVER_S = 600.0
+"""How long a person who took over keeps the browser without doing anything in it."""
+TABS_LIMIT = 20
+SEEN_LIMIT = 1_000
+ACT_LIMIT_MS = 10_000.0
+LOAD_LIMIT_MS = 30_000.0
+
+
+class BrowserProfile:
+    """One browser with its own cookies.
+
+    Args:
+        name: As configured.
+        settings: As configured: mode, cdp_url, network.
+        folder: Its user-data directory, when it is managed.
+        program: executable and headless, as configured.
+        egress: Judges where it may go.
+        clock: Tells when it is idle.
+        keep: Keeps what a tab downloads.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        folder: Path,
+        *,
+        program: Mapping[str, Any],
+        egress: Egress,
+        clock: Clock,
+        keep: OnDownload,
+    ) -> None:
+        self.name, self.settings = name, settings
+        self.tabs: dict[str, Tab] = {}
+        self.seen: OrderedDict[str, None] = OrderedDict()
+        """Addresses that it was led to, without fragments."""
+        self._folder, self._program, self._egress, self._clock = folder, program, egress, clock
+        self._keep = keep
+        self._proxy: PolicyProxy | None = None
+        self._context: BrowserContext | None = None
+        self._chosen: dict[str, str] = {}
+        self._tab_numbers, self._element_numbers = itertools.count(1), itertools.count(1)
+        self._shown = ""
+        self._used_s = 0.0
+        self._person: tuple[str, float] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether its browser is started."""
+        return self._context is not None
+
+    @property
+    def private(self) -> bool:
+        """Whether it reaches the named private targets alone."""
+        return bool(self.settings["network"] == PRIVATE)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it was not used for long, and nobody has taken over."""
+        return self.running and self.person is None and self._clock.monotonic() - self._used_s >= IDLE_S
+
+    @property
+    def context(self) -> BrowserContext:
+        """Playwright's."""
+        if self._context is None:
+            raise Conflict(f"the browser profile {self.name} is not running")
+        return self._context
+
+    async def start(self, playwright: Callable[[], Coroutine[Any, Any, Playwright]]) -> None:
+        """Start it unless it runs.
+
+        Raises:
+            Unavailable: It does not start.
+        """
+        self.touch()
+        if self._context is not None:
+            return
+        library = await playwright()
+        if self._proxy is not None:  # of a browser that ended by itself
+            await self._proxy.stop()
+        if self.settings["mode"] == MANAGED:
+            self._proxy = PolicyProxy(self._egress, private=self.private)
+            await self._proxy.start()
+            try:
+                context = await start_managed(library, self._folder, self._proxy.port, **self._program)
+            except BaseException:
+                await self._proxy.stop()
+                raise
+        else:
+            context = await attach(library, self.settings["cdp_url"], self._egress, private=self.private)
+        self._context = context
+        context.set_default_timeout(ACT_LIMIT_MS)
+        context.set_default_navigation_timeout(LOAD_LIMIT_MS)
+        context.on("page", self._popped_up)
+        context.on("close", lambda _: self._closed())
+        for page in context.pages:
+            self._opened(page)
+
+    async def stop(self) -> None:
+        """Stop it; a Chrome that was attached to goes on without us. Not while it starts."""
+        context, proxy = self._context, self._proxy
+        self._closed()
+        self._proxy = None
+        if context is not None:
+            from playwright.async_api import Error
+
+            with contextlib.suppress(Error):
+                if self.settings["mode"] == MANAGED:
+                    await context.close()
+                elif context.browser is not None:
+                    await context.browser.close()
+        if proxy is not None:
+            await proxy.stop()
+
+    def touch(self) -> None:
+        """Note that it is in use."""
+        self._used_s = self._clock.monotonic()
+
+    # --- tabs ---
+
+    def tab(self, session: str, id: str | None = None) -> Tab:
+        """Return a tab: the named one, else the one that this conversation works in.
+
+        Raises:
+            NotFound: There is none.
+        """
+        wanted = id or self._chosen.get(session)
+        found = self.tabs.get(wanted) if wanted else None
+        if found is None:
+            there = ", ".join(self.tabs) or "none"
+            raise NotFound(f"there is no tab {id or 'of this conversation'}; open one, or name one of: {there}")
+        return found
+
+    def has_tab(self, session: str) -> bool:
+        """Whether a conversation works in a tab."""
+        return session in self._chosen
+
+    def choose(self, session: str, tab: Tab) -> None:
+        """Let a conversation work in a tab."""
+        self._chosen[session] = self._shown = tab.id
+
+    @property
+    def shown(self) -> Tab | None:
+        """The tab that was used last, which people see; None when there is none."""
+        return self.tabs.get(self._shown) or next(reversed(list(self.tabs.values())), None)
+
+    async def open(self, session: str) -> Tab:
+        """Open a tab for a conversation; the empty one that a browser starts with is used first.
+
+        Raises:
+            LimitExceeded: There are too many.
+        """
+        free = next(
+            (tab for tab in self.tabs.values() if tab.url == "about:blank" and tab.id not in self._chosen.values()),
+            None,
+        )
+        if free is None:
+            if len(self.tabs) >= TABS_LIMIT:
+                raise LimitExceeded(f"{TABS_LIMIT} tabs are open; close one first")
+            page = await self.context.new_page()
+            self._opened(page)
+            free = next(tab for tab in self.tabs.values() if tab.page is page)
+        self.choose(session, free)
+        return free
+
+    async def go(self, tab: Tab, url: str) -> int | None:
+        """Lead a tab to an address; return the status of the answer.
+
+        Raises:
+            InvalidRequest: It is not an address of the web.
+            EgressRefused: Its host may not be called.
+        """
+        target = parse_url(url)
+        host = f"[{target.host}]" if ":" in str(target.host) else str(target.host)
+        try:
+            await self._egress.check(f"{host}:{target.port}", private=self.private)
+        except EgressRefused as error:
+            if self.private or "allow_private" not in error.message:
+                raise
+            raise Forbidden(f"{error.message}, and opens it in a browser profile that has network: private") from error
+        except (OSError, TimeoutError) as error:
+            raise Unavailable(f"{target.host} was not found: {error}") from error
+        self.seen[without_fragment(url)] = None
+        while len(self.seen) > SEEN_LIMIT:
+            self.seen.popitem(last=False)
+        from playwright.async_api import Error
+
+        try:
+            answer = await tab.page.goto(url, wait_until="domcontentloaded")
+        except Error as error:
+            if "Download is starting" not in str(error):
+                raise
+            return None
+        return answer.status if answer is not None else None
+
+    def refusal(self, failure: str) -> str | None:
+        """Return why the proxy did not let a page load, when that is why it failed."""
+        if self._proxy is None or "ERR_SOCKS" not in failure or not self._proxy.refused:
+            return None
+        return list(self._proxy.refused.values())[-1]
+
+    # --- the person ---
+
+    @property
+    def person(self) -> str | None:
+        """The person who has taken over, if one has."""
+        if self._person is not None and self._clock.monotonic() - self._person[1] >= TAKE_OVER_S:
+            self._person = None
+        return self._person[0] if self._person is not None else None
+
+    def take_over(self, who: str) -> None:
+        """Let a person work in it alone; again with everything they do."""
+        self._person = (who, self._clock.monotonic())
+        self.touch()
+
+    def give_back(self) -> None:
+        """Let the agents work in it again."""
+        self._person = None
+
+    def refuse_while_taken(self) -> None:
+        """Refuse an agent's act while a person works in it.
+
+        Raises:
+            Conflict: One does.
+        """
+        if (who := self.person) is not None:
+            raise Conflict(
+                f"{who} has taken over the browser and works in it now; nothing was done. "
+                "Wait until they give it back, then take a new snapshot"
+            )
+
+    async def _popped_up(self, page: Page) -> None:
+        """Take a tab that a page or a person opened; too many are closed."""
+        if len(self.tabs) >= TABS_LIMIT:
+            await page.close()
+        else:
+            self._opened(page)
+
+    def _opened(self, page: Page) -> None:
+        if any(tab.page is page for tab in self.tabs.values()):
+            return
+        tab = Tab(f"t{next(self._tab_numbers)}", page, lambda: next(self._element_numbers), self._keep)
+        self.tabs[tab.id] = tab
+        page.on("close", lambda _: self._gone(tab))
+
+    def _gone(self, tab: Tab) -> None:
+        self.tabs.pop(tab.id, None)
+        for session in [session for session, id in self._chosen.items() if id == tab.id]:
+            del self._chosen[session]
+
+    def _closed(self) -> None:
+        self._context = None
+        self._person = None
+        for each in (self.tabs, self._chosen):
+            each.clear()
+
+
+def without_fragment(url: str) -> str:
+    """Return an address of the web without its fragment.
+
+    Raises:
+        InvalidRequest: It is none.
+    """
+    return urldefrag(str(parse_url(url)))[0]

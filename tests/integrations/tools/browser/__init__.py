@@ -1,0 +1,1 @@
+"""Tests of the browser, with a real Chromium: one for all of them."""

@@ -1,0 +1,130 @@
+"""Profiles: what may be configured, a Chrome that is attached, and what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from hub.core.errors import Unavailable
+from hub.core.schema import SchemaError
+from hub.security.egress import Egress
+from integrations.tools.browser.chromium import find_executable
+from integrations.tools.browser.profile import IDLE_S, TAKE_OVER_S
+from integrations.tools.browser.schema import CONFIG_SCHEMA
+from integrations.tools.browser.service import BrowserService
+from tests.integrations.tools.browser.conftest import Browsing
+from tests.integrations.tools.standing import Standing
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"profiles": {"a": {"mode": "attach"}}}, "missing: where the Chrome listens"),
+        ({"profiles": {"a": {"cdp_url": "http://127.0.0.1:9222"}}}, "not for a managed profile"),
+        ({"profiles": {"a": {"mode": "remote", "cdp_url": "file:///x"}}}, "expected an address such as"),
+        ({"profiles": {"../a": {}}}, "expected small letters"),
+        ({"profiles": {"a": {"network": "all"}}}, "public"),
+        ({"headless": "perhaps"}, "headless"),
+        ({"port": 18800}, "port"),
+    ],
+)
+async def test_a_wrong_configuration_says_what_is_expected(config: object, words: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        CONFIG_SCHEMA(config)
+
+    assert words in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Chrome that runs by itself; its debugging address."""
+    folder = tmp_path_factory.mktemp("chrome")
+    path = find_executable(None)
+    assert path is not None
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={folder}")
+    with subprocess.Popen([path, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if b"DevTools listening on ws://" in line)
+        yield f"http://{line.decode().partition('ws://')[2].partition('/')[0]}"
+        assert process.poll() is None
+        process.kill()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def liar() -> AsyncIterator[str]:
+    """What answers like a Chrome, and names a socket elsewhere."""
+
+    async def version(request: web.Request) -> web.Response:
+        return web.json_response({"webSocketDebuggerUrl": "ws://10.0.0.1/devtools/browser/1"})
+
+    app = web.Application()
+    app.router.add_get("/json/version", version)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def service(browsing: Browsing, chrome: str, liar: str, tmp_path: Path) -> AsyncIterator[BrowserService]:
+    standing = Standing(tmp_path / "home")
+    profiles = {
+        name: {"mode": "attach", "network": "private", "cdp_url": url}
+        for name, url in (("mine", chrome), ("liar", liar))
+    }
+    config = CONFIG_SCHEMA({"executable": "/nowhere/chromium", "profiles": profiles})
+    found = BrowserService(config, standing.home, Egress(lambda: browsing.named), standing.clock, standing.workspaces)
+    yield found
+    await found.close()
+
+
+async def test_an_attached_chrome_is_used_judged_and_left_running(browsing: Browsing, service: BrowserService) -> None:
+    place = f"127.0.0.1:{browsing.canary.port}"
+    browsing.shop.redirects = {"/away": f"http://{place}/redirected"}
+    browsing.shop.pages = {
+        "/hostile": f"""<title>Hostile</title><img src="http://{place}/img"><iframe src="http://{place}/frame"></iframe>
+            <script>new WebSocket("ws://{place}/"); fetch("http://{place}/").catch(() => 0)
+            .then(() => document.title = "finished")</script>"""
+    }
+
+    profile = await service.start("mine")
+    tab = await profile.open("s")
+    await profile.go(tab, f"{browsing.shop.url}/hostile")
+    await tab.page.wait_for_function("document.title === 'finished'")
+    await service.stop("mine")
+
+    assert browsing.canary.reached == 0
+    assert not profile.running
+
+
+async def test_what_is_missing_is_named(service: BrowserService) -> None:
+    with pytest.raises(Unavailable, match="there is no Chromium at /nowhere/chromium: install it"):
+        await service.start(None)
+    with pytest.raises(Unavailable, match=r"it names a socket at 10\.0\.0\.1"):
+        await service.start("liar")
+
+
+async def test_a_browser_that_nobody_uses_is_stopped(browsing: Browsing) -> None:
+    clock = browsing.standing.clock
+    browsing.shop.pages = {"/": "x"}
+    await browsing.visit()
+    profile = browsing.profile("lan")
+
+    profile.take_over("Me")
+    await clock.advance(TAKE_OVER_S - 1)
+    held = profile.person
+    await clock.advance(1)
+
+    assert held == "Me"
+    assert profile.person is None
+    await clock.advance(IDLE_S)
+    assert not profile.running
+    assert (await browsing.visit()).count("\n") > 1

@@ -1,0 +1,85 @@
+"""Connections for programs that make their own requests: judged like what the hub fetches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from hub.core.errors import InvalidRequest
+from hub.security.egress import Egress, EgressRefused
+from tests.security.web_servers import WebServer, started
+
+HOSTS = [
+    *("127.0.0.1", "localhost", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "0.0.0.0", "0"),
+    *("[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "169.254.169.254", "[fe80::1]"),
+    *("１２７.0.0.1", "10.0.0.1", "100.64.0.1", "[fd00::1]", "[::]", "224.0.0.1", "255.255.255.255"),
+]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[WebServer]:
+    found, runner = await started()
+    yield found
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("host", HOSTS)
+async def test_no_way_of_writing_a_private_address_is_dialled(server: WebServer, host: str, private: bool) -> None:
+    port = server.target.rpartition(":")[2]
+
+    with pytest.raises(EgressRefused):
+        await Egress(list).connect(f"{host}:{port}", private=private)
+
+
+async def test_a_named_target_is_dialled_only_where_private_ones_are(server: WebServer) -> None:
+    egress = Egress(lambda: {server.target})
+
+    (await egress.connect(server.target, private=True)).close()
+    await egress.check(server.target, private=True)
+    with pytest.raises(EgressRefused):
+        await egress.connect(server.target)
+
+
+async def test_where_private_targets_are_reached_no_public_one_is() -> None:
+    async def look_up(host: str, port: int) -> list[str]:
+        return ["93.184.216.34"]
+
+    egress = Egress(lambda: {"nas.example:80"}, look_up)
+
+    with pytest.raises(EgressRefused, match="only private ones"):
+        await egress.connect("nas.example:80", private=True)
+    with pytest.raises(EgressRefused, match="only the targets in network"):
+        await egress.connect("other.example:80", private=True)
+
+
+async def test_a_name_is_looked_up_once_and_all_its_addresses_are_judged() -> None:
+    asked = 0
+
+    async def look_up(host: str, port: int) -> list[str]:
+        nonlocal asked
+        asked += 1
+        return ["93.184.216.34", "127.0.0.1"]
+
+    with pytest.raises(EgressRefused, match="this machine itself"):
+        await Egress(list, look_up).connect("rebinding.example:80")
+    assert asked == 1
+
+
+@pytest.mark.parametrize("place", ["host", "host:0", "host:99999", "user@host:80", "host:80/path?x", "", "a b:80"])
+async def test_what_is_not_a_place_is_refused(place: str) -> None:
+    async def look_up(host: str, port: int) -> list[str]:
+        raise OSError("no address")
+
+    with pytest.raises((InvalidRequest, OSError)):
+        await Egress(list, look_up).connect(place)
+
+
+async def test_a_place_that_does_not_answer_is_an_error() -> None:
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+
+    with pytest.raises(ConnectionError):
+        await Egress(lambda: {f"127.0.0.1:{port}"}).connect(f"127.0.0.1:{port}", private=True)
