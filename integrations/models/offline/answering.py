@@ -24,6 +24,7 @@ from hub.models.contract import (
 from integrations.models.offline.decide import OfflineTurn, decide
 from integrations.models.offline.entries import Told, told_in
 from integrations.models.offline.heartbeat import answer_heartbeat
+from integrations.models.offline.listening import understood
 from integrations.models.offline.memories import REMEMBER, SEARCH
 from integrations.models.offline.recognizer import (
     CHINESE,
@@ -37,7 +38,7 @@ from integrations.models.offline.replies import reply
 from integrations.models.offline.standing import reminded
 from integrations.models.offline.steps import Call, Say, Step, StepResult
 
-STEPS_LIMIT = 6
+STEPS_LIMIT = 12
 AT_ONCE_LIMIT = 120
 """Characters that are recognised on the event loop; 1,000 that are all keywords would hold it for half a second."""
 
@@ -74,7 +75,7 @@ class OfflineAnswers:
         if (beat := answer_heartbeat(text, language)) is not None:
             step = Say(beat)
         else:
-            intent = await self._recognize(text)
+            intent = understood(text, await self._recognize(text), language, now or self._now())
             language = intent.language if intent is not None else language
             turn = OfflineTurn(text, language, now or self._now(), tools, spoken_of(request.messages))
             step = decide(intent, results, turn)

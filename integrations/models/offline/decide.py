@@ -16,6 +16,8 @@ from integrations.models.offline.devices import Device, find, read_devices
 from integrations.models.offline.entries import Told, asked, lines
 from integrations.models.offline.failures import failed
 from integrations.models.offline.hearing import asks
+from integrations.models.offline.listening import listen
+from integrations.models.offline.lists import keep_list
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
 from integrations.models.offline.reminders import about_schedules
 from integrations.models.offline.replies import reply, tell_date
@@ -34,6 +36,13 @@ _SERVICES = {"TurnOn": "turn_on", "TurnOff": "turn_off", "Toggle": "toggle"}
 _DONE = {"TurnOn": "turned_on", "TurnOff": "turned_off", "Toggle": "toggled"}
 _TOOL_OF = {
     "Remember": "remember",
+    "Keep": "remember",
+    "KeepTodo": "remember",
+    "Replace": "remember",
+    "Done": "forget",
+    "ListAdd": "remember",
+    "ListOff": "forget",
+    "ListShow": "memory_search",
     "Todo": "remember",
     "Correct": "remember",
     "CorrectPlain": "remember",
@@ -58,7 +67,7 @@ _TOOL_OF = {
     "ListSchedules": "schedule",
     "CancelSchedule": "schedule",
 }
-_LOOKS_UP_FIRST = frozenset({"Correct", "CorrectPlain", "Change", "Forget", "ForgetAll"})
+_LOOKS_UP_FIRST = frozenset({"Correct", "CorrectPlain", "Change", "Forget", "ForgetAll", "Replace", "Done", "ListOff"})
 """What needs `memory_search` beside its own tool."""
 
 
@@ -127,8 +136,12 @@ def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn:
     match intent.name:
         case "Remember" | "Todo":
             return memories.remember(intent, results, language)
+        case "Keep" | "KeepTodo" | "Replace" | "Done":
+            return listen(intent, results, language, turn.previous) or _not_understood([], turn)
+        case "ListAdd" | "ListOff" | "ListShow":
+            return keep_list(intent, results, language)
         case "Recall":
-            return memories.recall(intent, results, language, now)
+            return memories.recall(intent, results, language, now, turn.said)
         case "ListTodos" | "ListMemories":
             return memories.list_memories(intent, results, language, now)
         case "Forget" | "ForgetAll":
@@ -150,10 +163,10 @@ def _not_understood(results: Sequence[StepResult], turn: OfflineTurn) -> Step:
         return Say(reply("unknown", language))
     is_question = asks(text)
     if "memory_search" in turn.tools and (is_question or len(text) <= NAME_LIMITS[language]):
-        wanted = asked(text, turn.now.date())
+        wanted = asked(text, turn.now.date(), text)
         least = memories.ANY_SHARE if is_question else memories.WHOLE_SHARE
         if not results and (wanted.words or wanted.days):
-            return Call("memory_search", {"query": text})
+            return Call("memory_search", {"query": wanted.text})
         if results and (answer := memories.told(results[-1].output, wanted, language, least)):
             return Say(answer)
     if is_question:
@@ -223,7 +236,8 @@ def _device_state(intent: RecognizedIntent, results: Sequence[StepResult], turn:
         return Say(reply("state", language, name=device.name, state=device.shown))
     # No device of that name: it may be something from memory.
     if "memory_search" in turn.tools:
-        return memories.recall(RecognizedIntent("Recall", intent.language, intent.slots), results, language, turn.now)
+        recall = RecognizedIntent("Recall", intent.language, intent.slots)
+        return memories.recall(recall, results, language, turn.now, turn.said)
     return Say(reply("state_unknown", language, name=intent.slots["name"]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
@@ -11,6 +12,7 @@ from msgspec import Struct
 from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.days_asked import asked_for
 from hub.memory.words import words_asked, words_of
+from integrations.models.offline.recognizer import CHINESE, language_of
 from integrations.models.offline.replies import reply, short_date
 from integrations.models.offline.steps import read_items
 
@@ -29,29 +31,134 @@ class EntryQuery(Struct, frozen=True):
     """The words that a question asks for.
 
     Attributes:
+        text: What memory is asked: the question, with other words for the same.
         words: Beside the days it names.
         days: For each day it names the marks of which one must be there.
         all_words: Those by which it names days too, since an entry may have the same: "on Tuesday".
+        subject: Words that name whom or what it is about: what has none of them is about somebody else.
+        means: Other words for what is asked, any of which answers it.
     """
 
+    text: str
     words: frozenset[str]
     days: tuple[frozenset[str], ...]
     all_words: frozenset[str]
+    subject: frozenset[str] = frozenset()
+    means: frozenset[str] = frozenset()
 
     def share(self, told: Told) -> float:
         """Return how much of it, 0 to 1, is in what memory found."""
         own = {*words_of(told.text), *marks_in(told.text), *(marks_of_day(told.day) if told.day else ())}
         terms = [*(frozenset([word]) for word in self.words), *self.days]
-        if not terms:
+        if not terms or self.means & own:
             return 1.0
         by_day = sum(bool(term & own) for term in terms) / len(terms)
         return max(by_day, len(self.all_words & own) / len(self.all_words) if self.all_words else 0.0)
 
+    def is_about(self, told: Told) -> bool:
+        """Whether an entry names whom or what the question is about."""
+        return 2 * len(self.subject & {*words_of(told.text)}) >= len(self.subject)
 
-def asked(text: str, today: date) -> EntryQuery:
-    """Return what a text asks for."""
+    def is_near(self, told: Told) -> bool:
+        """Whether an entry has half of what was asked, beside words that are asked of many things: number, name."""
+        content = self.words - _ATTRIBUTES
+        return 2 * len(content & {*words_of(told.text)}) >= max(1, len(content)) and self.is_about(told)
+
+
+_ATTRIBUTES = frozenset(
+    word
+    for text in (
+        "number phone name birthday address code password size age date time pin colour color money bucks "
+        "euros dollars much",
+        "电话 号码 密码 生日 地址 名字 时间 日期 颜色 多少 少钱",
+    )
+    for word in words_of(text)
+)
+"""What is asked of many people and things: who has it in common with a question need not be meant."""
+_OWNER = re.compile(r"\b([\w-]+)['’]s\b(?! (?:the|my|our|a)\b)")
+_NAME = re.compile(r"(?<=\s)(?!I\b|I['’])[A-Z][\w-]*")
+_NO_OWNER = frozenset(
+    [
+        "what",
+        "who",
+        "where",
+        "when",
+        "how",
+        "that",
+        "it",
+        "there",
+        "here",
+        "today",
+        "yesterday",
+        "tomorrow",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ]
+)
+_ZH_OF_MINE = re.compile(r"\A(?:请问|你知道|你记得|我们的|我们家的?|我家的?|我的|家里的?|我们|我)+")
+_ZH_SUBJECT_END = re.compile(r"[的欠对在是住不喜吃喝几多哪什怎何有放停叫会过属谁啥我还从]|现在")
+_MEANS = (
+    (r"\ballerg", "allergic allergy allergies"),
+    (
+        r"\b(?:medicines?|medication|drugs?)\b|\b(?:can't|cannot|must not|mustn't|may not) (?:i|we) (?:eat"
+        r"|have|take)\b",
+        "allergic",
+    ),
+    (
+        r"\bdislike|\b(?:don't|not) (?:i )?like\b|\bhate\b|\bavoid\b|\b(?:can't|cannot) (?:i|we) (?:eat|stand)\b",
+        "don't dislike hate",
+    ),
+    (r"过敏|忌口|不能[吃用碰]", "过敏"),
+    (r"不喜欢|讨厌|忌口|不爱|不吃", "不喜欢 讨厌 不吃"),
+)
+"""What people call by different words."""
+
+
+def asked(text: str, today: date, said: str = "") -> EntryQuery:
+    """Return what a text asks for.
+
+    Args:
+        text: The question, or what of it is looked for.
+        today: When it is asked.
+        said: The whole question, which tells what it is about.
+    """
     rest, days = asked_for(text, today)
-    return EntryQuery(frozenset(words_asked(rest)), tuple(days), frozenset(words_asked(text)))
+    other = " ".join(words for pattern, words in _MEANS if said and re.search(pattern, said, re.IGNORECASE))
+    subject = _subject(said)
+    return EntryQuery(
+        f"{text} {other}" if other and subject else other or text,
+        frozenset(words_asked(rest)),
+        tuple(days),
+        frozenset(words_asked(text)),
+        subject,
+        frozenset(words_of(other)) - {"don"} | ({"don"} if "don't" in other else frozenset()),
+    )
+
+
+def _subject(said: str) -> frozenset[str]:
+    """Return the words that name whom or what a question is about, as far as it names one."""
+    if language_of(said) == CHINESE:
+        named = _ZH_SUBJECT_END.split(_ZH_OF_MINE.sub("", said.strip()), maxsplit=1)[0]
+        return frozenset(words_asked(named)) - _ATTRIBUTES if len(named) > 1 else frozenset()
+    names = [*_OWNER.findall(said), *_NAME.findall(said)]
+    return frozenset(words_of(" ".join(name for name in names if name.lower() not in _NO_OWNER)))
 
 
 def told_in(output: str, key: str) -> list[Told]:

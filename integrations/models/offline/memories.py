@@ -13,8 +13,6 @@ from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
 
-NEAR_SCORE = 0.35
-"""What has none of the words that were asked is near to it from this score on."""
 FITS_SHARE = 0.6
 """What has less of what was asked is shown as similar only."""
 ANY_SHARE, WHOLE_SHARE = 0.0, 1.0
@@ -40,13 +38,13 @@ def said_remembered(output: str, language: str) -> str:
     return reply("known" if output.startswith("known") else "remembered", language, place=place)
 
 
-def recall(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
+def recall(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime, said: str) -> Step:
     """Answer a question from memory."""
     found = [each for each in results if each.tool == SEARCH]
-    wanted = asked(intent.query, now.date())
+    wanted = asked(intent.query, now.date(), said)
     if not found:
         of_days = {"limit": LIST_LIMIT} if wanted.days and not wanted.words else {}
-        return Call(SEARCH, {"query": intent.query, **of_days})
+        return Call(SEARCH, {"query": wanted.text, **of_days})
     if answer := told(found[-1].output, wanted, language):
         return Say(answer)
     return Say(reply("not_recalled", language))
@@ -54,7 +52,7 @@ def recall(intent: RecognizedIntent, results: Sequence[StepResult], language: st
 
 def told(output: str, wanted: EntryQuery, language: str, least: float = ANY_SHARE) -> str | None:
     """Return a reply from the entries that match at least this share of a question; None when there are none."""
-    hits = [hit for hit in told_in(output, "hits") if wanted.share(hit) >= least]
+    hits = [hit for hit in told_in(output, "hits") if wanted.share(hit) >= least and wanted.is_about(hit)]
     if not wanted.words:
         of_day = [hit for hit in hits if wanted.share(hit) == 1]
         return reply("recalled_many", language, lines=placed(of_day, language)) if of_day else None
@@ -113,7 +111,7 @@ def which_to_forget(intent: RecognizedIntent, previous: Sequence[Told], language
 
 
 def _near(hits: Sequence[Told], wanted: EntryQuery) -> list[Told]:
-    near = [hit for hit in hits if wanted.words and (wanted.share(hit) > 0 or hit.score >= NEAR_SCORE)]
+    near = [hit for hit in hits if wanted.is_near(hit)]
     return near[:TOLD_LIMIT]
 
 

@@ -1,0 +1,208 @@
+"""Plain words: what is kept though nobody said "remember", what is done, and what no longer holds. Pure functions.
+
+What is kept is said, with the words that take it back; a new statement replaces an entry only where it says that
+something changed, and exactly one entry is about the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from hub.memory.words import fold, words_of
+from integrations.models.offline.entries import Told, placed, told_in
+from integrations.models.offline.hearing import ENDS
+from integrations.models.offline.lists import about_a_list, item_of
+from integrations.models.offline.memories import FORGET, REMEMBER, SEARCH, said_remembered
+from integrations.models.offline.recognizer import CHINESE, RecognizedIntent
+from integrations.models.offline.replies import reply
+from integrations.models.offline.statements import Statement, is_question, statement_in, subject_of
+from integrations.models.offline.steps import Call, Say, Step, StepResult
+from integrations.models.offline.when import find_when
+
+HEARD_LIMIT = 400
+"""Characters of a sentence that is taken for plain words."""
+TODOS_LIMIT = 50
+DONE_SHARE = 0.6
+"""Of the words of a to-do that have to be in a sentence that closes it."""
+
+_DONE = re.compile(
+    r"(?:(?:i|we)(?:'ve| have)? )?(?:just |already |finally )*(?:(?!need)[a-z]+ed|bought|got|paid|sent"
+    r"|took|made|did|wrote|brought|gave|went|met|done|picked up)\b.*"
+    r"|(?:done|finished|through) with .+|.+ (?:is|are|was|were|has been|have been) (?:already )?"
+    r"(?:done|finished|cancell?ed|returned|paid|sorted|booked|bought|sent|settled|taken care of)"
+    r"|(?:you can |please )?(?:tick|check|cross|strike) (?:off .+|.+ off)|[A-Z]?\w+ (?:paid|gave) .+",
+    re.IGNORECASE,
+)
+_ZH_DONE = re.compile(
+    r".*(?:了|完|好了|搞定|办好|办妥|完成|过了)[,，].{0,6}|.*(?:了|完|搞定|办好|办妥|完成)|.*[,，](?:搞定|完成|办好)了?"
+    r"|(?:我们?)?(?:已经)?(?:买|还|退|交|打|寄|洗|换|办|做|取|约|订)[好完掉到]?了.+"
+)
+_SETTLED = re.compile(r"\b(?:paid|pays|gave|given|returned)\b|还(?:给)?(?:我|清|了)|还.*了", re.IGNORECASE)
+_OWED = re.compile(r"\bowe[sd]?\b|欠|借给|\blent\b", re.IGNORECASE)
+_REMINDED = re.compile(
+    r"(?:please )?(?:don't|do not|never) let (?:me|us) forget (?:to |about )?(?P<what>.+)"
+    r"|(?:千万)?(?:别忘了|不要忘了|别忘记|不要忘记|记得)(?:提醒|叫)(?:我|我们)(?P<zh>.+)",
+    re.IGNORECASE,
+)
+_WEAK = frozenset({"Recall", "Correct", "Change", "Remind", "CorrectPlain"})
+"""What the grammar finds in sentences that may as well be statements."""
+_NO_WORD = frozenset("的了我你给去把要还得已经过完好在是")
+
+
+def understood(text: str, intent: RecognizedIntent | None, language: str, now: datetime) -> RecognizedIntent | None:
+    """Return what a sentence means: as its grammar says, but for lists, and statements that only look like a command.
+
+    Args:
+        text: The sentence.
+        intent: What the grammar makes of it.
+        language: Of the sentence.
+        now: Local time.
+    """
+    if len(text) > HEARD_LIMIT:
+        return intent
+    if (of_a_list := about_a_list(text, language)) is not None:
+        return of_a_list
+    if (later := _REMINDED.match(text.strip())) is not None:
+        what = (later["what"] or later["zh"]).strip(ENDS)
+        if later["zh"] or find_when(what, now) is not None:
+            return RecognizedIntent("Remind", language, {"reminder": what})
+    if intent is None or (intent.name in _WEAK and "old" not in intent.slots):
+        found = heard(text, language)
+        is_better = found is not None and (intent is None or found.name != "Done" or intent.name == "Recall")
+        if found is not None and is_better and (intent is None or _may_be(intent, text)):
+            return found
+    return intent
+
+
+def _may_be(intent: RecognizedIntent, text: str) -> bool:
+    """Whether what the grammar took for something else may be a statement: one that names what it is about."""
+    statement = statement_in(text, intent.language)
+    if statement is None or intent.name == "Recall":
+        return statement is not None or intent.name == "Recall"
+    return statement.is_name if intent.name == "Remind" else bool(statement.subject)
+
+
+def heard(text: str, language: str) -> RecognizedIntent | None:
+    """Return what plain words mean: `Done`, `Keep`, `KeepTodo` or `Replace`; None when nothing that is known."""
+    said = text.strip(ENDS)
+    if is_question(text, language):
+        return None
+    statement = statement_in(text, language)
+    if statement is not None and statement.is_explicit:
+        return RecognizedIntent("Keep", language, {"text": statement.text})
+    if (_ZH_DONE if language == CHINESE else _DONE).fullmatch(said):
+        return RecognizedIntent("Done", language, {"text": said})
+    if statement is None:
+        return None
+    name = "KeepTodo" if statement.is_todo else "Replace" if statement.is_change else "Keep"
+    return RecognizedIntent(name, language, {"text": said if name == "Replace" else statement.text})
+
+
+def listen(
+    intent: RecognizedIntent, results: Sequence[StepResult], language: str, previous: Sequence[Told] = ()
+) -> Step | None:
+    """Return the next step about plain words; None when nothing of it is understood after all."""
+    text = intent.slots["text"]
+    match intent.name:
+        case "Done":
+            return _done(text, results, language)
+        case "Replace":
+            return _replace(text, results, language, previous)
+    return _keep(text, "todo" if intent.name == "KeepTodo" else "fact", results, language)
+
+
+def _keep(text: str, kind: str, results: Sequence[StepResult], language: str) -> Step:
+    if results and results[-1].tool == REMEMBER:
+        if results[-1].output.startswith("known"):
+            return Say(said_remembered(results[-1].output, language))
+        return Say(reply("kept_todo" if kind == "todo" else "kept", language, text=text))
+    return Call(REMEMBER, {"text": text, "kind": kind})
+
+
+def _done(text: str, results: Sequence[StepResult], language: str) -> Step | None:
+    """Close the to-do that is done, strike a debt that is paid; else it may be a statement to be kept."""
+    looked = [each for each in results if each.tool == SEARCH]
+    if results and results[-1].tool == FORGET:
+        return Say(reply("closed", language, text=_closed(looked[0].output, text, language)[0].text))
+    if not looked:
+        return Call(SEARCH, {"query": "", "kind": "todo", "limit": TODOS_LIMIT})
+    match _closed(looked[0].output, text, language):
+        case [one]:
+            return Call(FORGET, {"query": one.text})
+        case [_, *_] as several:
+            return Say(reply("close_which", language, lines=placed(several, language)))
+    if _SETTLED.search(text):
+        if results[-1].tool == REMEMBER:
+            return Say(reply("kept", language, text=text))
+        if len(looked) == 1:
+            return Call(SEARCH, {"query": f"{text} {'欠' if language == CHINESE else 'owes'}"})
+        debts = [each for each in told_in(looked[1].output, "hits") if _OWED.search(each.text)]
+        mine = [each for each in debts if _covers(_content(subject_of(each.text, language)), text, language) == 1]
+        if len(mine) == 1:
+            return Call(REMEMBER, {"text": text, "replaces": mine[0].text})
+    statement = statement_in(text, language)
+    if statement is None:
+        return None
+    after = [each for each in results[1:] if each.tool != SEARCH]
+    if statement.is_change:
+        return _replace(text, [*looked[1:], *after], language)
+    return _keep(statement.text, "todo" if statement.is_todo else "fact", after, language)
+
+
+def _closed(output: str, text: str, language: str) -> list[Told]:
+    """Return the to-dos that a sentence says to be done: the one with most of its words, or several with as many."""
+    shares: list[tuple[float, Told]] = []
+    for each in told_in(output, "hits"):
+        item = item_of(each.text)
+        shares.append((_covers(_terms(item[1] if item is not None else each.text, language), text, language), each))
+    best = max((share for share, _ in shares), default=0.0)
+    return [each for share, each in shares if share == best >= DONE_SHARE]
+
+
+def _replace(text: str, results: Sequence[StepResult], language: str, previous: Sequence[Told] = ()) -> Step:
+    """Put a statement in the place of the only entry about the same; else keep it."""
+    statement = statement_in(text, language) or Statement(text)
+    looked = [each for each in results if each.tool == SEARCH]
+    if results and results[-1].tool == REMEMBER:
+        struck = re.findall(r"^struck in [^:\n]+: (.*)$", results[-1].output, re.MULTILINE)
+        said = reply("kept", language, text=statement.text)
+        return Say(f"{said}\n{reply('corrected', language, text=struck[0])}" if struck else said)
+    found = told_in(looked[-1].output, "hits") if looked else list(previous)
+    if not looked and statement.subject and not about_the_same(statement, found, language):
+        return Call(SEARCH, {"query": statement.about})
+    match about_the_same(statement, found, language):
+        case [one]:
+            return Call(REMEMBER, {"text": statement.text, "replaces": one.text})
+        case [_, *_] as several:
+            return Say(reply("correct_many", language, lines=placed(several, language)))
+    return Say(reply("correct_how", language)) if statement.is_correction else Call(REMEMBER, {"text": statement.text})
+
+
+def about_the_same(statement: Statement, entries: Sequence[Told], language: str) -> list[Told]:
+    """Return the entries about the same as a statement: of several about a person, those that share most with it."""
+    same = [
+        each
+        for each in entries
+        if statement.subject
+        and subject_of(each.text, language) == statement.subject
+        and fold(each.text) != statement.text
+    ]
+    if len(same) < 2:
+        return same
+    said = _terms(statement.text, language) - statement.subject
+    shared = [len(said & (_terms(each.text, language) - statement.subject)) for each in same]
+    return [each for each, count in zip(same, shared, strict=True) if count == max(shared)]
+
+
+def _terms(text: str, language: str) -> frozenset[str]:
+    return _content(frozenset(fold(text))) if language == CHINESE else frozenset(words_of(text))
+
+
+def _content(terms: frozenset[str]) -> frozenset[str]:
+    return frozenset(each for each in terms if each.isalnum() and each not in _NO_WORD)
+
+
+def _covers(terms: frozenset[str], text: str, language: str) -> float:
+    return len(terms & _terms(text, language)) / len(terms) if terms else 0.0
