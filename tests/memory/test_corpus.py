@@ -13,7 +13,7 @@ from hub.memory.contract import NO_FILTERS
 from integrations.memory.notes.index.embeddings.local import missing_packages
 from integrations.memory.notes.job import Job, Source
 from tests.memory.corpus.diary import LAST_DAY, diary, diary_files
-from tests.memory.corpus.home import home_files, questions
+from tests.memory.corpus.home import HELD_OUT, TUNED, home_files, questions
 from tests.memory.corpus.quality import asked_home, index_worker, quality
 
 WORDS_ALONE = {"embeddings": {"provider": "none"}}
@@ -37,7 +37,12 @@ def test_the_home_is_large_enough_and_speaks_two_languages() -> None:
 def test_every_question_has_its_answer_in_one_passage_or_in_two_that_overlap() -> None:
     found = passages_of_home()
 
-    counted = {answer: sum(answer in each.text for each in found) for each in questions() for answer in each.answers}
+    counted = {
+        answer: sum(answer in each.text for each in found)
+        for file in (TUNED, HELD_OUT)
+        for each in questions(file)
+        for answer in each.answers
+    }
 
     assert {answer: count for answer, count in counted.items() if count not in (1, 2)} == {}
 
@@ -83,11 +88,14 @@ async def test_words_alone_answer_in_both_languages(tmp_path: Path, keywords: st
 async def test_with_the_local_model_both_together_answer_better(tmp_path: Path) -> None:
     async with asked_home(tmp_path) as home:
         answered = await home.ask("both", {"embeddings": {"provider": "local"}})
+        held_out = await home.ask("both", {"embeddings": {"provider": "local"}}, HELD_OUT)
 
     by_meaning = [each for each in answered if each.question.sort == "meaning"]
     assert quality(answered, "en").recall >= 0.82
-    assert quality(answered, "zh").recall >= 0.80
+    assert quality(answered, "zh").recall >= 0.93
     assert quality(by_meaning, "en").recall >= 0.70
+    assert quality(held_out, "en").recall >= 0.92
+    assert quality(held_out, "zh").recall >= 0.94
 
 
 async def test_each_day_of_a_diary_is_found_again_however_old(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from integrations.models.offline.lists import about_a_list, item_of
 from integrations.models.offline.memories import FORGET, REMEMBER, SEARCH, said_remembered
 from integrations.models.offline.recognizer import CHINESE, RecognizedIntent
 from integrations.models.offline.replies import reply
-from integrations.models.offline.statements import Statement, is_question, statement_in, subject_of
+from integrations.models.offline.statements import PlainStatement, is_question, statement_in, subject_of
 from integrations.models.offline.steps import Call, Say, Step, StepResult
 from integrations.models.offline.when import find_when
 
@@ -163,7 +163,7 @@ def _closed(output: str, text: str, language: str) -> list[Told]:
 
 def _replace(text: str, results: Sequence[StepResult], language: str, previous: Sequence[Told] = ()) -> Step:
     """Put a statement in the place of the only entry about the same; else keep it."""
-    statement = statement_in(text, language) or Statement(text)
+    statement = statement_in(text, language) or PlainStatement(text)
     looked = [each for each in results if each.tool == SEARCH]
     if results and results[-1].tool == REMEMBER:
         struck = re.findall(r"^struck in [^:\n]+: (.*)$", results[-1].output, re.MULTILINE)
@@ -180,7 +180,7 @@ def _replace(text: str, results: Sequence[StepResult], language: str, previous: 
     return Say(reply("correct_how", language)) if statement.is_correction else Call(REMEMBER, {"text": statement.text})
 
 
-def about_the_same(statement: Statement, entries: Sequence[Told], language: str) -> list[Told]:
+def about_the_same(statement: PlainStatement, entries: Sequence[Told], language: str) -> list[Told]:
     """Return the entries about the same as a statement: of several about a person, those that share most with it."""
     same = [
         each

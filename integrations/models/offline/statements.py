@@ -18,7 +18,7 @@ SUBJECT_WORDS = 8
 """Words of an English sentence among which its verb is looked for."""
 
 
-class Statement(Struct, frozen=True):
+class PlainStatement(Struct, frozen=True):
     """A statement.
 
     Attributes:
@@ -42,7 +42,7 @@ class Statement(Struct, frozen=True):
     is_name: bool = False
 
 
-def statement_in(text: str, language: str) -> Statement | None:
+def statement_in(text: str, language: str) -> PlainStatement | None:
     """Return the statement that a sentence makes; None when it makes none that is worth keeping."""
     if is_question(text, language):
         return None
@@ -127,26 +127,26 @@ _DETERMINERS = _words(
 )
 
 
-def _english(text: str) -> Statement | None:
+def _english(text: str) -> PlainStatement | None:
     lead = _LEAD.match(text)
     begin = lead.end() if lead is not None else 0
     said = _TAIL.sub("", text[begin:].strip(ENDS)).strip(ENDS)
     if lead is not None and lead["explicit"] is not None and said:
-        return Statement(said, is_explicit=True)
+        return PlainStatement(said, is_explicit=True)
     is_correction = _CHANGE_LEAD.search(text[:begin]) is not None
     is_change = is_correction or _CHANGES.search(said) is not None
     words = [word.strip(",.!;:").replace("’", "'") for word in said.split()]
     low = [word.lower() for word in words]
     if _CALL_ME.fullmatch(said):
-        return Statement(said, is_name=True)
+        return PlainStatement(said, is_name=True)
     if len(low) < 3 or low[0] in _NO_SUBJECT:
         return None
     if (moved := _MOVED.match(said)) is not None:
-        return Statement(said, _subject(moved["what"]), moved["what"], is_change=True)
+        return PlainStatement(said, _subject(moved["what"]), moved["what"], is_change=True)
     if (todo := _TODO.match(said)) is not None:
         return None if todo["what"].split()[0].lower() in {"know", "ask", "say", "see"} else _todo(todo["what"])
     if low[0] in {"i", "i'm", "im", "we", "we're", "i've", "we've"}:
-        return Statement(said, is_change=is_change) if _is_of_mine(low) else None
+        return PlainStatement(said, is_change=is_change) if _is_of_mine(low) else None
     at = next((at for at in range(1, min(len(low), SUBJECT_WORDS)) if low[at] in _BEING or low[at] in _DOING), None)
     if at is None or at + 1 >= len(low):
         return None
@@ -156,7 +156,9 @@ def _english(text: str) -> Statement | None:
         return None
     if set(low[at + 1 :]) <= _OPINION | {"so", "very", "really", "too", "pretty"}:
         return None
-    return Statement(said, _subject(" ".join(words[:at])), " ".join(words[:at]), is_change, is_correction=is_correction)
+    return PlainStatement(
+        said, _subject(" ".join(words[:at])), " ".join(words[:at]), is_change, is_correction=is_correction
+    )
 
 
 def _is_of_mine(low: list[str]) -> bool:
@@ -168,8 +170,8 @@ def _is_of_mine(low: list[str]) -> bool:
     return bool(rest) and rest[0] in _MINE and not _EMPTY & set(rest)
 
 
-def _todo(what: str) -> Statement:
-    return Statement(what.strip(ENDS), is_todo=True)
+def _todo(what: str) -> PlainStatement:
+    return PlainStatement(what.strip(ENDS), is_todo=True)
 
 
 def _subject(text: str) -> frozenset[str]:
@@ -211,7 +213,7 @@ _ZH_NO_SUBJECT = re.compile(
 _ZH_DETERMINERS = re.compile(r"我们的|我们家的?|我家的?|我的|我们|咱们|我|家里的?|新的|现在|目前|已经")
 
 
-def _chinese(text: str) -> Statement | None:
+def _chinese(text: str) -> PlainStatement | None:
     lead = _ZH_LEAD.match(plainly(text))
     begin = lead.end() if lead is not None else 0
     said = text[begin:].strip(ENDS)
@@ -221,12 +223,12 @@ def _chinese(text: str) -> Statement | None:
     is_correction = lead is not None and lead["change"] is not None
     is_change = is_correction or _ZH_CHANGE.search(plain) is not None
     if _ZH_CALL_ME.fullmatch(plain):
-        return Statement(said, is_name=True)
+        return PlainStatement(said, is_name=True)
     if (moved := _ZH_MOVED.match(plain)) is not None:
         what = moved["what"] or moved["other"]
-        return Statement(said, _zh_subject(what), what, is_change=True)
+        return PlainStatement(said, _zh_subject(what), what, is_change=True)
     if (todo := _ZH_TODO.fullmatch(plain)) is not None and ("我" in plain[:6] or todo["when"]):
-        return Statement(f"{todo['when']}{todo['what']}", is_todo=True)
+        return PlainStatement(f"{todo['when']}{todo['what']}", is_todo=True)
     if _ZH_NO_SUBJECT.match(plain):
         return None
     bare = _ZH_NOW.sub("", plain)
@@ -234,7 +236,7 @@ def _chinese(text: str) -> Statement | None:
     if verb is None or verb.end() >= len(bare) + (1 if verb[0] in {"过敏", "上班", "保修", "保养"} else 0):
         return None
     about = _ZH_DETERMINERS.sub("", bare[: verb.start()])
-    return Statement(said, _zh_subject(about), about, is_change, is_correction=is_correction)
+    return PlainStatement(said, _zh_subject(about), about, is_change, is_correction=is_correction)
 
 
 def _zh_subject(text: str) -> frozenset[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 TODAY = date(2026, 11, 21)
 """The day on which the questions are asked."""
+TUNED, HELD_OUT = "questions.txt", "held_out.txt"
 FIRST_DAY = date(2025, 11, 21)
 
 _ENTRY = re.compile(r"(fact|preference|decision|person|todo)(?: (\S+))?: (.+)")
@@ -53,7 +54,8 @@ class Question:
 
     Attributes:
         language: `en` or `zh`, of the question.
-        sort: `word`, `meaning`, `date`, `person`, `across` (asked in one language, written in the other).
+        sort: `word`, `meaning`, `date`, `person`, `across` (asked in one language, written in the other); of those held
+            out `entry` or `prose`.
         text: What is asked.
         answers: Pieces of text; a passage that has one of them is right.
     """
@@ -84,10 +86,10 @@ def write_files(root: Path, files: dict[str, str]) -> None:
         (root / path).write_text(text, "utf-8")
 
 
-def questions() -> list[Question]:
-    """Return the questions."""
+def questions(name: str = TUNED) -> list[Question]:
+    """Return the questions by which the ranking was chosen, or those that were not looked at for that."""
     found = []
-    for line in (HERE / "questions.txt").read_text("utf-8").splitlines():
+    for line in (HERE / name).read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             language, sort, text, answers = (part.strip() for part in line.split("|", 3))
             found.append(Question(language, sort, text, tuple(each.strip() for each in answers.split("||"))))

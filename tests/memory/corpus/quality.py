@@ -15,7 +15,7 @@ from integrations.memory.notes.client.index_worker import IndexWorker
 from integrations.memory.notes.files.grep import Text, search as grep
 from integrations.memory.notes.files.matching import terms_of
 from integrations.memory.notes.job import Job, Source
-from tests.memory.corpus.home import TODAY, Question, area_of, home_files, questions, write_files
+from tests.memory.corpus.home import TODAY, TUNED, Question, area_of, home_files, questions, write_files
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -72,14 +72,14 @@ class AskedHome:
         self._areas = sorted({area_of(path) for path in self._files})
         write_files(directory / "home", self._files)
 
-    async def ask(self, name: str, settings: Mapping[str, Any]) -> list[Answered]:
-        """Ask all questions of an index made with some settings of `memory:`."""
+    async def ask(self, name: str, settings: Mapping[str, Any], file: str = TUNED) -> list[Answered]:
+        """Ask all questions of a file of an index made with some settings of `memory:`."""
         job = Job(name, str(self._directory / name), (Source("", str(self._directory / "home")),), settings)
         synced = await self._worker.sync(job)
         if synced.problem or synced.waiting:
             raise RuntimeError(f"{name} is not whole: {synced}")
         answered = []
-        for question in questions():
+        for question in questions(file):
             answer = await self._worker.search(job, question.text, self._areas, NO_FILTERS, LIMIT, TODAY)
             answered.append(Answered(question, answer.hits))
         return answered

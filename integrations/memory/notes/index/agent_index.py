@@ -162,6 +162,8 @@ class AgentIndex:
         """Start rebuilding the index if it is damaged or outdated; return whether it is being rebuilt."""
         version = self.version
         why = None if version is None else version.damage or version.outdated
+        if version is not None and why is None and not is_there(self.directory, version.name):
+            why = DELETED
         if why is not None and time.monotonic() - self._rebuilt_at > REST_S and not self.closed:
             self._start_rebuild(why)
         return self._rebuilding is not None and not self._rebuilding.done()
@@ -389,8 +391,6 @@ class AgentIndex:
         with contextlib.suppress(RuntimeError):  # the thread ends with the worker
             await self.in_thread(version.close)
         await self._discard(version.directory)
-
-    # --- below ---
 
     async def _read(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.shared.readers, call)

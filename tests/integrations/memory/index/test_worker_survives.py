@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -153,6 +154,19 @@ async def test_a_directory_that_is_deleted_under_a_running_worker_comes_back(not
     await notes.worker.sync(notes.job, force=True)
 
     await sound(notes)
+
+
+async def test_an_index_that_is_deleted_with_all_others_is_built_again_once_it_is_searched(notes: Notes) -> None:
+    write_many(notes)
+    await notes.worker.sync(notes.job)
+    shutil.rmtree(notes.directory.parent)
+
+    assert (await notes.search("unique7")).hits
+    async with asyncio.timeout(20):
+        while not (notes.directory / "current").exists():  # noqa: ASYNC110  it is built by another process
+            await asyncio.sleep(0.02)
+
+    assert (await notes.search("unique7")).hits
 
 
 async def test_vectors_that_cannot_be_made_are_made_when_they_can(notes: Notes, server: EmbeddingServer) -> None:
