@@ -101,7 +101,6 @@ class HubParts(Protocol):
     nodes: NodeRegistry
     sandboxes: Sandboxes
     hooks: Hooks
-    redactor: Redactor
 
     @property
     def people(self) -> People:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
-from hub.security.egress import EgressFailed, is_literal, may_be_private, parse_url, refuse_odd_number
+from hub.security.egress import EgressFailed, may_be_private
 from hub.security.egress_dial import Dial, LookUp, look_up as look_up_by_system
+from hub.security.egress_place import is_literal, parse_url, refuse_odd_number
 
 LOOK_UP_LIMIT_S = 10.0
 
