@@ -19,6 +19,7 @@ OTHER_MEANINGS = frozenset(
         ("models/selection.py", "offline"),  # a reason shown to people
         ("messaging/outbox/markup.py", "discord"),  # a flavour of text
         ("gateway/connection/connection.py", "webchat"),  # a client mode of the wire protocol
+        ("sandbox/settings.py", "code_run"),  # the name of a tool
         ("sandbox/schema.py", "docker"),  # a key of an agent's configuration
         ("sandbox/schema.py", "bubblewrap"),  # another
         ("cli/sandbox.py", "docker"),  # the name of a program

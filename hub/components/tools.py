@@ -25,7 +25,7 @@ class ToolsComponent(Component):
     """The registries of tools and services, and the approvals."""
 
     name = "tools"
-    sections = frozenset({"tools"})
+    sections = frozenset({"tools", "exec"})
 
     def __init__(self, base: Foundation, *, db: Database, broadcast: Broadcast) -> None:
         self._base = base

@@ -129,6 +129,11 @@ class Approval:
             approved, self.state, self.decided_by, self.reason, self.answer, self.answered_by, approved and self.always
         )
 
+    def event_data(self) -> dict[str, Any]:
+        """The data of the event that says it was requested."""
+        names = ("id", "code", "kind", "title", "text", "session_key", "run_id")
+        return {name: getattr(self, name) for name in names}
+
     def as_dict(self) -> dict[str, Any]:
         """The approval as clients see it."""
         return {

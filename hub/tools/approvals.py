@@ -254,7 +254,7 @@ class Approvals:
             raise
         if self._waiting.get(approval.id) is waiting:
             asked = EVENT_QUESTION_REQUESTED if approval.kind == QUESTION else EVENT_APPROVAL_REQUESTED
-            self._bus.fire(asked, _told(approval), context)
+            self._bus.fire(asked, approval.event_data(), context)
         waiting.waiters -= 1
         return await self._wait(waiting)
 
@@ -386,18 +386,6 @@ class Approvals:
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)
-
-
-def _told(approval: Approval) -> dict[str, Any]:
-    return {
-        "id": approval.id,
-        "code": approval.code,
-        "kind": approval.kind,
-        "title": approval.title,
-        "text": approval.text,
-        "session_key": approval.session_key,
-        "run_id": approval.run_id,
-    }
 
 
 def _cut(text: str, limit: int) -> str:

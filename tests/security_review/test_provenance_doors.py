@@ -332,6 +332,7 @@ ELSEWHERE = {
         "write": "test_laundering",
         "exec": "integrations/tools/shell: its output is outside words but for plain listings",
         "process": "as exec",
+        "code_run": "integrations/tools/test_code_run: its output is outside words",
         "apply_patch": "test_file_changes",
         "find": "test_laundering",
         "image": "tests/agent/test_image_tool",
