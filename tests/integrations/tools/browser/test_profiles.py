@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -49,12 +51,14 @@ def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     path = find_executable(None)
     assert path is not None
     options = ("--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={folder}")
-    with subprocess.Popen([path, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [path, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
         assert process.stderr is not None
         line = next(line for line in process.stderr if b"DevTools listening on ws://" in line)
         yield f"http://{line.decode().partition('ws://')[2].partition('/')[0]}"
         assert process.poll() is None
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # the program may be a script that started the browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
