@@ -176,3 +176,15 @@ async def test_a_button_of_a_surface_writes_to_its_conversation_as_who_pressed_i
     told = await run(hub, model_server, calls("canvas", action="snapshot"), calls("canvas", action="a2ui_reset"))
     assert "A table" in told[0]
     await expect(page.locator(".surface")).to_have_count(0)
+
+
+async def test_a_tab_is_let_go_when_the_canvas_is_and_comes_back(
+    signed_in: BrowserContext, chromium: Chromium, hub: HubProcess
+) -> None:
+    chromium.allowed += ["request to the outside", "WebSocket"]
+    page = await opened(signed_in)
+    await page.evaluate("document.getElementById('canvas').dataset.live = 'of the canvas before'")
+
+    await asyncio.to_thread(hub.rpc, "integration.reload", {"domain": "canvas"})
+
+    await expect(page.locator("#canvas")).to_have_attribute("data-live", "on")

@@ -35,6 +35,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     canvases.changed = lambda canvas: tabs.send(canvas.agent, canvas.as_dict())
     page = CanvasPage(host, canvases, tabs, origin)
     host.on_unload(origin.stop)
+    host.on_unload(tabs.close)
     host.tools.add(*CanvasTool(host, canvases, tabs, origin).all())
     host.pages.add(page.page())
     host.pages.frame(lambda request: origin.address(request.host))

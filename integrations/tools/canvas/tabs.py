@@ -21,6 +21,8 @@ QUEUE_LIMIT = 64
 FRAME_LIMIT_BYTES = 6_291_456
 HEARTBEAT_S = 20.0
 ASK_LIMIT_S = 15.0
+CLOSE_GOING_AWAY = 1001
+CLOSE_LIMIT_S = 1.0
 
 
 class TabAnswer(Struct):
@@ -66,7 +68,9 @@ class CanvasTabs:
         """
         if len(self._tabs) >= TABS_LIMIT:
             raise Unavailable(f"{TABS_LIMIT} tabs show the canvas already; close one", retry_after_s=30)
-        socket = web.WebSocketResponse(compress=False, max_msg_size=FRAME_LIMIT_BYTES, heartbeat=HEARTBEAT_S)
+        socket = web.WebSocketResponse(
+            compress=False, max_msg_size=FRAME_LIMIT_BYTES, heartbeat=HEARTBEAT_S, timeout=CLOSE_LIMIT_S
+        )
         await socket.prepare(call.request)
         tab = _Tab(agent, socket)
         self._tabs.append(tab)
@@ -84,6 +88,11 @@ class CanvasTabs:
                 if not each.done():
                     each.set_exception(Unavailable("the tab that showed the canvas was closed"))
         return socket
+
+    async def close(self) -> None:
+        """Close all sockets; the tabs come back by themselves."""
+        for tab in list(self._tabs):
+            await tab.socket.close(code=CLOSE_GOING_AWAY)
 
     def send(self, agent: str, frame: Mapping[str, Any]) -> None:
         """Send a frame to those who look at the canvas of an agent; who cannot keep up begins again."""
