@@ -22,7 +22,7 @@ from tests.servers.embedding_server import EmbeddingServerProcess
 
 PROBE = Path(__file__).with_name("hub_probe")
 PASSAGES_OF_A_FILE = 8
-PASSAGE_TOKENS = 330
+PASSAGE_TOKENS = 160
 """Of the text below a heading: with the heading it is one passage."""
 SENTENCE_WORDS = 14
 FIRST_LINE = "hub:\n  name: Bench\nhub_probe: {}\nmodels: {default: offline}\nagents:\n  - {id: main, default: true}\n"

@@ -113,7 +113,7 @@ _NO_OWNER = frozenset(
     ]
 )
 _ZH_OF_MINE = re.compile(r"\A(?:请问|你知道|你记得|我们的|我们家的?|我家的?|我的|家里的?|我们|我)+")
-_ZH_SUBJECT_END = re.compile(r"[的欠对在是住不喜吃喝几多哪什怎何有放停叫会过属谁啥我还从]|现在")
+_ZH_SUBJECT_END = re.compile(r"[的欠对在是住不喜讨吃喝几多哪什怎何有放停叫会过属谁啥我还从]|现在")
 _MEANS = (
     (r"\ballerg", "allergic allergy allergies"),
     (

@@ -40,6 +40,7 @@ _ZH_DONE = re.compile(
     r"|(?:我们?)?(?:已经)?(?:买|还|退|交|打|寄|洗|换|办|做|取|约|订)[好完掉到]?了.+"
 )
 _SETTLED = re.compile(r"\b(?:paid|pays|gave|given|returned)\b|还(?:给)?(?:我|清|了)|还.*了", re.IGNORECASE)
+_PAYS = re.compile(r"\b(?:has |have )?(?:paid|pays|gave|given|returned)\b|[把还]", re.IGNORECASE)
 _OWED = re.compile(r"\bowe[sd]?\b|欠|借给|\blent\b", re.IGNORECASE)
 _REMINDED = re.compile(
     r"(?:please )?(?:don't|do not|never) let (?:me|us) forget (?:to |about )?(?P<what>.+)"
@@ -64,6 +65,8 @@ def understood(text: str, intent: RecognizedIntent | None, language: str, now: d
         return intent
     if (of_a_list := about_a_list(text, language)) is not None:
         return of_a_list
+    if (statement := statement_in(text, language)) is not None and statement.is_explicit:
+        return RecognizedIntent("Keep", language, {"text": statement.text})
     if (later := _REMINDED.match(text.strip())) is not None:
         what = (later["what"] or later["zh"]).strip(ENDS)
         if later["zh"] or find_when(what, now) is not None:
@@ -90,9 +93,8 @@ def heard(text: str, language: str) -> RecognizedIntent | None:
     if is_question(text, language):
         return None
     statement = statement_in(text, language)
-    if statement is not None and statement.is_explicit:
-        return RecognizedIntent("Keep", language, {"text": statement.text})
-    if (_ZH_DONE if language == CHINESE else _DONE).fullmatch(said):
+    is_change = statement is not None and statement.is_change and bool(statement.subject)
+    if not is_change and (_ZH_DONE if language == CHINESE else _DONE).fullmatch(said):
         return RecognizedIntent("Done", language, {"text": said})
     if statement is None:
         return None
@@ -135,9 +137,9 @@ def _done(text: str, results: Sequence[StepResult], language: str) -> Step | Non
             return Say(reply("close_which", language, lines=placed(several, language)))
     if _SETTLED.search(text):
         if results[-1].tool == REMEMBER:
-            return Say(reply("kept", language, text=text))
+            return _kept(text, results[-1].output, language)
         if len(looked) == 1:
-            return Call(SEARCH, {"query": f"{text} {'欠' if language == CHINESE else 'owes'}"})
+            return Call(SEARCH, {"query": f"{_PAYS.split(text)[0]} {'欠' if language == CHINESE else 'owes'}"})
         debts = [each for each in told_in(looked[1].output, "hits") if _OWED.search(each.text)]
         mine = [each for each in debts if _covers(_content(subject_of(each.text, language)), text, language) == 1]
         if len(mine) == 1:
@@ -166,9 +168,7 @@ def _replace(text: str, results: Sequence[StepResult], language: str, previous: 
     statement = statement_in(text, language) or PlainStatement(text)
     looked = [each for each in results if each.tool == SEARCH]
     if results and results[-1].tool == REMEMBER:
-        struck = re.findall(r"^struck in [^:\n]+: (.*)$", results[-1].output, re.MULTILINE)
-        said = reply("kept", language, text=statement.text)
-        return Say(f"{said}\n{reply('corrected', language, text=struck[0])}" if struck else said)
+        return _kept(statement.text, results[-1].output, language)
     found = told_in(looked[-1].output, "hits") if looked else list(previous)
     if not looked and statement.subject and not about_the_same(statement, found, language):
         return Call(SEARCH, {"query": statement.about})
@@ -178,6 +178,13 @@ def _replace(text: str, results: Sequence[StepResult], language: str, previous: 
         case [_, *_] as several:
             return Say(reply("correct_many", language, lines=placed(several, language)))
     return Say(reply("correct_how", language)) if statement.is_correction else Call(REMEMBER, {"text": statement.text})
+
+
+def _kept(text: str, output: str, language: str) -> Say:
+    """Return what was kept, and what was struck for it."""
+    struck = re.findall(r"^struck in [^:\n]+: (.*)$", output, re.MULTILINE)
+    said = reply("kept", language, text=text)
+    return Say(f"{said}\n{reply('corrected', language, text=struck[0])}" if struck else said)
 
 
 def about_the_same(statement: PlainStatement, entries: Sequence[Told], language: str) -> list[Told]:

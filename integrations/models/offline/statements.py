@@ -86,6 +86,11 @@ _TODO = re.compile(
     r"|must) (?P<what>.+)",
     re.IGNORECASE,
 )
+_PUT = re.compile(
+    r"(?:i|we)(?:'ve| have)? (?:put|left|parked|hid|stored|keep|kept|lent) (?:the |my |our )?(?P<what>[^,;]+?) "
+    r"(?:in|on|under|at|to|behind|with|into|by|next|inside)\b.+",
+    re.IGNORECASE,
+)
 _CALL_ME = re.compile(r"(?:you can |please )?call me [\w-]+(?: from now on)?", re.IGNORECASE)
 _NO_SUBJECT = _words(
     """who what when where why how which whose is are was were do does did can could will would should shall may
@@ -145,6 +150,8 @@ def _english(text: str) -> PlainStatement | None:
         return PlainStatement(said, _subject(moved["what"]), moved["what"], is_change=True)
     if (todo := _TODO.match(said)) is not None:
         return None if todo["what"].split()[0].lower() in {"know", "ask", "say", "see"} else _todo(todo["what"])
+    if (put := _PUT.fullmatch(said)) is not None:
+        return PlainStatement(said, _subject(put["what"]), put["what"], is_change, is_correction=is_correction)
     if low[0] in {"i", "i'm", "im", "we", "we're", "i've", "we've"}:
         return PlainStatement(said, is_change=is_change) if _is_of_mine(low) else None
     at = next((at for at in range(1, min(len(low), SUBJECT_WORDS)) if low[at] in _BEING or low[at] in _DOING), None)
@@ -195,6 +202,7 @@ _ZH_TODO = re.compile(
     r"|下午|晚上)*)(?:我|我们)?(?:还|也|又)?"
     r"(?:要|得|必须|需要|应该)(?P<what>(?!是|不|命|求|钱|多|么).{2,})"
 )
+_ZH_PUT = re.compile(r"(?:我|我们)?把(?P<what>[^,，]{1,10}?)(?:放|藏|搁|存|挂|收|停|借).+")
 _ZH_CALL_ME = re.compile(r"以后(?:就)?[叫喊]我[^,，]{1,8}|[叫喊]我[^,，]{1,6}就[行好]了?")
 _ZH_MOOD = re.compile(
     r"(?:我|我们)?(?:今天)?(?:好|很|真|太|有点|非常)?(?:累|困|饿|渴|烦|开心|难过|无聊|忙|高兴|生气|冷|热"
@@ -202,7 +210,7 @@ _ZH_MOOD = re.compile(
 )
 _ZH_NOW = re.compile(r"现在|目前|已经")
 _ZH_VERB = re.compile(
-    r"(?:最|只|不|很|特别|也|都)*(?:喜欢|讨厌|爱|吃|喝|看|怕|用|穿|戴|坐)|对(?=.+过敏)|过敏|是|叫|姓|住"
+    r"(?:最|只|不|很|特别|也|都)*(?:喜欢|讨厌|爱|吃|喝|看|怕|(?<!备)用|穿|戴|坐)|对(?=.+过敏)|过敏|是|叫|姓|住"
     r"|放在|停在|[在有欠]|借给|把"
     r"|搬到|每[天周月年个]|身高|体重|改成|换成|改为|变成|上班|保修|保养"
 )
@@ -229,6 +237,9 @@ def _chinese(text: str) -> PlainStatement | None:
         return PlainStatement(said, _zh_subject(what), what, is_change=True)
     if (todo := _ZH_TODO.fullmatch(plain)) is not None and ("我" in plain[:6] or todo["when"]):
         return PlainStatement(f"{todo['when']}{todo['what']}", is_todo=True)
+    if (put := _ZH_PUT.fullmatch(plain)) is not None:
+        about = _ZH_DETERMINERS.sub("", put["what"])
+        return PlainStatement(said, _zh_subject(about), about, is_change, is_correction=is_correction)
     if _ZH_NO_SUBJECT.match(plain):
         return None
     bare = _ZH_NOW.sub("", plain)

@@ -91,9 +91,10 @@ class Listener:
         }
         self._context = Context(people.owner_authority())
 
-    async def hear(self, sentence: Sentence) -> Came:
-        """Say one sentence in a conversation of its own."""
-        await self._begin()
+    async def hear(self, sentence: Sentence, *, afresh: bool = True) -> Came:
+        """Say one sentence in a conversation of its own; the memory is as at the beginning, or as it is."""
+        if afresh:
+            await self._begin()
         if sentence.outcome in {"show", "off"}:
             await self._say(LISTS[sentence.language])
         before = await self._entries()

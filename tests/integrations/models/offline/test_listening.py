@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integrations.memory.notes_house import Notes
-from tests.integrations.models.offline.listening import Listener, sentences
+from tests.integrations.models.offline.listening import Listener, Sentence, sentences
 
 LEAST = 0.85
 
@@ -23,3 +23,26 @@ async def test_what_people_say_comes_out_right(tmp_path: Path, language: str) ->
     assert len(asked) >= 150
     assert [why for each, why in wrong.items() if each.outcome == "unknown"] == []
     assert len(wrong) <= (1 - LEAST) * len(asked), "\n".join(f"{each.outcome} {why}" for each, why in wrong.items())
+
+
+@pytest.mark.parametrize(
+    ("said", "entries"),
+    [
+        (("note to self: the tenant is Paul",), {"the tenant is paul"}),
+        (
+            ("I put the passports in a drawer", "the passports are in the safe now"),
+            {"the passports are in the safe now"},
+        ),
+        (("我把护照放在书房了", "护照我换地方了，现在在保险柜"), {"护照我换地方了，现在在保险柜"}),
+        (("Tom owes me 45 bucks", "Tom paid me back"), {"tom paid me back"}),
+        (("the weather is nice", "I think you are wrong", "今天天气不错"), set()),
+        (("my dentist is Dr. Patel", "actually, the moon is made of cheese"), {"my dentist is dr. patel"}),
+    ],
+)
+async def test_what_is_kept_is_what_holds(tmp_path: Path, said: tuple[str, ...], entries: set[str]) -> None:
+    listener = Listener(Notes(tmp_path), [])
+
+    for each in said:
+        came = await listener.hear(Sentence("en", "", "", each), afresh=False)
+
+    assert came.after == entries
