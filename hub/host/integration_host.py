@@ -193,10 +193,6 @@ class IntegrationHost:
         """What happened, for agents to look at."""
         return self._hub.automation.system_events
 
-    def redact(self, text: str) -> str:
-        """Return a text without secrets."""
-        return self._hub.redactor.redact(text)
-
     def storage(self, name: str = "data") -> JsonStorage:
         """Return a JSON file of this integration, `.storage/integrations/<domain>/<name>.json`."""
         return JsonStorage(self.home.storage / "integrations" / self.domain / f"{name}.json")

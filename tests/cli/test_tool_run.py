@@ -55,11 +55,16 @@ def test_a_command_that_is_allowed_for_good_runs_until_that_is_taken_back(ask: T
         ask("approvals", "deny", each["approval_id"])
 
 
+def test_a_group_never_runs_commands_on_the_hub(ask: Terminal, hub: HubProcess) -> None:
+    answer = run(ask, "pwd", "--session", "agent:main:telegram:group:-1")
+
+    assert answer["details"].get("host") != "hub"
+    assert str(hub.home) not in answer["output"]
+
+
 def test_what_may_not_run_is_denied_or_an_error(ask: Terminal) -> None:
-    elsewhere = run(ask, "pwd", "--session", "agent:main:telegram:group:-1")
     wrong, unknown = run(ask, "no-such-program"), ask("tool", "run", "no_such_tool", "--json")
 
-    assert elsewhere["status"] in ("denied", "error")
     assert (wrong["status"], unknown.json["status"]) == ("error", "error")
     assert unknown.code == 1
 

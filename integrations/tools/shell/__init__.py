@@ -35,7 +35,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
 
     allowed = AllowedCommands(host.storage("allowed"), host.clock.time)
     await allowed.open()
-    log = CommandLog(host.database, host.clock.time, host.redact)
+    log = CommandLog(host.database, host.clock.time, host.redactor.redact)
     running = RunningCommands(TaskOwner(host.domain), host.clock)
     host.on_unload(running.close)
 
@@ -57,6 +57,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
         place=place_of(host.sandboxes.of, host.sandboxes.open, elevated.of),
         rules=rules,
         ask=host.ask,
+        secrets=host.agent_secrets.for_call,
         allowed=allowed,
         log=log,
         running=running,

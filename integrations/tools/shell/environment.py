@@ -16,12 +16,14 @@ VALUE_CHARS = 1_000
 _TAKEN = ("HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME")
 _MAY_BE_SET = re.compile(r"LANG|LC_[A-Z]{1,20}|TZ|TERM|COLUMNS|LINES|NO_COLOR|CI")
 _NEVER = re.compile(
-    r"PATH|HOME|IFS|ENV|BASH.*|SHELL.*|PS[0-9]|PROMPT_COMMAND|CDPATH|LD_.*|DYLD_.*|GCONV.*|GLIBC.*|MALLOC_.*|LOCPATH"
-    r"|PYTHON.*|PERL.*|RUBY.*|NODE_.*|NPM_.*|JAVA_.*|_JAVA.*|JDK_.*|LUA_.*|PHP.*|GIT_.*|SSH_.*|HG.*|EDITOR|VISUAL|PAGER"
-    r"|LESS.*|MAN.*|BROWSER|TERMINFO.*|HOSTALIASES|RES_OPTIONS|RESOLV.*|ZDOTDIR|MAKE.*|RUSTC.*|CARGO.*|GO.*|.*_INIT"
-    r"|VIMINIT|EXINIT|XDG_.*|TMPDIR|DOCKER_.*|KUBE.*|HTTPS?_PROXY|ALL_PROXY|NO_PROXY|CURL_.*|SSL_.*|OPENSSL_.*"
+    r"(?!(?!LD_|DYLD_).*_(?:TOKEN|KEY|SECRET|PASSWORD|PAT|CREDENTIALS)$)(?:PATH|HOME|IFS|ENV|BASH.*|SHELL.*|PS[0-9]|CDPATH"
+    r"|PROMPT_COMMAND|LD_.*|DYLD_.*|GCONV.*|GLIBC.*|MALLOC_.*|LOCPATH|NLSPATH|PYTHON.*|PERL.*|RUBY.*|NODE_.*|NPM_.*"
+    r"|JAVA_.*|_JAVA.*|JDK_.*|LUA_.*|PHP.*|GIT_.*|SSH_.*|HG.*|EDITOR|VISUAL|PAGER|LESS.*|MAN(?:PAGER|PATH|OPT)|BROWSER"
+    r"|TERMINFO.*|TERMCAP|HOSTALIASES|LOCALDOMAIN|RES_OPTIONS|RESOLV.*|ZDOTDIR|MAKE.*|MFLAGS|RUST.*|CARGO.*"
+    r"|GO(?:PATH|ROOT|FLAGS|PROXY|ENV|BIN|DEBUG|TOOLCHAIN)|.*_INIT|VIMINIT|EXINIT|XDG_.*|TMPDIR|DOCKER_.*|KUBE.*"
+    r"|[A-Z]+_PROXY|CURL_.*|SSL_.*|OPENSSL_.*)"
 )
-"""Variables by which programs are made to do other things; not even skills can set them."""
+"""Variables by which programs are made to do other things; neither skills nor secrets can set them."""
 
 
 def checked_environment(wanted: Mapping[str, str]) -> dict[str, str]:
@@ -41,13 +43,13 @@ def checked_environment(wanted: Mapping[str, str]) -> dict[str, str]:
     return dict(wanted)
 
 
-def of_skills(variables: Mapping[str, Secret]) -> dict[str, str]:
-    """Return the variables of skills for a program, without those that make programs do other things."""
+def given_variables(variables: Mapping[str, Secret]) -> dict[str, str]:
+    """Return the variables of skills and secrets for a program, without those that make programs do other things."""
     return {name: value.reveal() for name, value in variables.items() if not _NEVER.fullmatch(name.upper())}
 
 
-def hub_environment(wanted: Mapping[str, str], skills: Mapping[str, str], *, terminal: bool) -> dict[str, str]:
+def hub_environment(wanted: Mapping[str, str], given: Mapping[str, str], *, terminal: bool) -> dict[str, str]:
     """Return the whole environment of a program on the hub's machine."""
     own = {name: os.environ[name] for name in _TAKEN if name in os.environ}
     fixed = {"PATH": PATH, "TERM": "xterm-256color" if terminal else "dumb"}
-    return {**skills, "LANG": "C.UTF-8", **own, **fixed, **wanted}
+    return {**given, "LANG": "C.UTF-8", **own, **fixed, **wanted}

@@ -13,6 +13,7 @@ from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.errors import Forbidden, HubError, InvalidRequest
 from hub.core.executors import FILES
+from hub.core.secret import Secret
 from hub.sandbox.contract import Sandbox, SandboxCommand
 from hub.tools.approval import ApprovalDecision, Ask, AskOwner
 from hub.tools.approval_questions import CALL_TIMEOUT_S, why_not
@@ -21,7 +22,7 @@ from hub.tools.contract import ToolCall, ToolResult
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.allowed import AllowedCommands
 from integrations.tools.shell.binding import BoundCommand, bind
-from integrations.tools.shell.environment import checked_environment, hub_environment, of_skills
+from integrations.tools.shell.environment import checked_environment, given_variables, hub_environment
 from integrations.tools.shell.local_process import start_local
 from integrations.tools.shell.log import CommandLog
 from integrations.tools.shell.running import RunningCommand, RunningCommands
@@ -43,6 +44,7 @@ class ExecNeeds(Struct, frozen=True):
     Attributes:
         rules: Returns what the configuration, and `/elevated`, say of a call's commands.
         ask: Asks the owner.
+        secrets: Returns the secrets that a call names in some of its arguments.
         ended: Tells the conversation that a command in the background has ended.
     """
 
@@ -52,6 +54,7 @@ class ExecNeeds(Struct, frozen=True):
     place: PlaceOf
     rules: Callable[[ToolCall], ExecRules]
     ask: AskOwner
+    secrets: Callable[[ToolCall, frozenset[str]], Mapping[str, Secret]]
     allowed: AllowedCommands
     log: CommandLog
     running: RunningCommands
@@ -98,14 +101,16 @@ class ExecTool:
     async def _in_sandbox(
         self, call: ToolCall, command: WrittenCommand, sandbox: Sandbox, environment: dict[str, str]
     ) -> RunningCommand:
-        # Skills' variables hold keys: what follows words from outside, or another than the owner, does not get them.
+        # Skills' variables hold keys: what follows words from outside, or another than the owner, gets none. A secret
+        # that the command names is its person's own, and was asked about where it had to be.
         authority = call.context.authority
-        skills = of_skills(call.environment) if authority.owner and not authority.tainted else {}
+        trusts = authority.owner and not authority.tainted
+        given = call.environment if trusts else self._needs.secrets(call, frozenset({"command"}))
         process = await sandbox.start(
             SandboxCommand(
                 command.words or ("sh", "-c", command.text),
                 posixpath.normpath(posixpath.join(sandbox.workdir, call.arguments["workdir"])),
-                {**skills, **environment},
+                {**given_variables(given), **environment},
                 call.arguments["pty"],
             )
         )
@@ -125,7 +130,7 @@ class ExecTool:
                 verdict, by = await self._be_approved(call, bound, judgement, environment)
                 bound = await self._bind_again(call, bound)
             log_id = await needs.log.begin(call, "hub", verdict, by)
-            variables = hub_environment(environment, of_skills(call.environment), terminal=terminal)
+            variables = hub_environment(environment, given_variables(call.environment), terminal=terminal)
             process = await start_local(
                 bound.argv,
                 executable=bound.executable,
@@ -181,7 +186,10 @@ class ExecTool:
         arguments = call.arguments
         details: dict[str, Any] = {**bound.shown(), "host": "hub", "agent": call.agent_id}
         if environment or call.environment:
-            details["environment"] = {**environment, **dict.fromkeys(of_skills(call.environment), "of a skill")}
+            details["environment"] = {
+                **environment,
+                **dict.fromkeys(given_variables(call.environment), "of a skill, or a secret"),
+            }
         for name in ("background", "pty"):
             if arguments[name]:
                 details[name] = True

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -11,16 +13,19 @@ import pytest
 
 from hub.core.context import Authority, Context
 from hub.core.errors import Unavailable
+from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
 from hub.integration.json_storage import JsonStorage
-from hub.sandbox.contract import Sandbox
+from hub.sandbox.contract import Sandbox, SandboxCommand
 from hub.security.redaction import Redactor
 from hub.tools.approval import Approval
 from hub.tools.contract import ToolCall, ToolResult
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.allowed import AllowedCommands
+from integrations.tools.shell.binding import PATH
 from integrations.tools.shell.elevated import Elevated
 from integrations.tools.shell.exec_tool import ExecNeeds, ExecTool, place_of
+from integrations.tools.shell.local_process import LocalProcess, start_local
 from integrations.tools.shell.log import CommandLog
 from integrations.tools.shell.process_tool import ProcessTool
 from integrations.tools.shell.running import RunningCommand, RunningCommands
@@ -42,6 +47,31 @@ def runs(pid: int) -> bool:
         return False
 
 
+class LocalSandbox:
+    """A sandbox as far as a tool sees one: it notes what it starts."""
+
+    name, busy = "local", False
+
+    def __init__(self, folder: Path) -> None:
+        self.workdir = str(folder)
+        self.started: list[SandboxCommand] = []
+
+    async def start(self, command: SandboxCommand) -> LocalProcess:
+        self.started.append(command)
+        workdir = os.open(command.workdir, os.O_PATH | os.O_DIRECTORY)
+        try:
+            return await start_local(
+                command.argv,
+                executable=shutil.which(command.argv[0]) or command.argv[0],
+                workdir=workdir,
+                keep=(),
+                environment={"PATH": PATH, **command.environment},
+                terminal=command.pty,
+            )
+        finally:
+            os.close(workdir)
+
+
 class ShellBench:
     """The tools, and what the owner is asked."""
 
@@ -50,6 +80,7 @@ class ShellBench:
         self.workspace = self.hub.workspace
         self.rules = ExecRules()
         self.sandbox: Sandbox | None = None
+        self.secrets: dict[str, Secret] = {}
         self.sandboxed: set[str] = set()
         self.told: list[RunningCommand] = []
         self.log = CommandLog(self.hub.db, self.hub.clock.time, Redactor().redact)
@@ -64,6 +95,7 @@ class ShellBench:
             place=place_of(self._sandbox_of, self._open, self.elevated.of),
             rules=lambda call: self.rules,
             ask=self.hub.approvals.ask,
+            secrets=lambda call, arguments: self.secrets,
             allowed=self.allowed,
             log=self.log,
             running=self.running,
@@ -121,4 +153,4 @@ async def bench(tmp_path: Path) -> AsyncIterator[ShellBench]:
     await made.close()
 
 
-__all__ = ["MAIN", "ShellBench", "runs", "until"]
+__all__ = ["MAIN", "LocalSandbox", "ShellBench", "runs", "until"]

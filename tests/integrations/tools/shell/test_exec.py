@@ -8,9 +8,10 @@ import os
 import pytest
 
 from hub.core.errors import InvalidRequest
+from hub.core.secret import Secret
 from hub.tools.approval import ApprovalState, shown
 from hub.tools.exec_rules import ExecRules
-from tests.integrations.tools.shell.conftest import MAIN, ShellBench, runs, until
+from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench, runs, until
 
 
 async def test_a_harmless_command_runs_at_once_and_its_listing_is_the_homes_own_word(bench: ShellBench) -> None:
@@ -286,3 +287,28 @@ async def test_an_owner_lets_a_conversation_run_on_the_hub_and_no_words_from_out
     assert lifted.output == str(bench.workspace)
     assert "needs a sandbox" in tainted.output
     assert "needs a sandbox" in after.output
+
+
+async def test_in_a_sandbox_nothing_is_asked_and_only_named_secrets_are_given(bench: ShellBench) -> None:
+    (bench.workspace / "sub").mkdir()
+    bench.sandbox = sandbox = LocalSandbox(bench.workspace)
+    bench.secrets = {
+        "SHOP_TOKEN": Secret("sesame-open"),
+        "LD_PRELOAD": Secret("./evil.so"),
+        "GOOGLE_API_KEY": Secret("k"),
+    }
+    tainted = bench.hub.owner.narrow(tainted=True)
+
+    result = await bench.exec("echo $SHOP_TOKEN; pwd", tainted, workdir="sub", env={"TZ": "UTC"})
+    failed = await bench.exec("false", bench.hub.anna)
+    asked = await bench.exec("pwd", host="sandbox")
+    refused = await bench.exec("pwd", tainted, host="hub")
+
+    assert f"sesame-open\n{bench.workspace / 'sub'}" in result.output
+    assert (result.details["host"], result.trusted) == ("sandbox", False)
+    assert sandbox.started[0].argv == ("sh", "-c", "echo $SHOP_TOKEN; pwd")
+    assert sandbox.started[0].environment == {"SHOP_TOKEN": "sesame-open", "GOOGLE_API_KEY": "k", "TZ": "UTC"}
+    assert (failed.details["exit_code"], failed.is_error) == (1, True)
+    assert asked.details["host"] == "sandbox"
+    assert "run in a sandbox" in refused.output
+    assert not bench.hub.approvals.pending()
