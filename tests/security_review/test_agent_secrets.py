@@ -9,12 +9,15 @@ from urllib.parse import quote
 
 import pytest
 
+from hub.core.context import Context
+from hub.core.events import Event
 from hub.core.schema import Required, Schema, string
 from hub.tools.agent_secrets import FILE
 from hub.tools.contract import Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from tests.security_review.besieged import SESSION, WAIT_LIMIT_S, Besieged
 from tests.security_review.test_laundering import tool_call
+from tests.security_review.test_tools import call
 from tests.servers.openai_server import OpenAIServer
 
 VALUE = "a bicycle/lock+opens"
@@ -83,3 +86,24 @@ async def test_a_secret_is_in_no_transcript_trace_log_file_frame_or_request_to_a
     assert [each[:200] for each in sinks for form in FORMS if form in each] == []
     files = [each for each in house.hub.home.path.rglob("*") if each.is_file() and each.name != FILE]
     assert [str(each) for each in files for form in FORMS if form.encode() in each.read_bytes()] == []
+
+
+async def test_a_command_that_names_a_secret_has_it_and_its_output_hides_it(house: Besieged) -> None:
+    owner = house.hub.people.owner_authority()
+    await house.rpc("secrets.set", {"name": "BIKE_KEY", "value": VALUE})
+    asked: list[str] = []
+
+    async def approve(event: Event) -> None:
+        asked.append(str(await house.hub.approvals.get(event.data["id"])))
+        await house.hub.approvals.resolve(event.data["id"], True, Context(owner))
+
+    house.hub.bus.listen("approval_requested", approve)
+
+    named = await call(house, "exec", {"command": 'echo "$BIKE_KEY" | wc -c; echo "$BIKE_KEY"'}, owner)
+    other = await call(house, "exec", {"command": "env | sort"}, owner)
+
+    assert str(len(VALUE) + 1) in named.output
+    assert "[redacted]" in named.output
+    assert "BIKE_KEY" not in other.output
+    assert "BIKE_KEY" in asked[0]
+    assert VALUE not in f"{named} {other} {asked}"
