@@ -27,7 +27,10 @@ def docker_server() -> Iterator[str]:
     )
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
-            ["unshare", "-n", "--", "bash", "-c", command], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            ["setpriv", "--pdeathsig", "TERM", "unshare", "-n", "--", "bash", "-c", command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
         )
     try:
         _add_image(f"unix://{folder}/s", server)
