@@ -11,11 +11,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.core.context import Context, ToolPolicy
-from hub.core.errors import Forbidden, HubError, TimedOut
+from hub.core.errors import Forbidden, HubError, InvalidRequest, TimedOut
 from hub.core.ids import new_id
 from hub.core.secret import Secret
 from hub.models.contract import Image, ToolCallBlock
@@ -168,6 +169,7 @@ async def _attempt(
             "Call it again with valid JSON.",
         )
     try:
+        _check_characters(request.arguments)
         arguments = tool.parameters.validate(request.arguments)
         call = ToolCall(
             request.id,
@@ -206,6 +208,18 @@ async def _attempt(
         if not _may_read_on(registry, request):
             room = None
     return await _bounded(tool, result, limit, redact, room)
+
+
+def _check_characters(arguments: Mapping[str, Any]) -> None:
+    """Check that all text can be written and sent.
+
+    Raises:
+        InvalidRequest: There is half a character in it.
+    """
+    try:
+        msgspec.json.encode(arguments, enc_hook=str)
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("the arguments hold half a character (a lone surrogate); write it whole") from error
 
 
 def _may_read_on(registry: ToolRegistry, request: ToolCallRequest) -> bool:

@@ -73,6 +73,7 @@ def attacks(tool: Tool) -> Iterator[dict[str, Any]]:
 
 
 async def test_no_argument_brings_out_what_a_session_must_not_see(house: Besieged) -> None:
+    house.deny_what_is_asked()
     (house.workspace / "leak").symlink_to(house.hub.home.path / ".storage")
     token = (house.hub.home.path / ".storage" / "hub_token").read_text().strip()
     owner = house.hub.people.owner_authority()
@@ -133,8 +134,12 @@ async def test_no_tool_that_changes_anything_or_carries_data_out_is_used_unasked
         "rss": {"url": "https://example.org/"},
         "apply_patch": {"input": "*** Begin Patch\n*** Delete File: inbox/list.md\n*** End Patch"},
     }
-    assert asked_for
+    # Programs run in a sandbox then, or are asked about once they are analysed; their own tests try that.
+    of_programs = {"exec", "process", "code_run"}
+    assert of_programs < {tool.name for tool in asked_for}
     for tool in asked_for:
+        if tool.name in of_programs:
+            continue
         assert needs_approval(tool, own.get(tool.name, {"path": "list.md"}), tainted) is not None, tool.name
 
 

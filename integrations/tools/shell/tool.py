@@ -15,7 +15,7 @@ DATA_CHARS = 100_000
 KEYS_LIMIT = 500
 HOSTS = ("auto", "sandbox", "hub", "node")
 
-_EFFECTS = Annotations(open_world=False, owner_only=False)
+_EFFECTS = Annotations(open_world=False, owner_only=False, egress=True)
 """Each result says itself whether it holds words from outside; all but plain listings do."""
 
 EXEC = Schema(
