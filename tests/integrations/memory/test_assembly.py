@@ -21,7 +21,7 @@ def test_a_home_that_remembers_nothing_starts_no_process_for_it_also_when_it_tal
     hub = HubProcess(tmp_path / "home")
     home = Memories(hub, {"memory": {"embeddings": WORDS_ALONE}})
     with hub:
-        answer = chat(hub, "The boiler of ours was serviced by Kessler")
+        answer = chat(hub, "I think that the weather was rather nice over there")
         listed = home.call("list")
 
         assert answer["reply"]

@@ -27,7 +27,6 @@ from hub.memory.places import (
 from hub.security.folder_entry import FolderEntry as FileEntry
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
-from integrations.memory.notes.files.decoding import decoded
 from integrations.memory.notes.job import FILE_LIMIT_BYTES, FILES_LIMIT
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -56,8 +55,8 @@ def hash_of(text: str | None) -> str | None:
 
 
 def shown(text: str) -> str:
-    """Return a text as it can be shown."""
-    return decoded(_bytes(text))
+    """Return a text as it can be shown: bytes that are no UTF-8 as U+FFFD."""
+    return _bytes(text).decode("utf-8", "replace")
 
 
 def has_files(root: str, area: str) -> bool:

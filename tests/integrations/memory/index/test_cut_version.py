@@ -21,6 +21,7 @@ GOLDEN = {
     2: "752ec35eb2bb50746235445c9d91479389201c319bb70ccc2bac1c84e32490b3",  # months without a year are marks
     3: "6afccfa3c5f978101677bc72de2f1680d1c9d2b3f5253fffc55ea8913fb800e8",  # what has no sentences overlaps as well
     4: "6afccfa3c5f978101677bc72de2f1680d1c9d2b3f5253fffc55ea8913fb800e8",  # days without a year
+    5: "be04cfa3f0c8744cc8c24ed045e979dae53a599c19b78c6fc03c36583accf3d1",  # 200 tokens; short entries have neighbours
 }
 """Digest of what conversations are cut into and the words passages are found by, by version; none is ever changed."""
 

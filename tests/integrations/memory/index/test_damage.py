@@ -81,6 +81,6 @@ async def test_what_no_index_can_bring_in_is_named_and_nothing_is_repaired_for_i
 
     verified = await verify(shelf.index)
 
-    assert [problem.partition(":")[0] for problem in verified.problems] == ["memory/long.md is left out"]
+    assert [problem.rpartition(": ")[0] for problem in verified.problems] == ["memory/long.md: it is left out"]
     assert "cut it into several" in verified.problems[0]
     assert verified.repaired is False

@@ -145,7 +145,7 @@ def test_a_file_that_changes_all_the_time_is_read_and_looked_at_again(workspace:
         stop.set()
         writer.join()
 
-    assert all(each is not None and (each.problem is not None or each.present.stamp.racy) for each in found)
+    assert all(each is not None and (each.warning is not None or each.present.stamp.racy) for each in found)
 
 
 def test_a_change_of_the_same_size_with_its_time_put_back_is_seen(workspace: Path) -> None:
