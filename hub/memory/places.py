@@ -160,7 +160,7 @@ def area_of(path: str) -> str | None:
     if path == SHARED or (first == "shared" and len(names) > 2):
         return SHARED_AREA
     if first in _OWNED and len(names) > 2:
-        owner = names[2][: -len(_SUFFIX)] if len(names) == 3 else names[2]
+        owner = names[2].removesuffix(_SUFFIX) if len(names) == 3 else names[2]
         return f"{_OWNED[first]}{owner}" if _ID.fullmatch(owner) else None
     return None if folded_name(first) in SET_APART else PRIVATE_AREA
 

@@ -107,7 +107,7 @@ def test_the_scan_reads_plain_files_of_its_own_and_ends(trap: Path) -> None:
     assert all(CANARY not in str(each) for each in texts.values())
     huge = texts["extra/x/huge.md"]
     assert huge is not None
-    assert huge.problem is not None
+    assert huge.warning is not None
     assert huge.passages == ()
     for path in ("extra/x/link.md", "extra/x/folder/secret.md", "extra/x/pipe.md", "extra/x/../outside/secret.md"):
         with contextlib.suppress(PathRefused, LimitExceeded):
