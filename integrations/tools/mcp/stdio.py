@@ -98,6 +98,9 @@ class McpProgram:
             finally:
                 _signal(process, signal.SIGKILL)
                 await tasks.cancel_all()
+                with contextlib.suppress(TimeoutError):  # whatever left its group may hold the streams open
+                    async with asyncio.timeout(STOP_S):
+                        await process.communicate()
                 for stream in (heard, read, write, said):
                     stream.close()
 
