@@ -93,7 +93,7 @@ class HubClient:
 
         Raises:
             CallFailed: The hub answered with an error.
-            CommandFailed: It did not answer.
+            CommandFailed: It did not answer, or the method is of an integration that is not in use.
         """
         response = self._post("/api/rpc", {"method": method, "params": dict(params or {})}, {}, timeout_s)
         try:
@@ -105,8 +105,20 @@ class HubClient:
             self._connection.close()
         answer = self._json(text)
         if response.status != 200 or not answer.get("ok", True):
-            raise CallFailed(answer.get("error", {}), response.status)
+            failed = answer.get("error", {})
+            if failed.get("message") == f"unknown method: {method}":
+                self._refuse_unused(method.partition(".")[0])
+            raise CallFailed(failed, response.status)
         return answer.get("payload")
+
+    def _refuse_unused(self, domain: str) -> None:
+        from hub.integration.catalog import find
+
+        found = find(self._home).get(domain)
+        if found is not None and found.manifest is not None:
+            name, page = found.manifest.name, found.manifest.documentation
+            advice = f"write {domain}: into configuration.yaml ({page})"
+            raise CommandFailed(f"{name} is not in use here: {advice}", Exit.USAGE)
 
     def stream(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str], *, timeout_s: float

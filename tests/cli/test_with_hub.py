@@ -40,6 +40,15 @@ def test_status_for_people_names_model_agents_and_integrations(ask: Terminal) ->
     assert "notes" in ran.out
 
 
+@pytest.mark.parametrize("command", ["browser status", "mcp list"])
+def test_a_command_of_what_is_not_in_use_says_how_to_use_it(ask: Terminal, command: str) -> None:
+    ran = ask(*command.split())
+
+    domain = command.split(maxsplit=1)[0]
+    assert ran.code == 2
+    assert f"is not in use here: write {domain}: into configuration.yaml (docs/{domain}.md)" in ran.err
+
+
 def test_a_message_is_answered(ask: Terminal) -> None:
     told = ask("chat", "remember that the boiler was serviced on 12 May", "--json")
     asked = ask("chat", "when was the boiler serviced?", "--json")

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from hub.cli.client import CallFailed, HubClient
+from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.json_argument import json_object
@@ -43,7 +43,7 @@ def list_(home: Path, as_json: bool) -> None:
     Example:
       homarus mcp list
     """
-    servers = _ask(home, "mcp.list")["servers"]
+    servers = HubClient(home).call("mcp.list")["servers"]
     if as_json:
         print_json(servers)
         return
@@ -61,7 +61,7 @@ def tools(server: str, home: Path, as_json: bool) -> None:
     Example:
       homarus mcp tools github
     """
-    found = _ask(home, "mcp.tools", {"server": server})["tools"]
+    found = HubClient(home).call("mcp.tools", {"server": server})["tools"]
     if as_json:
         print_json(found)
         return
@@ -80,7 +80,7 @@ def accept(server: str, home: Path, as_json: bool) -> None:
     Example:
       homarus mcp accept github
     """
-    answer = _ask(home, "mcp.accept", {"server": server})
+    answer = HubClient(home).call("mcp.accept", {"server": server})
     if as_json:
         print_json(answer)
         return
@@ -97,7 +97,7 @@ def sign_in(url: str, home: Path, as_json: bool) -> None:
     Example:
       homarus mcp sign-in 'http://127.0.0.1:18789/mcp/callback?code=…&state=…'
     """
-    answer = _ask(home, "mcp.sign_in", {"url": url})
+    answer = HubClient(home).call("mcp.sign_in", {"url": url})
     if as_json:
         print_json(answer)
         return
@@ -155,16 +155,6 @@ def serve(home: Path, as_json: bool) -> None:
                 continue
             if isinstance(message, dict) and "id" in message:  # a notification has no answer
                 pool.submit(answer, message)
-
-
-def _ask(home: Path, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-    try:
-        answer: dict[str, Any] = HubClient(home).call(method, params)
-    except CallFailed as error:
-        if (error.error.get("details") or {}).get("method") != method:
-            raise
-        raise CommandFailed("MCP is not in use here; write mcp: into configuration.yaml.", Exit.USAGE) from error
-    return answer
 
 
 def _write(message: dict[str, Any], writing: Lock) -> None:
