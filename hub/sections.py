@@ -102,9 +102,12 @@ def _checks_with(integrations: IntegrationSchemas, kinds: Kinds) -> dict[str, Cr
     def folders(config: Config) -> list[Path]:
         return blueprint_folders(config, integrations.catalog)
 
+    def in_use_here(config: Config) -> set[str]:
+        return domains_in_use(config, integrations.catalog)
+
     return {
         "blueprints": kinds.in_use()(automation.blueprints_fit(folders)),
-        "names in automations": kinds.in_use()(names_are_known(folders)),
+        "names in automations": kinds.in_use()(names_are_known(folders, in_use_here)),
         "kinds of integrations": automation.kinds_are_in_use(kinds, unused),
     }
 

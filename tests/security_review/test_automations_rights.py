@@ -25,9 +25,11 @@ DOMAINS: dict[str, str] = {
     "message": WRITE,
     "notify": WRITE,
     "persistent_notification": WRITE,
+    "rss": WRITE,
     "script": WRITE,
     "tool": WRITE,
     "web": WRITE,
+    "web_search": WRITE,
 }
 FAMILIES = {"automation", "script", "event", "state", "service", "template", "blueprint", "cron"}
 SCOPES = {

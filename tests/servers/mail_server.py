@@ -137,7 +137,8 @@ class Dovecot:
         keys.mkdir(parents=True)
         (keys / "default").write_text(base64.b64encode(_TOKEN_KEY).decode())
         self._revoked = self.folder / "revoked"
-        self._revoked.touch(0o644)
+        self._revoked.touch()
+        self._revoked.chmod(0o644)  # for the user that Dovecot reads it with, whatever the umask is
         self._process = subprocess.Popen(
             (program, "-F", "-c", str(configuration)),
             stdin=subprocess.DEVNULL,

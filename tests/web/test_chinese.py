@@ -134,12 +134,13 @@ ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
 KEPT = (
     "Homarus YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
     "Assistant Chroma Whoosh Python Jinja Markdown cron Ctrl Shift Esc Tab Enter ms min kB MB "
-    "ZIP Telegram Matrix Discord Slack Signal WhatsApp IRC"
+    "ZIP Telegram Matrix Discord Slack Signal WhatsApp IRC Docker Bubblewrap"
 )
 """Product names, formats, keys of the keyboard, and units."""
 VALUES = (
     "GET HEAD POST PUT PATCH aborted all allow announce any auto automation body channel choice connected continue "
-    "created day days deleted deny depth direct disabled disconnected en error event fail false fri generic github "
+    "created day days deleted deny depth direct disabled disconnected domains en error event fail false freshness fri "
+    "generic github "
     "group header home hour hours hub id isolated integration last latest local main message minutes modified mon no "
     "none now off offline ok on option parallel person principal profile queued required sat score shutdown "
     "silent single start daily de "

@@ -84,11 +84,15 @@ FOREIGN_EVENTS: Mapping[str, str] = {
 """Events of Home Assistant that nothing here fires, and what is fired instead."""
 
 
-def names_are_known(folders: Callable[[Config], Iterable[Path]] = lambda _: ()) -> CrossCheck:
+def names_are_known(
+    folders: Callable[[Config], Iterable[Path]] = lambda _: (),
+    domains: Callable[[Config], Iterable[str]] = lambda _: (),
+) -> CrossCheck:
     """Return the check that each service, data key and event of the automations and scripts is known.
 
     Args:
         folders: Returns the folders of blueprints that the integrations in use bring.
+        domains: Returns the integrations in use; which services they have is not known before they run.
     """
 
     def check(config: Config, report: CheckReport) -> None:
@@ -96,6 +100,7 @@ def names_are_known(folders: Callable[[Config], Iterable[Path]] = lambda _: ()) 
         known: dict[str, frozenset[str] | None] = {
             **SERVICES,
             **{f"script.{key}": None for key in scripts},
+            **dict.fromkeys(f"{domain}." for domain in domains(config)),
             **{f"notify.{person['id'].replace('-', '_')}": PERSON_KEYS for person in config.get("people") or ()},
         }
         known.setdefault("notify.owner", PERSON_KEYS)
@@ -164,6 +169,8 @@ def _service(
     name: str, step: Mapping[str, Any], keys: Keys, known: Mapping[str, frozenset[str] | None]
 ) -> Iterator[UnknownName]:
     if name not in known:
+        if f"{name.partition('.')[0]}." in known:
+            return
         yield (*keys, "action"), phrase("no service {name} is known", name=name), _similar(name, frozenset(known))
         return
     takes = known[name]

@@ -30,9 +30,14 @@ REST_LIMIT = 256
 ROWS, COLUMNS = 40, 120
 
 _WITH_TERMINAL = (
-    "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execve(sys.argv[1],sys.argv[2:],os.environ)"
+    "import fcntl,os,signal,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);"
+    "[signal.signal(each,signal.SIG_DFL)for each in(signal.SIGINT,signal.SIGQUIT,signal.SIGHUP)];"
+    "os.execve(sys.argv[1],sys.argv[2:],os.environ)"
 )
-"""Takes the terminal, which only the first process of a session can do, and becomes the program."""
+"""Takes the terminal, which only the first process of a session can do, and becomes the program.
+
+The keys that interrupt work in a hub, too, that was started in the background, where a shell has them ignored.
+"""
 
 
 class LocalStdin:

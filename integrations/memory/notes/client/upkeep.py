@@ -83,7 +83,7 @@ class Upkeep:
         self._repairs = repairs
         self._tasks = tasks
         self._wanted: dict[str, None] = {}  # in the order in which they were asked for
-        self._busy: set[str] = set()
+        self._busy: dict[str, asyncio.Task[None]] = {}
         self._waking = asyncio.Event()
         self._settings_changed = asyncio.Event()
         self._done_at: dict[str, float] = {}
@@ -101,7 +101,7 @@ class Upkeep:
 
     def stop(self) -> None:
         """Do nothing more; the owner of the tasks waits for what ends."""
-        for each in self._going:
+        for each in (*self._going, *self._busy.values()):
             each.cancel()
         for timer in self._timers.values():
             timer.cancel()
@@ -139,15 +139,15 @@ class Upkeep:
             for agent_id in [each for each in self._wanted if each not in self._busy]:
                 del self._wanted[agent_id]
                 if agent_id in self._agents():
-                    self._busy.add(agent_id)
                     # Beside each other, so that no agent's words wait for the vectors of another.
-                    self._tasks.spawn(self._bring_up(agent_id), name=f"index memory of {agent_id}")
+                    name = f"index memory of {agent_id}"
+                    self._busy[agent_id] = self._tasks.spawn(self._bring_up(agent_id), name=name)
 
     async def _bring_up(self, agent_id: str) -> None:
         try:
             await self._look_over(agent_id)
         finally:
-            self._busy.discard(agent_id)
+            self._busy.pop(agent_id, None)
             self._waking.set()
 
     async def _look_over(self, agent_id: str) -> None:

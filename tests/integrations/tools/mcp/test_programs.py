@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -107,9 +108,9 @@ async def test_a_server_sees_a_few_variables_and_works_in_a_folder_of_its_own(
 
 
 async def test_what_a_server_started_ends_with_the_hub(standing: Standing) -> None:
+    before = _groups()
     async with linked(standing, {"many": program("children")}):
-        groups = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _parent(pid) == os.getpid()]
-        mine = {os.getpgid(pid) for pid in groups} - {os.getpgid(0)}
+        mine = _groups() - before
 
     await until(lambda: not any(_lives(group) for group in mine))
     assert mine
@@ -183,6 +184,16 @@ def _parent(pid: int) -> int:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except (FileNotFoundError, ProcessLookupError):
         return 0
+
+
+def _groups() -> set[int]:
+    """Return the process groups of the children of this process, without its own."""
+    children = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _parent(pid) == os.getpid()]
+    found = set()
+    for each in children:
+        with suppress(ProcessLookupError):
+            found.add(os.getpgid(each))
+    return found - {os.getpgid(0)}
 
 
 def _lives(group: int) -> bool:
