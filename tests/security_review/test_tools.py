@@ -14,6 +14,7 @@ from hub.core.services import AgentRule
 from hub.tools.contract import Tool, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from hub.tools.policy import ToolRules, needs_approval, refusal
+from tests.lengths import some
 from tests.security_review.besieged import ANNAS, SECRET, SESSION, Besieged
 
 GROUP = "agent:main:platform:group:-100"
@@ -67,8 +68,8 @@ def attacks(tool: Tool) -> Iterator[dict[str, Any]]:
     """Arguments with one hostile value each; the other required ones are harmless."""
     properties: dict[str, Any] = dict(tool.parameters.json_schema.get("properties", {}))
     required = dict.fromkeys(tool.parameters.json_schema.get("required", ()), "x")
-    for name in properties:
-        for value in (*PATHS, *OTHERS):
+    for turn, name in enumerate(properties):
+        for value in some((*PATHS, *OTHERS), turn, one_of=3):
             yield required | {name: value}
 
 
