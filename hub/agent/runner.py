@@ -189,7 +189,8 @@ class AgentRunner:
                     return found
                 if found is None and run_id not in self._active:
                     raise NotFound(f"there is no run {run_id[:100]!r}", details={"run_id": run_id[:100]})
-                if run_id not in self._active:
+                # It may have begun before `ended` listened, and ended while the database was asked.
+                if run_id not in self._active and self._ended.get(run_id) is None:
                     await ended
             finally:
                 ended.cancel()
