@@ -80,6 +80,12 @@ def _said(send: Callable[..., None], name: str, **event: Any) -> None:
     send(name, **event)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Begin with the usual umask: a command that a test ran in this process may have restricted it, as a hub does."""
+    os.umask(0o022)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take long first: at the end, no worker then waits for what another has just begun."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}

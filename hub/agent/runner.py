@@ -189,8 +189,7 @@ class AgentRunner:
                     return found
                 if found is None and run_id not in self._active:
                     raise NotFound(f"there is no run {run_id[:100]!r}", details={"run_id": run_id[:100]})
-                # It may have begun before `ended` listened, and ended while the database was asked.
-                if run_id not in self._active and self._ended.get(run_id) is None:
+                if run_id not in self._active and self._ended.get(run_id) is None:  # it may have begun and ended
                     await ended
             finally:
                 ended.cancel()

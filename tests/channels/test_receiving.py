@@ -156,7 +156,7 @@ async def test_in_a_group_only_what_is_addressed_to_the_assistant_is_answered(hu
 
     await hub.until_shown(ANSWER, group=True)
     assert await hub.turns() == 1
-    assert rig.shows() == []
+    assert ANSWER not in rig.shows()
 
 
 @rigs_that(Can.THREADS)

@@ -130,11 +130,11 @@ async def test_of_an_incognito_conversation_nothing_is_left_when_it_is_deleted(
     owner: ClientSession, hub: HubProcess
 ) -> None:
     key = (await (await owner.post("/chat/incognito", headers={"Accept": "application/json"})).json())["session"]
-    sent = {"session": key, "key": "okapi-1", "text": "Remember that the okapi is striped"}
+    sent = {"session": key, "key": "secret-1", "text": "Remember that the okapi is striped"}
     await owner.post("/chat/send", json=sent)
-    hub.rpc("agent.wait", {"runId": "okapi-1", "timeoutMs": 20_000})
-    hub.rpc("agent", {"message": "When does the okapi sleep?", "sessionKey": key, "idempotencyKey": "okapi-2"})
-    hub.rpc("agent.wait", {"runId": "okapi-2", "timeoutMs": 20_000})
+    hub.rpc("agent.wait", {"runId": "secret-1", "timeoutMs": 20_000})
+    hub.rpc("agent", {"message": "When does the okapi sleep?", "sessionKey": key, "idempotencyKey": "secret-2"})
+    hub.rpc("agent.wait", {"runId": "secret-2", "timeoutMs": 20_000})
     page = await (await owner.get("/chat", params={"session": key}, headers={"Accept": "text/html"})).text()
     during = okapis(hub)
     await owner.post("/chat/delete", json={"session": key})
