@@ -147,7 +147,9 @@ async def test_input_output_code_and_environment(engine: str, kennel: Kennel) ->
     _, sandbox = await kennel.open(engine)
     value = 'a\'b $HOME\n"c"'
 
-    echoed = await run(sandbox, "sh", "-c", 'cat; printf %s "$X" >&2; exit 3', given=b"in\n", environment={"X": value})
+    echoed = await run(
+        sandbox, "sh", "-c", 'exec 2>&1; cat; printf %s "$X" >&2; exit 3', given=b"in\n", environment={"X": value}
+    )
 
     assert echoed == (3, f"in\n{value}")
     assert await run(sandbox, "printf", "%s|", "$HOME", "a b", ";id") == (0, "$HOME|a b|;id|")

@@ -188,7 +188,10 @@ async def test_a_draft_outlives_a_reload(signed_in: BrowserContext, hub: HubProc
     assert of(hub, "memory/shared.md") == before
 
 
-async def test_a_day_is_begun_and_taken_away_and_brought_back(signed_in: BrowserContext, hub: HubProcess) -> None:
+async def test_a_day_is_begun_and_taken_away_and_brought_back(
+    chromium: Chromium, signed_in: BrowserContext, hub: HubProcess
+) -> None:
+    chromium.allowed.append("404")  # the page may look again at what it has just deleted, before it goes elsewhere
     page = await opened(signed_in, "/memory/new")
     await page.get_by_label("Path", exact=True).fill("memory/2026-06-01.md")
     await page.get_by_label("Content", exact=True).fill("# 2026-06-01\n\n- Strawberries\n")
