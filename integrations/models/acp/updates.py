@@ -95,7 +95,7 @@ def stop_of(result: Mapping[str, Any]) -> StopReason:
 
 
 def prompt_of(message: Message, *, images: bool) -> list[dict[str, Any]]:
-    """Return a message as the blocks of a prompt; a program that sees no images is told that there was one."""
+    """Return a message as the blocks of a prompt; a program that sees no images reads that there was one."""
     blocks: list[dict[str, Any]] = []
     for block in message.content:
         if isinstance(block, TextBlock):

@@ -61,7 +61,7 @@ class Canvases:
         self._canvases: dict[str, Canvas] = {}
         self._latest = ""
         self.changed: Callable[[Canvas], None] = lambda canvas: None
-        """Is told of each change."""
+        """Called at each change."""
 
     def of(self, agent: str) -> Canvas:
         """Return the canvas of an agent.

@@ -1,4 +1,4 @@
-"""The tabs of the dashboard that look at a canvas: they are told what it shows, and asked what they see."""
+"""The tabs of the dashboard that show a canvas: the hub sends them what to show, and asks what is there."""
 
 from __future__ import annotations
 

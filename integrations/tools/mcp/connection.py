@@ -36,7 +36,7 @@ CONNECT_S = 30.0
 RETRY_FIRST_S = 1.0
 RETRY_LIMIT_S = 300.0
 STEADY_S = 60.0
-"""A connection that lasted so long begins anew with the shortest pause."""
+"""A connection that lasted so long starts again with the shortest pause."""
 LIST_PAUSE_S = 1.0
 """Between two lists of tools, however often a server says that they changed."""
 REASON_LIMIT = 300
