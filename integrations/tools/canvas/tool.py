@@ -12,8 +12,9 @@ from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.models.contract import Image
+from hub.security.egress import EgressFailed
+from hub.security.egress_place import parse_url, place_of
 from hub.security.root import Root
-from hub.security.shown_url import judge_shown_url
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.canvas.canvases import FOLDER, Canvases
@@ -163,8 +164,15 @@ class CanvasTool:
         return ToolResult(str(told), media=media, trusted=False)
 
     async def _checked(self, url: str) -> str:
-        """Return an address that may be shown; see `judge_shown_url`."""
-        return await judge_shown_url(url, self._host.config.or_default("network")["allow_private"])
+        """Return a URL without its fragment, when the hub would fetch it too."""
+        target = parse_url(url)
+        place = place_of(target)
+        named = place in self._host.config.or_default("network")["allow_private"]
+        try:
+            await self._host.egress.check(place, private=named)
+        except (OSError, TimeoutError) as error:
+            raise EgressFailed(str(target.host), "it has no address") from error
+        return str(target)
 
     def _shown(self, call: ToolCall, text: str) -> ToolResult:
         watched = call.agent_id in self._tabs.agents
