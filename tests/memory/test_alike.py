@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
-from hub.memory.alike import ALIKE, Relation, fact_key, gist_of, relation_of
+from hub.memory.alike import NEAR, Relation, fact_key, gist_of, relation_of
 
 
 def relation(one: str, other: str, likeness: float = 0.0) -> Relation:
@@ -35,24 +35,22 @@ def test_what_says_the_same_is_the_same(one: str, other: str) -> None:
         ("The boiler man comes on Tuesday", "The boiler man comes on Thursday"),
         ("Anna's birthday is 12 May", "Anna's birthday is 13 May"),
         ("The garden gate code is 4711", "The garden gate code is 1147"),
-        ("Anna eats meat", "Anna does not eat meat"),
         ("Anna eats meat", "Anna doesn't eat meat"),
         ("The plumber is called Kessler", "The plumber is called Meyer"),
+        ("Rent: 900", "Rent: 950"),
         ("水管工周二来修锅炉", "水管工周四来修锅炉"),
         ("安娜喜欢喝茶", "安娜不喜欢喝茶"),
         ("锅炉压力是1.4巴", "锅炉压力是1.6巴"),
-        ("我们家有三台空调", "我们家有两台空调"),
+        ("Anna is allergic to nuts", "Anna is allergic to all kinds of nuts"),
     ],
 )
-def test_what_is_about_one_thing_and_does_not_agree_contradicts(one: str, other: str) -> None:
-    assert relation(one, other) is Relation.CONTRADICTS
-    assert relation(one, other, 0.97) is Relation.CONTRADICTS
+def test_what_is_about_one_thing_and_says_something_else_is_for_a_model_to_tell(one: str, other: str) -> None:
+    assert relation(one, other) is Relation.UNSURE
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Anna is allergic to nuts", "Ben is allergic to nuts"),
         ("Anna likes tea", "Anna likes coffee"),
         ("The boiler is in the cellar", "The bicycle is red"),
         ("Went running today", "Went running today"),
@@ -64,23 +62,9 @@ def test_what_is_about_something_else_is_different(one: str, other: str) -> None
     assert relation(one, other) is Relation.DIFFERENT
 
 
-def test_one_that_says_all_of_the_other_and_little_more_is_very_likely_the_same() -> None:
-    assert relation("Anna is allergic to nuts", "Anna is allergic to all kinds of nuts") is Relation.ALIKE
-
-
-def test_likeness_by_meaning_counts_unless_something_sets_the_two_apart() -> None:
-    assert relation("The bins go out on Monday", "Rubbish is collected Mondays", ALIKE) is Relation.ALIKE
-    assert relation("The bins go out on Monday", "Rubbish is collected Mondays", 0.85) is Relation.UNSURE
-    assert relation("The bins go out on Monday", "Rubbish is collected on Friday", ALIKE) is Relation.CONTRADICTS
-    assert relation("The rent is due", "The rent of 900 is due", 0.95) is Relation.UNSURE
-
-
-@pytest.mark.parametrize("place", ["kitchen", "bedroom"])
-def test_where_one_word_stands_for_another_rules_do_not_tell(place: str) -> None:
-    told = "The spare key for the garden shed hangs behind the {} door"
-
-    expected = Relation.SAME if place == "kitchen" else Relation.UNSURE
-    assert relation(told.format("kitchen"), told.format(place)) is expected
+def test_likeness_by_meaning_is_worth_asking_about() -> None:
+    assert relation("The bins go out on Monday", "Rubbish is collected Mondays") is Relation.DIFFERENT
+    assert relation("The bins go out on Monday", "Rubbish is collected Mondays", NEAR) is Relation.UNSURE
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.floats(0, 1))

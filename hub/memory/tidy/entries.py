@@ -138,7 +138,7 @@ def standing_in(area: Area, files: Sequence[AreaFile], today: date) -> list[Stan
             gist = gist_of(passage.text)
             if passage.struck or _is_struck_by_hand(passage.text):
                 struck[gist.identity] = max(struck.get(gist.identity, ""), passage.superseded or _ALWAYS)
-            elif gist.core and not gist.bound:
+            elif gist.words and not gist.bound:
                 when = passage.noted or (f"{file.day} 00:00" if file.day else "")
                 found.append(Standing(file.path, passage, fact_key(passage.text), gist, when, is_curated))
     return [each for each in found if each.curated or each.day > struck.get(each.gist.identity, "")]

@@ -7,18 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from hub.memory.alike import Gist, Relation, relation_of
-from hub.memory.places import LASTING
+from hub.memory.alike import Gist, Relation, is_of_one_series, relation_of
 from hub.memory.tidy.entries import Standing
 
 STATEMENTS_LIMIT = 2_000
 """Statements that are compared with each other: the curated ones, and the newest."""
 SERIES_FROM = 3
-"""So many values of one thing are a row of readings or of occasions; two may be a mistake."""
+"""Noted so often with different values, a thing is a series of readings or occasions; two values may be a mistake."""
 COMMON_LIMIT = 100
 """A word that more statements have than this brings no two of them together."""
-
-_TOLD = (Relation.SAME, Relation.SERIES)
 
 Pair = tuple[str, str]
 """The keys of two texts, in order."""
@@ -53,11 +50,6 @@ class Statement(Struct, frozen=True):
     def days(self) -> set[str]:
         """The days on which it was noted."""
         return {day for each in self.entries for day in (each.day, *each.passage.also) if day}
-
-    @property
-    def has_one_value(self) -> bool:
-        """Whether what it is about has one value at a time, so that of several one holds."""
-        return self.gist.claim.is_fixed or self.newest.passage.kind in LASTING
 
 
 class PairQuestion(Struct, frozen=True):
@@ -96,10 +88,10 @@ def relations_by_rule(
     found: dict[Pair, tuple[Relation, float]] = {}
     for pair, share in _candidates(statements, alike):
         one, other = statements[pair[0]], statements[pair[1]]
-        relation = relation_of(one.gist, other.gist, alike.get(pair, 0.0), apart=not one.days & other.days)
+        relation = relation_of(one.gist, other.gist, alike.get(pair, 0.0))
         if relation is Relation.SAME:
             # What is there word for word is one statement; this is said otherwise, and only a model has it struck.
-            relation = Relation.ALIKE
+            relation = Relation.UNSURE
         if relation is not Relation.DIFFERENT:
             found[pair] = (relation, max(share, alike.get(pair, 0.0)))
     for pair in _in_series(statements, found):
@@ -110,22 +102,22 @@ def relations_by_rule(
 def _in_series(statements: Mapping[str, Statement], found: Iterable[Pair]) -> list[Pair]:
     """Return pairs of statements of which there are many that differ in their numbers and dates alone.
 
-    Of what has one value at a time the newest and the one it should agree with are not among them.
+    The newest of them and the one that it should agree with are not among them.
     """
     rows: dict[frozenset[str], dict[str, Statement]] = {}
     pairs: dict[frozenset[str], list[Pair]] = {}
     for pair in found:
         one, other = statements[pair[0]], statements[pair[1]]
-        if one.gist.frame == other.gist.frame and one.gist.values != other.gist.values:
+        if is_of_one_series(one.gist, other.gist):
             rows.setdefault(one.gist.frame, {}).update({pair[0]: one, pair[1]: other})
             pairs.setdefault(one.gist.frame, []).append(pair)
     many: list[Pair] = []
     for frame, row in rows.items():
-        if len({each.gist.values for each in row.values()}) < SERIES_FROM:
+        if sum(len(each.entries) for each in row.values()) < SERIES_FROM:
             continue
         newest, *older = sorted(row.values(), key=lambda each: each.newest.order, reverse=True)
         against = next((each for each in older if each.is_curated), older[0])
-        asked = pair_of(newest.key, against.key) if newest.has_one_value else None
+        asked = pair_of(newest.key, against.key)
         many += [pair for pair in pairs[frame] if pair != asked]
     return many
 
@@ -133,12 +125,12 @@ def _in_series(statements: Mapping[str, Statement], found: Iterable[Pair]) -> li
 def questions_in(
     statements: Mapping[str, Statement], rules: Mapping[Pair, tuple[Relation, float]], known: Iterable[Pair]
 ) -> list[PairQuestion]:
-    """Return the pairs that rules cannot tell for sure and that were not judged, the most telling first."""
+    """Return the pairs that a model may judge and that were not judged, the most telling first."""
     judged = set(known)
     found = []
     for pair, (relation, likeness) in rules.items():
         one, other = statements[pair[0]], statements[pair[1]]
-        if relation in _TOLD or pair in judged or (one.newest.is_todo and other.newest.is_todo):
+        if relation is Relation.SERIES or pair in judged or (one.newest.is_todo and other.newest.is_todo):
             continue
         older, newer = sorted((one.newest, other.newest), key=lambda entry: entry.order)
         found.append(PairQuestion(pair, older, newer, likeness))

@@ -23,7 +23,7 @@ BROKEN = "\ufffd"
 
 
 def questions(area: Area, files: Sequence[AreaFile], known: KnownEntries) -> list[PairQuestion]:
-    """Return the pairs of an area that rules cannot tell for sure and that were not judged, the most telling first."""
+    """Return the pairs of an area that a model may judge and that were not judged, the most telling first."""
     statements = statements_of(standing_in(area, files, known.today))
     return questions_in(statements, relations_by_rule(statements, known.alike), known.judged)
 

@@ -7,9 +7,25 @@ from datetime import UTC, datetime
 
 from hub.memory.alike import fact_key
 from hub.memory.contract import BY_HAND, MemoryEntry, MemoryKind
+from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.markdown import format_entry, noted_also, whole_items
 from hub.memory.scope import MemoryProvenance
 from hub.memory.tidy.entries import Standing
+from hub.memory.words import fold
+
+_SMALL_TALK = LazyPattern(
+    r"(?:hi|hello|hey|bye|thanks|thank you|see you|take care|good (?:morning|night|luck)|have (?:fun|a (?:nice|good))"
+    r"|sounds|sure|great|wow|congrat)\b|你好|谢谢|再见|晚安|早安|好的"
+    # What people do on one day as on others.
+    r"|(?:(?:[^\W\d_]+|my [^\W\d_]+) )?(?:went|bought|paid|took|ate|drank|watched|called|lent|met|walked|ran|slept"
+    r"|cooked|cleaned|washed|watered|fed|visited|played|sent|swam|charged|drove|rode)\b"
+    r"|(?:[^，。]*[^换改变搬成到为升学])?[去买付吃喝看走跑睡洗打]了"
+)
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether a text is a greeting or the like, or tells what was done on a day, and so does not last."""
+    return _SMALL_TALK.match(fold(" ".join(text.split()))) is not None
 
 
 def item_of(entry: Standing, text: str, days: Iterable[str]) -> str | None:

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from msgspec import Struct, field
 
-from hub.memory.alike import Relation
+from hub.memory.alike import Relation, is_of_one_series
 from hub.memory.contract import MemoryKind
 from hub.memory.markdown import noted_also, struck, whole_items, without_lines
 from hub.memory.places import CURATED, CURATED_LIMIT_BYTES, LASTING, PRIVATE_AREA
@@ -20,7 +20,7 @@ from hub.memory.tidy.entries import (
 )
 from hub.memory.tidy.marks import TO_BE_SETTLED, Mark, Side, marks_in, shown, with_marks
 from hub.memory.tidy.pairs import Pair, Statement, classes_of, pair_of, relations_by_rule, statements_of
-from hub.memory.tidy.promotion import item_of
+from hub.memory.tidy.promotion import is_small_talk, item_of
 
 RECURS_DAYS = 2
 """On so many different days something has to be noted to be kept for good."""
@@ -105,8 +105,8 @@ class _Class(Struct):
         return (self.curated or self.entries)[-1]
 
     @property
-    def days(self) -> set[str]:
-        return {each.day for each in self.entries if each.day}
+    def days_noted(self) -> set[str]:
+        return set().union(*(each.days for each in self.statements))
 
 
 class Round:
@@ -136,10 +136,6 @@ class Round:
             if self._leader[one] != self._leader[other]:
                 pairs = self._between.setdefault(relation, set())
                 pairs.add(pair_of(self._leader[one], self._leader[other]))
-        self._near: dict[str, set[str]] = {key: set() for key in self._classes}
-        for one, other in self._between.get(Relation.ALIKE, ()):
-            self._near[one].add(other)
-            self._near[other].add(one)
         self._struck: list[Merged] = []
         self._fresh: list[Standing] = []
         self._over: set[str] = set()
@@ -251,13 +247,11 @@ class Round:
         left_out = covered | blocked | self._over
         chosen: list[tuple[bool, int, _Class]] = []
         for key, each in self._classes.items():
-            if key in left_out or covered & self._near[key] or each.newest.is_todo:
+            if key in left_out or each.newest.is_todo:
                 continue
-            count = len(self._days(each))
-            is_newest = all(self._classes[other].newest.order < each.newest.order for other in self._near[key])
+            count = len(each.days_noted)
             lasts = self._area.name == PRIVATE_AREA and each.newest.passage.kind in LASTING
-            recurs = count >= RECURS_DAYS and not each.newest.gist.claim.is_routine
-            if is_newest and (lasts or recurs):
+            if lasts or (count >= RECURS_DAYS and not is_small_talk(each.newest.passage.text)):
                 chosen.append((lasts, count, each))
         forced = [self._classes[self._leader[each.key]] for each in self._fresh]
         chosen.sort(key=lambda one: (one[0], one[1], one[2].newest.order), reverse=True)
@@ -281,11 +275,7 @@ class Round:
         entry = one.newest
         if len(entry.passage.text) > PROMOTED_LIMIT:
             return None
-        return item_of(entry, self._files[entry.path], self._days(one))
-
-    def _days(self, one: _Class) -> set[str]:
-        """Return the days on which the same was noted, or what very likely is the same."""
-        return one.days.union(*(self._classes[other].days for other in self._near[self._leader[one.newest.key]]))
+        return item_of(entry, self._files[entry.path], one.days_noted)
 
     # --- what does not agree ---
 
@@ -307,8 +297,11 @@ class Round:
         return found
 
     def _blocked(self, contradictions: Iterable[tuple[Standing, Standing]]) -> set[str]:
-        """Return what is not kept for good: what is not settled, and what changes by itself."""
-        series = {key for pair in self._between.get(Relation.SERIES, ()) for key in pair}
+        """Return what is not kept for good: what is not settled, and what has more than one value."""
+        pairs = self._between.get(Relation.SERIES, set()) | self._between.get(Relation.UNSURE, set())
+        series = {
+            key for pair in pairs if is_of_one_series(*(self._classes[one].newest.gist for one in pair)) for key in pair
+        }
         return series | {self._leader[side.key] for pair in contradictions for side in pair}
 
     def _settle(self, text: str, contradictions: Sequence[tuple[Standing, Standing]]) -> str:
@@ -342,9 +335,9 @@ class Round:
 
 
 def _telling(pair: tuple[Standing, Standing]) -> tuple[object, ...]:
-    """Return by what contradictions are in order: what lasts, what has one value at a time, what is recent."""
+    """Return by what contradictions are in order: what lasts, what is recent."""
     one, other = pair
-    return one.curated or other.curated, one.gist.claim.is_fixed, other.order, one.order
+    return one.curated or other.curated, other.order, one.order
 
 
 def _clearest(entries: Sequence[Standing]) -> Standing:

@@ -106,20 +106,6 @@ def test_a_file_that_says_it_is_from_outside_is_not_taken_for_true() -> None:
     assert tidied(files)[0] == TidyPlan()
 
 
-def test_what_means_the_same_counts_as_noted_again() -> None:
-    one, other = "Rubbish is collected Mondays", "The bins go out on Monday"
-    files = [noted("2026-05-09", one), noted("2026-05-11", other)]
-    alike = {pair_of(fact_key(one), fact_key(other)): 0.93}
-
-    without, _ = tidied(files)
-    made, now = tidied(files, KnownEntries(TODAY, alike))
-
-    assert without == TidyPlan()
-    assert standing(now["MEMORY.md"]) == [other]
-    assert "also noted 2026-05-09" in now["MEMORY.md"]
-    assert len(made.promoted) == 1
-
-
 def test_what_was_struck_is_not_taken_up_again_from_older_days() -> None:
     text = curated(entry(BOX, "2026-05-09")).text
     gone = struck(text, [each for each in passages(text) if each.is_item], date(2026, 5, 11))
@@ -198,11 +184,14 @@ def test_the_file_of_a_person_is_tidied_up_in_itself() -> None:
 
 # --- what does not agree ---
 
+BOTH = pair_of(fact_key(BOILER), fact_key(NOT_TUESDAY))
+DISAGREE = KnownEntries(TODAY, judged={BOTH: Relation.CONTRADICTS})
+
 
 def test_a_contradiction_is_marked_once_with_both_and_where_they_stand() -> None:
     files = [curated(entry(BOILER, "2026-05-01")), noted("2026-05-11", NOT_TUESDAY)]
 
-    made, now = tidied(files)
+    made, now = tidied(files, DISAGREE)
 
     assert now["MEMORY.md"].endswith(
         f"\n\n## To be settled\n\n{HINT}\n\n- Which of the two holds?\n"
@@ -214,9 +203,9 @@ def test_a_contradiction_is_marked_once_with_both_and_where_they_stand() -> None
 
 def test_a_mark_stays_though_a_model_says_otherwise_later() -> None:
     files = [curated(entry(BOILER, "2026-05-01")), noted("2026-05-11", NOT_TUESDAY)]
-    now = after(files, plan(PRIVATE, files, KnownEntries(TODAY)))
+    now = after(files, plan(PRIVATE, files, DISAGREE))
 
-    later = KnownEntries(TODAY, judged={pair_of(fact_key(BOILER), fact_key(NOT_TUESDAY)): Relation.DIFFERENT})
+    later = KnownEntries(TODAY, judged={BOTH: Relation.DIFFERENT})
 
     assert plan(PRIVATE, now, later).texts == {}
 
@@ -225,7 +214,7 @@ def test_a_mark_stays_though_a_model_says_otherwise_later() -> None:
 def test_a_mark_goes_with_one_of_its_entries(way: str) -> None:
     base = curated(entry(BOILER, "2026-05-01"))
     files = [base, noted("2026-05-11", NOT_TUESDAY)]
-    marked = after(files, plan(PRIVATE, files, KnownEntries(TODAY)))[-1].text
+    marked = after(files, plan(PRIVATE, files, DISAGREE))[-1].text
     item = next(each for each in passages(marked) if each.text == BOILER)
     changed = {
         "struck": struck(marked, [item], TODAY),
@@ -234,7 +223,7 @@ def test_a_mark_goes_with_one_of_its_entries(way: str) -> None:
         "by hand": marked.replace(f"- {BOILER}", f"- ~~{BOILER}~~"),
     }[way]
 
-    made, now = tidied([AreaFile("MEMORY.md", changed), files[1]])
+    made, now = tidied([AreaFile("MEMORY.md", changed), files[1]], DISAGREE)
 
     assert TO_BE_SETTLED not in now["MEMORY.md"]
     assert (made.unsettled, made.contradictions) == (0, [])
@@ -243,12 +232,12 @@ def test_a_mark_goes_with_one_of_its_entries(way: str) -> None:
 @pytest.mark.parametrize("strike", ["- ~~Which of the two holds?~~", "all"])
 def test_who_strikes_the_question_says_that_both_hold(strike: str) -> None:
     files = [curated(entry(BOILER, "2026-05-01")), noted("2026-05-10", NOT_TUESDAY), noted("2026-05-11", NOT_TUESDAY)]
-    marked = after(files, plan(PRIVATE, files, KnownEntries(TODAY)))[-1].text
+    marked = after(files, plan(PRIVATE, files, DISAGREE))[-1].text
     question = next(each for each in passages(marked) if each.heading == TO_BE_SETTLED and each.is_item)
     whole = struck(marked, [question], TODAY)
     changed = whole if strike == "all" else marked.replace("- Which of the two holds?", strike)
 
-    made, now = tidied([AreaFile("MEMORY.md", changed), *files[1:]])
+    made, now = tidied([AreaFile("MEMORY.md", changed), *files[1:]], DISAGREE)
 
     assert made.contradictions == []
     assert standing(now["MEMORY.md"]) == [BOILER, NOT_TUESDAY]
@@ -257,7 +246,7 @@ def test_who_strikes_the_question_says_that_both_hold(strike: str) -> None:
 def test_what_is_not_settled_is_not_kept_for_good() -> None:
     files = [noted("2026-05-09", BOILER), noted("2026-05-10", BOILER), noted("2026-05-11", NOT_TUESDAY)]
 
-    made, now = tidied(files)
+    made, now = tidied(files, DISAGREE)
 
     assert (made.promoted, standing(now["MEMORY.md"])) == ([], [])
     assert len(made.contradictions) == 1
@@ -266,20 +255,22 @@ def test_what_is_not_settled_is_not_kept_for_good() -> None:
 def test_contradictions_of_a_person_are_marked_where_only_they_see_them() -> None:
     files = [AreaFile(ANNAS.curated, f"# anna\n\n{entry(BOILER, '2026-05-01')}{entry(NOT_TUESDAY, '2026-05-03')}")]
 
-    made, now = tidied(files, area=ANNAS)
+    made, now = tidied(files, DISAGREE, ANNAS)
     settled = [file for file in after(files, made) if file.path != ANNAS.curated]
     done = [AreaFile(ANNAS.curated, f"# anna\n\n{entry(BOILER, '2026-05-01')}"), *settled]
 
     assert set(made.texts) == {ANNAS.settled}
     assert now[ANNAS.settled].startswith("# To be settled\n\n")
-    assert plan(ANNAS, done, KnownEntries(TODAY)).texts == {ANNAS.settled: None}
+    assert plan(ANNAS, done, DISAGREE).texts == {ANNAS.settled: None}
 
 
 def test_no_more_than_five_stand_marked() -> None:
     texts = [f"The garden gate code of house {letter * 3} is {{}}" for letter in "abcdefghijklmno"]
     files = [noted(f"2026-05-0{day}", *(text.format(day) for text in texts)) for day in (8, 9)]
 
-    made, _ = tidied(files)
+    pairs = [pair_of(fact_key(text.format(8)), fact_key(text.format(9))) for text in texts]
+
+    made, _ = tidied(files, KnownEntries(TODAY, judged=dict.fromkeys(pairs, Relation.CONTRADICTS)))
 
     assert made.unsettled == 5
 
@@ -306,7 +297,7 @@ def test_what_is_outdated_but_written_by_hand_is_a_question() -> None:
     assert len(made.contradictions) == 1
 
 
-def test_only_pairs_that_rules_cannot_tell_are_asked_about() -> None:
+def test_only_what_is_much_alike_is_asked_about() -> None:
     files = [
         curated(entry(BOILER, "2026-05-01"), entry(BOX, "2026-05-01")),
         noted("2026-05-11", NOT_TUESDAY, BOX, "The cat is grey"),

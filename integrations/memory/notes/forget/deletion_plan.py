@@ -20,7 +20,6 @@ from integrations.memory.notes.hits import hit_of
 
 FORGET_LIMIT = 5
 """Entries, and things that were said, that words alone may name."""
-_OF_ONE_THING = frozenset({Relation.CONTRADICTS, Relation.SAME, Relation.ALIKE, Relation.UNSURE})
 
 Replacements = Mapping[str, Collection[str]]
 """What entries replaced, as far as it is on record: `fact_key` of the newer, and of the older ones."""
@@ -137,7 +136,7 @@ def _was_replaced_by(older: Passage, newer: Passage, replaced: Replacements) -> 
         return True
     if older.superseded is None or older.superseded != newer.day:
         return False
-    return relation_of(gist_of(older.text), gist_of(newer.text), apart=older.day != newer.day) in _OF_ONE_THING
+    return relation_of(gist_of(older.text), gist_of(newer.text)) is not Relation.DIFFERENT
 
 
 def within_limit(hits: Sequence[Hit], what: Forget, older: int = 0) -> None:
