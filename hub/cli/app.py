@@ -38,6 +38,7 @@ COMMANDS = {
     "approvals": "hub.cli.approvals",
     "secrets": "hub.cli.secrets",
     "pairing": "hub.cli.pairing",
+    "devices": "hub.cli.devices",
     "route": "hub.cli.route",
     "automation": "hub.cli.automation",
     "script": "hub.cli.script",

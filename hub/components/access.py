@@ -17,6 +17,7 @@ from hub.gateway.connection.server import Gateway
 from hub.gateway.http_api.rpc import rpc_routes
 from hub.gateway.http_api.sign_in import SignIn
 from hub.gateway.log_tail import LogTail
+from hub.gateway.methods.device_setup import SetupMethods
 from hub.gateway.methods.devices import DeviceMethods
 from hub.gateway.methods.hub_state import HubFacts, HubState
 from hub.gateway.methods.tokens import TokenMethods
@@ -79,7 +80,8 @@ class AccessComponent(Component):
         return [
             *self._state.methods(),
             *TokenMethods(self._tokens, gateway.authenticator, gateway.clock.time).methods(),
-            *DeviceMethods(self._devices, gateway.authenticator).methods(),
+            *DeviceMethods(self._devices, gateway.authenticator, self._connected).methods(),
+            *SetupMethods(gateway).methods(),
         ]
 
     def routes(self) -> Iterable[Route]:
@@ -87,6 +89,10 @@ class AccessComponent(Component):
         gateway = self._needs.gateway
         sign_in = SignIn(gateway.ingress, gateway.authenticator, self._codes, self._web_sessions)
         return [*rpc_routes(gateway.dispatcher), *sign_in.routes()]
+
+    def _connected(self) -> set[str]:
+        clients = (each.client for each in self._needs.gateway.connections.values())
+        return {client.device_id for client in clients if client.device_id is not None}
 
     async def login_link(self) -> LoginLink:
         """Return a fresh link that signs in to the dashboard once.

@@ -139,7 +139,9 @@ class Device:
             params.get("role", "operator"),
             ",".join(params.get("scopes", [])),
             str(signed_at_ms),
-            token if token is not None else auth.get("token") or auth.get("deviceToken") or "",
+            token
+            if token is not None
+            else auth.get("token") or auth.get("deviceToken") or auth.get("bootstrapToken") or "",
             nonce,
         ]
         if version == 3:

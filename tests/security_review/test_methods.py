@@ -131,6 +131,8 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "cron.run",
         "cron.update",
         "dashboard.link",
+        "device.pair.setupCode",
+        "device.pair.setupStatus",
         "hooks.info",
         "hooks.update",
         "integration.disable",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -52,18 +52,6 @@ class Grant:
         """Key of its row."""
         return f"{self.device_id}/{self.role}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """The grant as the protocol lists it."""
-        return {
-            "deviceId": self.device_id,
-            "role": self.role,
-            "scopes": list(self.scopes),
-            "publicKey": self.public_key,
-            "createdAtMs": self.created_ms,
-            "lastUsedAtMs": self.last_used_ms,
-            **self.data,
-        }
-
 
 class PairingRequest(Struct, frozen=True):
     """A device that asks to be let in.
@@ -90,12 +78,41 @@ class PairingRequest(Struct, frozen=True):
             "deviceId": self.device_id,
             "publicKey": self.public_key,
             "role": self.role,
+            "roles": [self.role],
             "scopes": list(self.scopes),
             "remoteIp": self.address,
             "ts": self.created_ms,
             "expiresAtMs": self.expires_ms,
             **self.data,
         }
+
+
+def as_device(grants: Sequence[Grant], connected: bool) -> dict[str, Any]:
+    """Return the grants of one device as the protocol lists it; their tokens are never in it."""
+    first = grants[0]
+    seen = [grant.last_used_ms for grant in grants if grant.last_used_ms is not None]
+    tokens = [
+        {
+            "role": grant.role,
+            "scopes": list(grant.scopes),
+            "createdAtMs": grant.created_ms,
+            "lastUsedAtMs": grant.last_used_ms,
+        }
+        for grant in grants
+    ]
+    return {
+        **first.data,
+        "deviceId": first.device_id,
+        "publicKey": first.public_key,
+        "role": first.role,
+        "roles": [grant.role for grant in grants],
+        "scopes": sorted({scope for grant in grants for scope in grant.scopes}),
+        "createdAtMs": first.created_ms,
+        "approvedAtMs": first.created_ms,
+        "lastSeenAtMs": max(seen, default=None),
+        "connected": connected,
+        "tokens": tokens,
+    }
 
 
 def token_hash(plain: str) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import logging
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,15 @@ from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.core.sql import SqlConnection
-from hub.gateway.access.device_grants import Grant, PairingRequest, load_devices, store_grant, store_request, token_hash
+from hub.gateway.access.device_grants import (
+    Grant,
+    PairingRequest,
+    as_device,
+    load_devices,
+    store_grant,
+    store_request,
+    token_hash,
+)
 from hub.gateway.calls.contract import credential_of
 from hub.storage.database import Database
 
@@ -31,6 +39,7 @@ _log = logging.getLogger(__name__)
 
 EVENT_PAIR_REQUESTED = "device_pair_requested"
 EVENT_PAIR_RESOLVED = "device_pair_resolved"
+EVENT_PAIR_SETUP = "device_pair_setup_completed"
 REQUEST_LIFE_MS = 600_000
 PENDING_LIMIT = 50
 PENDING_PER_ADDRESS = 5
@@ -42,7 +51,8 @@ USED_EVERY_MS = 60_000
 class Devices:
     """Keeps grants and pairing requests.
 
-    Fires `device_pair_requested` (the request) and `device_pair_resolved` (`requestId`, `deviceId`, `decision`).
+    Fires `device_pair_requested` (the request) and `device_pair_resolved` (`requestId`, `deviceId`, `decision`),
+    and `device_pair_setup_completed` when a device used a setup code.
     """
 
     def __init__(self, db: Database, clock: Clock, bus: EventBus, hub_token: Secret) -> None:
@@ -99,6 +109,19 @@ class Devices:
     def grants(self) -> list[Grant]:
         """Return all grants, oldest first."""
         return sorted(self._grants.values(), key=lambda grant: (grant.created_ms, grant.row_id))
+
+    def paired(self, connected: Container[str], device_id: str | None = None) -> list[dict[str, Any]]:
+        """Return the devices as the protocol lists them, one entry for all roles of each; or one device."""
+        grants = [grant for grant in self.grants() if device_id in (None, grant.device_id)]
+        ids = dict.fromkeys(grant.device_id for grant in grants)
+        return [as_device([grant for grant in grants if grant.device_id == id], id in connected) for id in ids]
+
+    async def rename(self, device_id: str, label: str) -> int:
+        """Give a device another name, in all its roles; return in how many."""
+        grants = [grant for key, grant in self._grants.items() if key[0] == device_id]
+        for grant in grants:
+            await self._store(replace(grant, data={**grant.data, "displayName": label, "renamed": True}))
+        return len(grants)
 
     def pending(self) -> list[PairingRequest]:
         """Return the requests that wait, oldest first."""
@@ -249,7 +272,7 @@ class Devices:
             role=role,
             public_key=public_key,
             scopes=tuple(sorted(set(scopes))),
-            data=dict(data),
+            data={**data, **_kept(old)},
             created_ms=old.created_ms if old is not None else now,
             generation=old.generation if old is not None else 1,
             last_used_ms=now,
@@ -319,9 +342,19 @@ class Devices:
             )
         return grant
 
+    def announce_setup(self, completed: Mapping[str, Any]) -> None:
+        """Say that a device used a setup code."""
+        self._bus.fire(EVENT_PAIR_SETUP, dict(completed))
+
     def _tell_revoked(self, grant: Grant) -> None:
         for listener in self._revoked:
             listener(grant.credential_id)
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)
+
+
+def _kept(grant: Grant | None) -> dict[str, Any]:
+    """Return what a device keeps when it is let in again: the name that a person gave it."""
+    renamed = grant is not None and grant.data.get("renamed")
+    return {key: grant.data[key] for key in ("displayName", "renamed")} if grant is not None and renamed else {}

@@ -23,12 +23,14 @@ from hub.gateway.access.auth import (
     Authenticator,
     CallClient,
     Presented,
+    WrongCredential,
 )
 from hub.gateway.access.device_grants import Grant
 from hub.gateway.access.device_identity import DeviceProof, verify
 from hub.gateway.access.devices import Devices
 from hub.gateway.access.guarded_socket import HANDSHAKE_LIMIT_S
 from hub.gateway.access.ingress import validate
+from hub.gateway.access.setup_codes import SetupCodes
 from hub.gateway.calls.contract import Caller
 from hub.gateway.calls.json_data import read_json
 from hub.gateway.connection.connect_request import CONNECT_SCHEMA, about_client, client_info, signed_client
@@ -74,6 +76,8 @@ class Welcome(Struct, frozen=True):
         client: What the client says of itself.
         scopes: Granted, expanded.
         device_token: For a paired device.
+        further_tokens: Those of its other roles, for a device that came with a setup code.
+        method: The kind of credential, as hello-ok names it.
     """
 
     request_id: str
@@ -82,6 +86,8 @@ class Welcome(Struct, frozen=True):
     client: ClientInfo
     scopes: frozenset[str]
     device_token: str | None = None
+    further_tokens: tuple[Mapping[str, Any], ...] = ()
+    method: str = "token"
 
 
 class _Asked(Struct, frozen=True):
@@ -116,6 +122,7 @@ class Handshake:
         self._clock = clock
         self._starting = starting
         self._devices: Devices | None = None
+        self.setup_codes = SetupCodes(clock)
 
     def attach(self, devices: Devices) -> None:
         """Load what needs the open hub database."""
@@ -168,6 +175,8 @@ class Handshake:
             verify(proof, signed_client(params, auth), nonce, self._now_ms())
         if device is not None and auth.get("deviceToken") and not (auth.get("token") or auth.get("password")):
             return await self._known_device(asked)
+        if device is not None and auth.get("bootstrapToken") and not (auth.get("token") or auth.get("password")):
+            return await self._with_setup_code(asked)
         paired = device is not None and self._grant_of(asked) is not None
         caller = await self._credential(client, auth, presented, paired=paired)
         if device is not None:
@@ -227,7 +236,48 @@ class Handshake:
         self._authenticator.succeed(asked.client)
         if not _covers(grant, asked.params["scopes"]):
             await self._ask(asked, frozenset({grant.link, *grant.made_by}))
-        return self._welcome_device(asked, grant)
+        return replace(self._welcome_device(asked, grant), method="device-token")
+
+    async def _with_setup_code(self, asked: _Asked) -> Welcome:
+        """Let a device in, in all roles of its setup code, and give it the token of each."""
+        devices, said = self._devices_now(), asked.said
+        self._authenticator.reserve(asked.client)
+        try:
+            code = self.setup_codes.take(asked.params["auth"]["bootstrapToken"])
+            if said.role not in code.roles or not self._authenticator.all_valid(code.made_by):
+                raise WrongCredential(
+                    phrase("this setup code lets no device in as {role}", role=said.role),
+                    details={"code": "AUTH_BOOTSTRAP_TOKEN_INVALID"},
+                )
+        except WrongCredential as error:
+            error.details |= {"canRetryWithDeviceToken": False, "recommendedNextStep": "update_auth_credentials"}
+            raise
+        self._authenticator.succeed(asked.client)
+        grants = {
+            role: await devices.admit(
+                said.device_id or "",
+                asked.params["device"]["publicKey"],
+                role,
+                scopes,
+                about_client(said) | {"approvedVia": "bootstrap"},
+                owner=code.owner,
+                made_by=code.made_by,
+            )
+            for role, scopes in code.roles.items()
+        }
+        completed = self.setup_codes.complete(code, said.device_id or "", said.display_name or said.id)
+        devices.announce_setup(completed)
+        welcome = self._welcome_device(asked, grants.pop(said.role))
+        further = tuple(
+            {
+                "deviceToken": devices.token(grant),
+                "role": grant.role,
+                "scopes": list(grant.scopes),
+                "issuedAtMs": self._now_ms(),
+            }
+            for grant in grants.values()
+        )
+        return replace(welcome, further_tokens=further, method="bootstrap-token")
 
     async def _with_device(self, asked: _Asked, caller: Caller) -> Welcome:
         devices, said, params = self._devices_now(), asked.said, asked.params
@@ -282,7 +332,7 @@ class Handshake:
             brought_by,
         )
         raise NotPaired(
-            phrase("this device must be approved first: `homarus call device.pair.approve`, or the dashboard"),
+            phrase("this device must be approved first: `homarus devices approve`, or the dashboard"),
             details={"code": "PAIRING_REQUIRED", "requestId": request.id},
         )
 

@@ -125,7 +125,7 @@ class Gateway:
         self.ingress = Ingress(
             settings, self.routes, self.authenticator, own_names(), "https" if settings.tls else "http"
         )
-        self._handshake = Handshake(self.authenticator, clock, lambda: self.state is GatewayState.STARTING)
+        self.handshake = Handshake(self.authenticator, clock, lambda: self.state is GatewayState.STARTING)
         self.welcomer = Welcomer(clock, version, self.methods, self.presence, settings.limits.buffer_bytes)
         self._connections: dict[str, Connection] = {}
         self._presence_timer: asyncio.TimerHandle | None = None
@@ -181,7 +181,7 @@ class Gateway:
         self.authenticator.attach(tokens, web_sessions, devices)
         self.dispatcher.attach(idempotency)
         self._tasks.spawn(self._prune(idempotency), name="forget old idempotency keys")
-        self._handshake.attach(devices)
+        self.handshake.attach(devices)
         tokens.on_revoke(self.close_credential)
         web_sessions.on_revoke(self.close_credential)
         devices.on_revoke(self.close_credential)
@@ -316,7 +316,7 @@ class Gateway:
     async def _converse(self, connection: Connection, request: web.Request) -> None:
         client = self.ingress.client_of(request)
         presented = self.authenticator.presented(request, with_cookie=False)
-        welcome = await self._handshake.shake(connection, client, presented)
+        welcome = await self.handshake.shake(connection, client, presented)
         if welcome is None:
             await connection.closed()
             return

@@ -21,6 +21,7 @@ EVENTS = (
     "cron",
     "device.pair.requested",
     "device.pair.resolved",
+    "device.pair.setup.completed",
     "exec.approval.requested",
     "exec.approval.resolved",
     "health",
@@ -88,9 +89,11 @@ class Welcomer:
             for method in sorted(self._methods, key=lambda each: each.name)
             if (method.scope == NODE) is (role == NODE)
         ]
-        auth: dict[str, Any] = {"role": role, "scopes": sorted(welcome.scopes)}
+        auth: dict[str, Any] = {"method": welcome.method, "role": role, "scopes": sorted(welcome.scopes)}
         if welcome.device_token is not None:
             auth |= {"deviceToken": welcome.device_token, "issuedAtMs": connection.connected_ms}
+        if welcome.further_tokens:
+            auth["deviceTokens"] = list(welcome.further_tokens)
         snapshot: dict[str, Any] = {
             "presence": self._presence.list(),
             "health": dict(self._health()),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.core.errors import Forbidden, NotFound
 from hub.core.phrases import phrase
-from hub.core.schema import All, In, Length, Optional, Required, Schema
+from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.gateway.access.auth import Authenticator
 from hub.gateway.access.device_grants import Grant
 from hub.gateway.access.devices import ROLES, Devices
@@ -26,21 +26,25 @@ class DeviceMethods:
     Args:
         devices: Where they are kept.
         authenticator: Knows which credentials a caller came with.
+        connected: Returns the ids of the devices that are connected.
     """
 
-    def __init__(self, devices: Devices, authenticator: Authenticator) -> None:
+    def __init__(self, devices: Devices, authenticator: Authenticator, connected: Callable[[], set[str]] = set) -> None:
         self._devices = devices
         self._authenticator = authenticator
+        self._connected = connected
 
     def methods(self) -> list[Method]:
         """Return the methods."""
         remove = Schema({Required("deviceId"): _DEVICE_ID, Optional("role"): In(list(ROLES))})
         token = Schema({Required("deviceId"): _DEVICE_ID, Optional("role", default="operator"): In(list(ROLES))})
+        rename = Schema({Required("deviceId"): _DEVICE_ID, Required("label"): All(string, Length(min=1, max=64))})
         return [
             Method("device.pair.list", self._list, OWNER, Schema({}), PAIRING),
             Method("device.pair.approve", self._approve, OWNER, _REQUEST, PAIRING, acts=True),
             Method("device.pair.reject", self._reject, OWNER, _REQUEST, PAIRING, acts=True),
             Method("device.pair.remove", self._remove, OWNER, remove, PAIRING, acts=True),
+            Method("device.pair.rename", self._rename, OWNER, rename, PAIRING, acts=True),
             Method("device.token.rotate", self._rotate, OWNER, token, PAIRING),
             Method("device.token.revoke", self._revoke, OWNER, token, PAIRING, acts=True),
         ]
@@ -48,13 +52,16 @@ class DeviceMethods:
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         return {
             "pending": [request.as_dict() for request in self._devices.pending()],
-            "paired": [grant.as_dict() for grant in self._devices.grants()],
+            "paired": self._devices.paired(self._connected()),
         }
 
     async def _approve(self, call: MethodCall) -> Mapping[str, Any]:
         made_by = self._authenticator.links(call.caller)
         grant = await self._devices.approve(call.params["requestId"], call.caller.authority, made_by)
-        return {"requestId": call.params["requestId"], "device": grant.as_dict()}
+        return {
+            "requestId": call.params["requestId"],
+            "device": self._devices.paired(self._connected(), grant.device_id)[0],
+        }
 
     async def _reject(self, call: MethodCall) -> Mapping[str, Any]:
         request = await self._devices.reject(call.params["requestId"])
@@ -67,6 +74,14 @@ class DeviceMethods:
         if not await self._devices.remove(device, role):
             raise NotFound(phrase("there is no paired device {device}", device=device[:80]))
         return {"deviceId": device}
+
+    async def _rename(self, call: MethodCall) -> Mapping[str, Any]:
+        device, label = call.params["deviceId"], call.params["label"]
+        for role in ROLES:
+            self._judge(call, device, role)
+        if not await self._devices.rename(device, label):
+            raise NotFound(phrase("there is no paired device {device}", device=device[:80]))
+        return {"deviceId": device, "label": label}
 
     async def _rotate(self, call: MethodCall) -> Mapping[str, Any]:
         device, role = call.params["deviceId"], call.params["role"]

@@ -340,6 +340,7 @@ class HubEvents:
             bus.listen("config_changed", self._config),
             bus.listen("device_pair_requested", self._pair_requested),
             bus.listen("device_pair_resolved", self._pair_resolved),
+            bus.listen("device_pair_setup_completed", self._setup_completed),
             bus.listen(EVENT_PAIRING_REQUESTED, self._stranger_asked),
             bus.listen(EVENT_PAIRING_DECIDED, self._stranger_decided),
             bus.listen("repairs_changed", self._health_changed),
@@ -371,6 +372,9 @@ class HubEvents:
 
     def _pair_resolved(self, event: Event) -> None:
         self._broadcast.push(Push("device.pair.resolved", event.data, scope=SCOPE))
+
+    def _setup_completed(self, event: Event) -> None:
+        self._broadcast.push(Push("device.pair.setup.completed", event.data, scope=SCOPE))
 
     def _stranger_asked(self, event: Event) -> None:
         """Push that somebody asks to write; the code is theirs to give, and not in it."""

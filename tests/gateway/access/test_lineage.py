@@ -70,7 +70,7 @@ async def test_a_token_beside_a_device_allows_no_more_than_both(rig: Rig) -> Non
         hello = (await client.connect(device, token=secret, scopes=["operator.admin"]))["payload"]
         read, admin = await client.call("read"), await client.call("admin")
 
-    assert hello["auth"] == {"role": "operator", "scopes": ["operator.read"]}
+    assert hello["auth"] == {"method": "token", "role": "operator", "scopes": ["operator.read"]}
     assert read["ok"]
     assert admin["error"]["code"] == "FORBIDDEN"
 

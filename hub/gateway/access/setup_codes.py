@@ -1,0 +1,185 @@
+"""Setup codes: how a phone or another computer is let in by a QR code that its owner shows it.
+
+A code is base64url of `{url, bootstrapToken, expiresAtMs}`. It holds for ten minutes and one device, and no longer than
+the hub runs: the hub keeps hashes of the tokens in memory alone.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+import socket
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+from msgspec import Struct
+
+from hub.core.clock import Clock
+from hub.core.context import Authority
+from hub.core.errors import InvalidRequest, LimitExceeded
+from hub.core.ids import new_id
+from hub.core.phrases import phrase
+from hub.gateway.access.auth import WrongCredential
+from hub.gateway.access.device_grants import token_hash
+from hub.gateway.calls.settings import HttpSettings
+
+LIFE_MS = 600_000
+OPEN_LIMIT = 20
+KEPT_LIMIT = 50
+"""Codes that were used or have expired are remembered, so that whoever showed one learns what came of it."""
+TOKEN_BYTES = 32
+PHONE_SCOPES = (
+    *("operator.admin", "operator.approvals", "operator.questions", "operator.read"),
+    *("operator.talk.secrets", "operator.write"),
+)
+PROFILES: Mapping[str, tuple[str, ...]] = {
+    "full": PHONE_SCOPES,
+    "limited": tuple(scope for scope in PHONE_SCOPES if scope != "operator.admin"),
+    "node": (),
+}
+"""The operator scopes of each kind of code; every kind lets the device in as a node, too."""
+
+
+class SetupCode(Struct, frozen=True):
+    """A code that lets one device in.
+
+    Attributes:
+        profile: One of `PROFILES`.
+        scopes: What the device may do as an operator; nothing is a node alone.
+        owner: Whether an owner made it.
+        made_by: The credentials with which it was made.
+    """
+
+    id: str
+    profile: str
+    scopes: tuple[str, ...]
+    owner: bool
+    made_by: frozenset[str]
+    expires_ms: int
+
+    @property
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """The roles that the device gets, each with its scopes."""
+        return {"node": ()} | ({"operator": self.scopes} if self.scopes else {})
+
+
+class SetupCodes:
+    """Makes setup codes and takes each of them once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._open: dict[bytes, SetupCode] = {}
+        self._completed: dict[str, Mapping[str, Any]] = {}
+
+    def make(self, profile: str, by: Authority, made_by: frozenset[str]) -> tuple[SetupCode, str]:
+        """Return a new code and its token; it grants no more than its maker has.
+
+        Raises:
+            LimitExceeded: Too many are open.
+        """
+        now = self._now_ms()
+        self._open = {digest: code for digest, code in self._open.items() if code.expires_ms > now}
+        if len(self._open) >= OPEN_LIMIT:
+            raise LimitExceeded(phrase("too many setup codes are open; wait until they have expired"))
+        scopes = tuple(scope for scope in PROFILES[profile] if scope in by.scopes)
+        code = SetupCode(new_id(), profile, scopes, by.owner, made_by, now + LIFE_MS)
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        self._open[token_hash(token)] = code
+        return code, token
+
+    def take(self, token: str) -> SetupCode:
+        """Return the code of a token, which works no more from now on.
+
+        Raises:
+            WrongCredential: There is none, it was used, or it has expired.
+        """
+        given = token_hash(token)
+        found = next((digest for digest in self._open if hmac.compare_digest(digest, given)), None)
+        code = self._open.pop(found) if found is not None else None
+        if code is None or code.expires_ms <= self._now_ms():
+            raise WrongCredential(
+                phrase("this setup code is not valid: it works once and for ten minutes; make another"),
+                details={"code": "AUTH_BOOTSTRAP_TOKEN_INVALID"},
+            )
+        return code
+
+    def complete(self, code: SetupCode, device_id: str, name: str) -> Mapping[str, Any]:
+        """Note which device used a code, and return it as the protocol shows it."""
+        facts = {"setupId": code.id, "deviceId": device_id, "deviceName": name, "access": code.profile}
+        while len(self._completed) >= KEPT_LIMIT:
+            del self._completed[next(iter(self._completed))]
+        self._completed[code.id] = facts | {"ts": self._now_ms()}
+        return self._completed[code.id]
+
+    def completion(self, id: str) -> Mapping[str, Any] | None:
+        """Return which device used a code, or None."""
+        return self._completed.get(id)
+
+    def _now_ms(self) -> int:
+        return int(self._clock.time() * 1000)
+
+
+def encoded(url: str, token: str, expires_ms: int) -> str:
+    """Return what a device reads: as text, or out of the QR code."""
+    data = {"url": url, "bootstrapToken": token, "expiresAtMs": expires_ms}
+    return urlsafe_b64encode(orjson.dumps(data)).decode().rstrip("=")
+
+
+def device_url(settings: HttpSettings, port: int) -> str:
+    """Return the address by which another device reaches this hub.
+
+    Raises:
+        InvalidRequest: Only this machine can.
+    """
+    if settings.loopback:
+        raise InvalidRequest(
+            phrase(
+                "the hub listens on this machine only (http: host: {host}); set `http: host: 0.0.0.0` with "
+                "`http: tls:`, or name the address of a proxy or tunnel: --url wss://hub.example",
+                host=settings.host,
+            )
+        )
+    host = settings.host if settings.lacks_loopback else lan_address()
+    return f"{'wss' if settings.tls else 'ws'}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def checked_url(url: str) -> str:
+    """Return the address of a WebSocket that a person has named.
+
+    Raises:
+        InvalidRequest: It is none.
+    """
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("ws", "wss") and bool(parts.hostname) and parts.port != 0
+        valid = valid and parts.username is None and not (parts.query or parts.fragment)
+    except ValueError:
+        valid = False
+    if not valid:
+        raise InvalidRequest(phrase("publicUrl: expected an address such as wss://hub.example:8443"))
+    return url
+
+
+def is_open_wire(url: str) -> bool:
+    """Whether others on the network can read what is sent to this address."""
+    parts = urlsplit(url)
+    if parts.scheme == "wss" or parts.hostname == "localhost":
+        return False
+    try:
+        return not ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return True
+
+
+def lan_address() -> str:
+    """Return the address of this machine in its network; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return socket.gethostname()
+        return str(probe.getsockname()[0])
