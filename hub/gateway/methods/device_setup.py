@@ -8,6 +8,7 @@ from typing import Any
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
 from hub.gateway.access.setup_codes import PROFILES, checked_url, device_url, encoded, is_open_wire
 from hub.gateway.calls.contract import ADMIN, Method, MethodCall
+from hub.gateway.calls.settings import AuthMode
 from hub.gateway.connection.server import Gateway
 
 OWNER = "gateway"
@@ -60,7 +61,7 @@ class SetupMethods:
             "expiresAtMs": code.expires_ms,
             "setupCode": text,
             "gatewayUrl": url,
-            "auth": gateway.settings.mode.value,
+            "auth": "password" if gateway.settings.mode is AuthMode.PASSWORD else "token",
             "urlSource": "publicUrl" if given else "gateway",
             "access": code.profile,
         }
