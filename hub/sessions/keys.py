@@ -2,6 +2,9 @@
 
 Ids from outside may hold anything; every character that is not plainly harmless is written `%XX`, so that a key has one
 spelling, splits at its colons, and can be used in a log, a URL fragment or a command line. A key is never a file name.
+
+A client of the gateway may also name a conversation by a text of its own, `agent:<agent>:<text>`, which is kept as it
+is. Such a text says nothing about anybody: whose the conversation is depends on who began it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,6 @@ _HARMLESS = "@+!$=~"
 _PLAIN_NAME = re.compile(
     r"(?!(?:agent|cron|hook|node|direct|group|channel|subagent)\Z|node-)[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"
 )
-_AGENTS_PLAIN_NAME = re.compile(rf"agent:(?P<agent>{_SLUG.pattern}):(?P<name>{_PLAIN_NAME.pattern})")
 """Beside letters, digits and `_.-~`: what platforms put into ids and what no shell, URL path or log line minds."""
 
 
@@ -70,6 +72,7 @@ class SessionKey(Struct, frozen=True):
         thread: Thread or topic inside a room.
         thread_kind: Which of the two.
         within: The subagents that a subagent is nested in, outermost first.
+        named: Whether it is a direct conversation that a client named, and `id` the text after the agent.
 
     Raises:
         InvalidRequest: A part is missing, too long, or where it does not belong.
@@ -83,6 +86,7 @@ class SessionKey(Struct, frozen=True):
     thread: str | None = None
     thread_kind: ThreadKind = ThreadKind.THREAD
     within: tuple[str, ...] = ()
+    named: bool = False
 
     def __post_init__(self) -> None:
         _check_slug("agent", self.agent)
@@ -93,6 +97,8 @@ class SessionKey(Struct, frozen=True):
         for name, value in (("id", self.id), ("account", self.account), ("thread", self.thread)):
             if value is not None:
                 _check_id(name, value)
+        if self.named and (self.kind is not SessionKind.DIRECT or self.channel or not _is_name(self.id or "")):
+            raise InvalidRequest(f"{self.id!r:.80} is not a name for a conversation")
         for outer in self.within:
             _check_id("id", outer)
         if self.within and self.kind is not SessionKind.SUBAGENT:
@@ -111,6 +117,8 @@ class SessionKey(Struct, frozen=True):
             raise InvalidRequest("there is a kind of thread but no thread")
 
     def __str__(self) -> str:
+        if self.named:
+            return f"agent:{self.agent}:{self.id}"
         parts = ["agent", self.agent]
         if self.channel is not None:
             parts.append(self.channel)
@@ -131,7 +139,7 @@ class SessionKey(Struct, frozen=True):
 
         Args:
             text: A key as `str()` writes it, or a short form: `main`, `cron:<id>`, `hook:<id>`, `node-<id>`, or a plain
-                name of letters and digits, which is a direct conversation called so.
+                name of letters and digits, which is a direct conversation with a peer called so.
             default_agent: The agent that short forms mean.
 
         Raises:
@@ -234,8 +242,6 @@ def _expand(text: str, default_agent: str) -> str:
         return f"agent:{default_agent}:{text}"
     if _PLAIN_NAME.fullmatch(text):
         return f"agent:{default_agent}:direct:{text}"
-    if (named := _AGENTS_PLAIN_NAME.fullmatch(text)) and named["name"] != SessionKind.MAIN:
-        return f"agent:{named['agent']}:direct:{named['name']}"
     return text
 
 
@@ -261,7 +267,21 @@ def _assemble(text: str, agent: str, rest: list[str]) -> SessionKey:
                 thread=unescape_id(thread),
                 thread_kind=ThreadKind(thread_kind),
             )
+    if _is_name(name := ":".join(rest)):
+        return SessionKey(agent, SessionKind.DIRECT, name, named=True)
     raise _malformed(text)
+
+
+def _is_name(text: str) -> bool:
+    """Whether a client may name a conversation so: printable, and no part of it is a word of our own keys."""
+    parts = text.split(":")
+    return (
+        text.isprintable()
+        and text == text.strip()
+        and all(parts)
+        and _RESERVED.isdisjoint(parts)
+        and not parts[0].startswith("node-")
+    )
 
 
 def _malformed(text: str) -> InvalidRequest:

@@ -80,6 +80,8 @@ def _room(key: SessionKey) -> str:
 
 def _may_be_with(key: SessionKey, person_id: str | None, people: People) -> bool:
     """Return whether a direct conversation may be with this person, according to the configuration."""
+    if key.named:
+        return True
     peer = key.id or ""
     identities = [peer] if key.channel is None else [f"{key.channel}:user:{peer}", peer]
     for identity in identities:

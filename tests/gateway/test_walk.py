@@ -20,6 +20,7 @@ from hub.core.errors import Forbidden
 from hub.core.json_schema import to_json_schema
 from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller, Open, Route, TooLarge
 from hub.gateway.calls.json_data import PARTS_LIMIT
+from hub.gateway.connection.connection import STRICT
 from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
 
@@ -379,7 +380,7 @@ async def test_parameters_of_too_many_parts_are_refused_undecoded(house: FullRig
 
 
 async def test_every_method_refuses_params_it_does_not_know(house: FullRig) -> None:
-    async with connected(house) as client:
+    async with connected(house, caps=[STRICT]) as client:
         for method in house.gateway.methods:
             for bad in WRONG:
                 answer = await client.call(method.name, bad)

@@ -112,12 +112,37 @@ def test_each_form_of_the_plan_is_written(made: str, text: str) -> None:
         ("node:phone", "agent:cook:node:phone"),
         ("shopping", "agent:cook:direct:shopping"),
         ("My-List.2", "agent:cook:direct:My-List.2"),
-        ("agent:guide:trip", "agent:guide:direct:trip"),
+        ("agent:guide:trip", "agent:guide:trip"),
         ("agent:guide:main", "agent:guide:main"),
     ],
 )
 def test_a_short_form_means_the_default_agent(short: str, full: str) -> None:
     assert str(SessionKey.parse(short, default_agent="cook")) == full
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "agent:main:tui-0b0e4f2e-6d1a-4f0c-9b53-3f2d6f1f9d11",
+        "agent:main:dashboard:0b0e4f2e-6d1a-4f0c-9b53-3f2d6f1f9d11",
+        "agent:main:Trip to Rome, in May",
+        "agent:main:买菜",
+        "agent:main:telegram:123",
+        "agent:main:global",
+    ],
+)
+def test_a_text_that_a_client_chose_is_kept_as_it_is(text: str) -> None:
+    key = SessionKey.parse(text, default_agent="cook")
+
+    assert (str(key), key.agent, key.kind, key.channel) == (text, "main", SessionKind.DIRECT, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["hook:x:y", "x:subagent:1", "telegram:group", "node-1", " x", "x ", "a::b", "a\nb", "a\u202eb", "x" * 513]
+)
+def test_a_text_that_could_be_taken_for_another_kind_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        SessionKey.parse(f"agent:main:{text}")
 
 
 def test_an_account_may_be_called_like_a_form() -> None:

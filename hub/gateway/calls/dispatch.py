@@ -1,7 +1,8 @@
-"""From a request to its answer: the method, its scope, its frame limit, its strict schema, and acting once."""
+"""From a request to its answer: the method, its scope, its frame limit, its schema, and acting once."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
@@ -15,6 +16,12 @@ from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller, Method, Method
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.calls.json_data import read_json
 from hub.gateway.calls.method_table import NODE, MethodTable
+from hub.gateway.calls.unknown_keys import known_part
+
+_log = logging.getLogger(__name__)
+
+LOGGED_LIMIT = 1_000
+"""Clients and methods whose unknown keys are logged."""
 
 Later = Callable[[Mapping[str, Any]], Awaitable[None]]
 
@@ -31,6 +38,7 @@ class Dispatcher:
         self.recovering = False
         """Whether the hub is in recovery mode, which has few methods."""
         self._idempotency: Idempotency | None = None
+        self._logged: set[tuple[str, str]] = set()
 
     def attach(self, idempotency: Idempotency) -> None:
         """Connect what needs the hub database."""
@@ -50,10 +58,21 @@ class Dispatcher:
         role: str = "operator",
         connection_id: str | None = None,
         later: Later | None = None,
+        tolerate: str | None = None,
     ) -> tuple[Method, MethodCall]:
         """Judge a request; what is returned may be run.
 
         Encoded parameters, as clients send them, are not decoded before the scope and their size were judged.
+
+        Args:
+            name: Of the method.
+            params: Its parameters.
+            caller: Who.
+            role: Of the connection.
+            connection_id: The connection, if it is a WebSocket.
+            later: Sends a second response.
+            tolerate: The name of a client of others, which may send keys that the method does not know; they are left
+                out, and logged once per client and method. None is strict.
 
         Raises:
             InvalidRequest: There is no such method, or the parameters do not fit; the message names the path.
@@ -78,12 +97,21 @@ class Dispatcher:
             raise Forbidden(phrase("missing scope: {scope}", scope=method.scope), details=details)
         given = _decoded(method, params) if isinstance(params, msgspec.Raw) else params
         try:
-            valid = method.schema({} if given is None else given)
+            if tolerate is None:
+                valid = method.schema({} if given is None else given)
+            else:
+                valid, left_out = known_part(name, method.schema, {} if given is None else given)
+                self._log_once(tolerate, name, left_out)
         except SchemaError as error:
             raise InvalidRequest(f"{name}: {describe_error(error)}", details={"method": name}) from None
         respond_later = later if method.answers > 1 else None
         call = MethodCall(name, valid, caller, Context(caller.authority), respond_later, connection_id)
         return method, call
+
+    def _log_once(self, client: str, method: str, left_out: list[str]) -> None:
+        if left_out and (client, method) not in self._logged and len(self._logged) < LOGGED_LIMIT:
+            self._logged.add((client, method))
+            _log.info("the client %r sends %s with keys that are ignored: %s", client, method, str(left_out)[:500])
 
     def run(self, method: Method, call: MethodCall) -> Coroutine[Any, Any, Any]:
         """Return the coroutine that answers a prepared request."""

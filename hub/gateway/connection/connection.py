@@ -35,6 +35,8 @@ IN_FLIGHT_LIMIT = 256
 """Requests of one client under way at once."""
 FAIR_AFTER = 128
 """Frames handled in a row before others get their turn."""
+STRICT = "strict-params"
+"""What a client names among its `caps` if keys that a method does not know are to be errors."""
 UI_MODES = frozenset({"ui", "webchat"})
 CLOSE_LIMIT_S = 2.0
 
@@ -181,7 +183,13 @@ class Connection:
             if len(self._in_flight) >= IN_FLIGHT_LIMIT:
                 raise LimitExceeded(f"{IN_FLIGHT_LIMIT} requests are under way already", retry_after_s=1)
             method, call = self._dispatcher.prepare(
-                frame.method, frame.params, caller, role=self.client.role, connection_id=self.id, later=self._later(id)
+                frame.method,
+                frame.params,
+                caller,
+                role=self.client.role,
+                connection_id=self.id,
+                later=self._later(id),
+                tolerate=None if STRICT in self.client.caps else self.client.id,
             )
             if method.quick:
                 self.outlet.send(encode_result(id, _at_once(method.handler(call))))
