@@ -18,6 +18,7 @@ from hub.components.chat_commands import CommandEngines
 from hub.components.clients import ClientDependencies, ClientsComponent
 from hub.components.component import Component, apply_to, stages_of
 from hub.components.config_watch import ConfigWatchComponent
+from hub.components.entities import EntitiesComponent
 from hub.components.foundation import read_home
 from hub.components.gateway import GatewayComponent
 from hub.components.hooks import HooksComponent
@@ -99,6 +100,8 @@ class Hub:
         tools = ToolsComponent(base, db=self.db, broadcast=self.gateway.broadcast)
         self.approvals, self.services, self.tools = tools.approvals, tools.services, tools.tools
         self.agent_secrets = tools.secrets
+        entities = EntitiesComponent(base, services=self.services)
+        self.entities, self.targets = entities.entities, entities.targets
         hooks = HooksComponent(base, tools=self.tools)
         self.hooks = hooks.hooks
         models = ModelsComponent(base, db=self.db)
@@ -199,6 +202,7 @@ class Hub:
             access,
             SecretsComponent(base, models=self.models),
             tools,
+            entities,
             hooks,
             sessions,
             agents,

@@ -13,8 +13,9 @@ from pathlib import Path
 
 # From the ground up; a part may import those before it. In the roof, `web` stands on the hub and bootstrap starts it.
 PARTS = (
-    *("core", "security", "storage", "config", "template", "integration", "models", "tools", "memory", "nodes"),
-    *("sessions", "sandbox", "skills", "hooks", "agent", "messaging", "automation", "discovery", "gateway", "doctor"),
+    *("core", "security", "storage", "config", "template", "integration", "models", "tools", "memory", "entities"),
+    *("nodes", "sessions", "sandbox", "skills", "hooks", "agent", "messaging", "automation", "discovery", "gateway"),
+    "doctor",
 )
 ROOF = ("sections", "host", "components", "hub", "web", "bootstrap", "cli", "__main__")
 ORDER = {part: rank for rank, part in enumerate((*PARTS, *ROOF))}

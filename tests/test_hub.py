@@ -24,6 +24,7 @@ GROUND = ["gateway", "hub database", "history", "credentials"]
 PARTS = [
     "secrets of agents",
     "approvals",
+    "registries",
     "hooks",
     "sessions",
     "search",

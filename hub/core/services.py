@@ -89,6 +89,11 @@ AskAboutService = Callable[[ServiceQuestion], Awaitable[str | None]]
 """Asks the owner and waits; returns None for a yes to exactly this call, else why not."""
 
 
+Prepare = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], bool]]
+"""Returns the data of a model's call with what it means written out (the entities of an area), and whether the owner is
+asked about it although the service's rule is `allow`; raises `HubError` for what a model may not do."""
+
+
 class Service(Struct, frozen=True):
     """A registered service.
 
@@ -96,6 +101,7 @@ class Service(Struct, frozen=True):
         idempotent: Whether a call repeated with the same `idempotency_key` does nothing twice.
         open_world: Whether its response holds words from outside this home; what reads it is tainted from then on.
         told: Keys of its data that a model reads: in a tainted run, template output there is quoted.
+        prepare: Takes the data of a model's call; see `Prepare`.
     """
 
     domain: str
@@ -109,6 +115,7 @@ class Service(Struct, frozen=True):
     idempotent: bool = False
     open_world: bool = False
     told: frozenset[str] = frozenset()
+    prepare: Prepare | None = None
 
     @property
     def id(self) -> str:
@@ -143,6 +150,7 @@ class ServiceRegistry:
         idempotent: bool = False,
         open_world: bool = False,
         told: Iterable[str] = (),
+        prepare: Prepare | None = None,
     ) -> Unsubscribe:
         """Add `domain.name`; an earlier one of that name is replaced.
 
@@ -155,6 +163,7 @@ class ServiceRegistry:
             idempotent: Whether it heeds `ServiceCall.idempotency_key`.
             open_world: Whether its response holds words from outside this home.
             told: Keys of its data that a model reads.
+            prepare: Takes the data of a model's call; see `Prepare`.
 
         Returns:
             A function that removes it.
@@ -171,6 +180,7 @@ class ServiceRegistry:
             idempotent,
             open_world,
             frozenset(told),
+            prepare,
         )
         self._services[service.id] = service
         self._bus.fire(EVENT_SERVICE_REGISTERED, {"domain": domain, "service": name})
@@ -266,10 +276,16 @@ class ServiceRegistry:
         if service is None or service.agent is AgentRule.NEVER:
             known = ", ".join(entry.id for entry in self.all(for_agent=True)) or "none"
             raise NotFound(f"there is no service {domain}.{name} that an agent may call; there are: {known}")
-        if service.agent is AgentRule.ASK and not approved and self._ask is None:
+        asks = service.agent is AgentRule.ASK and not approved
+        if asks and self._ask is None:
             raise Forbidden(f"service {service.id} needs the owner's approval, and there is no one to ask")
         valid = _valid(service, data)
-        if service.agent is AgentRule.ASK and not approved and self._ask is not None:
+        if service.prepare is not None:
+            valid, is_risky = service.prepare(valid)
+            asks = asks or (is_risky and not approved)
+        if asks and self._ask is None:
+            raise Forbidden(f"service {service.id} needs the owner's approval here, and there is no one to ask")
+        if asks and self._ask is not None:
             why_not = await self._ask(ServiceQuestion(service.id, deepcopy(valid), context, session_key, run_id))
             if why_not is not None:
                 raise Forbidden(f"service {service.id} needs the owner's approval: {why_not}")

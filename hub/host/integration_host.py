@@ -25,10 +25,13 @@ from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
+from hub.entities.entities import HomeEntities
+from hub.entities.targets import Targets
 from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.connection.server import Gateway
 from hub.gateway.pages import PageTable
 from hub.hooks.registry import Hooks
+from hub.host.home_entities import HostEntities
 from hub.host.registrars import (
     HostBus,
     HostChannels,
@@ -99,6 +102,8 @@ class HubParts(Protocol):
     gateway: Gateway
     pages: PageTable
     nodes: NodeRegistry
+    entities: HomeEntities
+    targets: Targets
     sandboxes: Sandboxes
     hooks: Hooks
 
@@ -111,8 +116,9 @@ class IntegrationHost:
     """The hub as one integration sees it.
 
     What is added through `channels`, `tools`, `models`, `memory`, `nodes`, `sandboxes`, `services`, `commands`,
-    `methods`, `routes`, `pages`, `events`, `hooks`, `bus`, `states` and `spawn` is undone in reverse order when set-up
-    fails and when the integration is reloaded or unloaded. Each `add` returns a function that undoes it earlier.
+    `methods`, `routes`, `pages`, `events`, `hooks`, `bus`, `states`, `entities` and `spawn` is undone in reverse order
+    when set-up fails and when the integration is reloaded or unloaded. Each `add` returns a function that undoes it
+    earlier.
 
     Args:
         domain: The integration.
@@ -137,6 +143,7 @@ class IntegrationHost:
         self.hooks = HostHooks(hub.hooks, registrations, domain)
         self.bus = HostBus(hub.bus, registrations)
         self.states = HostStates(hub.states, registrations)
+        self.entities = HostEntities(hub.entities, hub.targets, registrations, domain)
         self.egress = hub.egress
         self.redactor = hub.redactor
         self.clock = hub.clock

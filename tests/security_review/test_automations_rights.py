@@ -9,6 +9,7 @@ import pytest
 from hub.core.context import Context
 from hub.core.events import Event
 from hub.core.services import AgentRule
+from hub.entities.domains import DOMAINS as ENTITY_DOMAINS
 from hub.gateway.calls.contract import ADMIN, READ, WRITE
 from tests.security_review.automating import Seen, add, ended
 from tests.security_review.besieged import SESSION, Besieged
@@ -30,6 +31,8 @@ DOMAINS: dict[str, str] = {
     "tool": WRITE,
     "web": WRITE,
     "web_search": WRITE,
+    "homeassistant": WRITE,
+    **dict.fromkeys(ENTITY_DOMAINS, WRITE),
 }
 FAMILIES = {"automation", "script", "event", "state", "service", "template", "blueprint", "cron"}
 SCOPES = {
@@ -67,7 +70,8 @@ FOR_AGENTS = {"web.fetch": AgentRule.ASK}
 async def test_every_service_has_a_domain_whose_scope_was_thought_of_and_a_rule_for_agents(house: Besieged) -> None:
     for service in house.hub.services.all():
         assert service.domain in DOMAINS, service.id
-        assert service.agent is FOR_AGENTS.get(service.id, AgentRule.NEVER), service.id
+        usual = AgentRule.NEVER if service.prepare is None else AgentRule.ALLOW
+        assert service.agent is FOR_AGENTS.get(service.id, usual), service.id
 
 
 async def test_a_token_calls_the_services_of_its_scope_and_no_other(house: Besieged) -> None:

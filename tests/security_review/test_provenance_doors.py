@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from hub.entities.domains import DOMAINS as ENTITY_DOMAINS, GENERIC
 from hub.gateway.calls.contract import ADMIN, WRITE
 from hub.messaging.contract import InboundEvent
 from hub.sessions.entry import Provenance, TranscriptEntry
@@ -284,6 +285,8 @@ NOT_INTO_CONVERSATIONS = {
         *("memory.forget", "memory.index", "memory.tidy", "persistent_notification.create"),
         *("persistent_notification.dismiss", "persistent_notification.dismiss_all", "script.reload"),
         *("script.toggle", "script.turn_off"),
+        *(f"{domain}.{name}" for domain, services in ENTITY_DOMAINS.items() for name in services),
+        *(f"homeassistant.{name}" for name in GENERIC),
     },
     "inbound": {
         *("MessageDeleted", "ReactionChanged", "ButtonPressed", "PollAnswered"),

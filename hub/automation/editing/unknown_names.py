@@ -21,13 +21,14 @@ from hub.config.sections import CheckReport, CrossCheck
 from hub.config.suggest import did_you_mean, nearest
 from hub.core.phrases import phrase
 from hub.core.schema import SchemaError
+from hub.entities.domains import DOMAINS, GENERIC, TARGET_KEYS
 
 Keys = tuple[str | int, ...]
 UnknownName = tuple[Keys, str, str]
 
 WARNINGS_LIMIT = 100
 
-SERVICES: Mapping[str, frozenset[str]] = {
+_HUB_SERVICES = {
     name: frozenset(keys.split())
     for name, keys in {
         "agent.heartbeat": "ack_max_chars agent checks model prompt session target timeout",
@@ -64,6 +65,12 @@ SERVICES: Mapping[str, frozenset[str]] = {
         "web.fetch": "body headers length method remember url",
     }.items()
 }
+_ENTITY_SERVICES = {
+    f"{domain}.{name}": frozenset({*TARGET_KEYS, *map(str, fields)})
+    for domain, services in {**DOMAINS, "homeassistant": dict.fromkeys(GENERIC, ())}.items()
+    for name, fields in services.items()
+}
+SERVICES: Mapping[str, frozenset[str]] = {**_HUB_SERVICES, **_ENTITY_SERVICES}
 """Services of the hub and the keys of their data; a test compares them with those of a running hub."""
 
 PERSON_KEYS = frozenset({"data", "message", "text", "title"})

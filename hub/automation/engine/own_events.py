@@ -10,12 +10,17 @@ from hub.core.errors import InvalidRequest
 
 OWN_PREFIXES = (
     "approval_",
+    "area_registry_",
     "automation_",
     "channel_",
     "compaction_",
     "config_",
     "device_pair_",
+    "device_registry_",
+    "entity_registry_",
+    "floor_registry_",
     "hub_",
+    "label_registry_",
     "memory_",
     "pairing_",
     "question_",

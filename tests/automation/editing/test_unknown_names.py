@@ -33,8 +33,8 @@ def warnings(home: Path, automations: str) -> list[str]:
             ["3: the service notify.notify takes no mesage (did you mean message?)"],
         ),
         (
-            "{action: light.turn_on, target: {entity_id: light.a}}",
-            ["3: no service light.turn_on is known (An integration may bring it while the hub runs.)"],
+            "{action: zigbee.pair, target: {entity_id: zigbee.a}}",
+            ["3: no service zigbee.pair is known (An integration may bring it while the hub runs.)"],
         ),
         (
             "{if: [], then: [{service: notify.notif}]}",

@@ -17,6 +17,9 @@ from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
+from hub.entities.entities import HomeEntities
+from hub.entities.registry import VERSION, HomeRegistry
+from hub.entities.targets import Targets
 from hub.host import IntegrationHost
 from hub.integration.registrations import Registrations
 from hub.memory.registry import MemoryRegistry
@@ -34,6 +37,7 @@ from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
+from hub.storage.versioned_file import VersionedFile
 from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approvals import Approvals
 from hub.tools.contract import ToolResult
@@ -57,6 +61,10 @@ class Standing:
         self.bus = EventBus(self.tasks, self.clock.time)
         self.states = StateMachine(self.bus, self.clock.time)
         self.services = ServiceRegistry(self.bus)
+        file = VersionedFile(self.home.storage / "home_registry.json", VERSION)
+        self.registry = HomeRegistry(file, self.bus, self.states, self.tasks)
+        self.entities = HomeEntities(self.registry, self.states, self.bus)
+        self.targets = Targets(self.registry, self.states)
         self.people = People(
             [
                 Person("me", "Me", owner=True, identities=("telegram:user:1",)),

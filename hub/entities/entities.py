@@ -1,0 +1,187 @@
+"""The entities that integrations have added: their states as people know them, and their commands."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hub.core.context import Authority, Context
+from hub.core.errors import Conflict
+from hub.core.events import Event, EventBus
+from hub.core.states import StateMachine
+from hub.entities.description import EntityDescription
+from hub.entities.entries import EntityEntry
+from hub.entities.registry import HomeRegistry
+
+UNAVAILABLE = "unavailable"
+UNKNOWN = "unknown"
+
+Command = Callable[[Mapping[str, Any]], Awaitable[None]]
+"""Does a service of the domain for one entity; takes the valid data without the target."""
+
+
+class EntityHandle:
+    """An entity as its integration holds it; its state is `unknown` until it is set.
+
+    Args:
+        owner: Knows all of them.
+        entry: What the registry keeps of it.
+        description, commands: What the integration says of it.
+    """
+
+    def __init__(
+        self, owner: HomeEntities, entry: EntityEntry, description: EntityDescription, commands: Mapping[str, Command]
+    ) -> None:
+        self._owner = owner
+        self.key = (entry.source, entry.unique_id)
+        self.entity_id = entry.entity_id
+        self.commands = commands
+        self._authority = Authority(f"device:{entry.source}", tainted=True)
+        self._state: str | None = None
+        self._attributes: Mapping[str, Any] = {}
+        self._is_available = True
+        self._is_shown = False
+        self.on_removed: Callable[[], Any] = bool
+        """Called when it is removed."""
+        self._describe(entry, description)
+
+    @property
+    def is_available(self) -> bool:
+        """Whether its device can be reached."""
+        return self._is_available
+
+    def set(self, state: str | None, attributes: Mapping[str, Any] | None = None) -> None:
+        """Set the state, None for an unknown one, and the attributes beside those of its description.
+
+        Words in them count as words from outside.
+
+        Raises:
+            InvalidRequest: The state is longer than 255 characters.
+        """
+        self._state, self._attributes = state, attributes or {}
+        self._write()
+
+    def available(self, is_available: bool) -> None:
+        """Set whether its device can be reached; what was set last is shown again when it can."""
+        self._is_available = is_available
+        self._write()
+
+    def update(self, description: EntityDescription, commands: Mapping[str, Command]) -> None:
+        """Describe it again; the domain and the unique id stay the same.
+
+        Raises:
+            Conflict: They do not.
+        """
+        if (description.domain, description.unique_id) != (self.entity_id.partition(".")[0], self.key[1]):
+            raise Conflict(f"{self.entity_id} cannot become {description.domain} {description.unique_id}")
+        self.commands = commands
+        self._describe(self._owner.registry.entity_for(self.key[0], description), description)
+
+    def remove(self, *, forget: bool = False) -> None:
+        """Remove it; with `forget` from the registry too, where otherwise what people decided about it stays."""
+        self._owner.remove(self, forget=forget)
+
+    def _describe(self, entry: EntityEntry, description: EntityDescription) -> None:
+        self._description = description
+        self.show(entry)
+
+    def show(self, entry: EntityEntry) -> None:
+        """Take over what the registry keeps of it now."""
+        if entry.entity_id != self.entity_id or entry.disabled:
+            self.hide()
+        self.entity_id = entry.entity_id
+        shown = {
+            "friendly_name": self._owner.registry.name_of(entry),
+            "device_class": entry.device_class,
+            "unit_of_measurement": self._description.unit,
+            "icon": entry.icon,
+        }
+        self._fixed = {**self._description.attributes, **{key: value for key, value in shown.items() if value}}
+        self._is_shown = not entry.disabled
+        self._write()
+
+    def hide(self) -> None:
+        """Take its state away."""
+        self._is_shown = False
+        self._owner.states.remove(self.entity_id)
+
+    def _write(self) -> None:
+        if not self._is_shown:
+            return
+        context = Context(self._authority)
+        if not self._is_available:
+            self._owner.states.set(self.entity_id, UNAVAILABLE, self._fixed, context)
+            return
+        state = UNKNOWN if self._state is None else self._state
+        attributes = {**self._fixed, **self._attributes} if self._attributes else self._fixed
+        self._owner.states.set(self.entity_id, state, attributes, context)
+
+
+class HomeEntities:
+    """All entities that integrations have added, kept as the registry says.
+
+    Args:
+        registry: Their ids, names and places.
+        states: Where their states are.
+        bus: Says when a registry changes.
+    """
+
+    def __init__(self, registry: HomeRegistry, states: StateMachine, bus: EventBus) -> None:
+        self.registry, self.states = registry, states
+        self._handles: dict[tuple[str, str], EntityHandle] = {}
+        bus.listen("entity_registry_updated", self._entity_changed)
+        bus.listen("device_registry_updated", self._device_changed)
+
+    def add(
+        self, description: EntityDescription, commands: Mapping[str, Command] | None = None, *, source: str
+    ) -> EntityHandle:
+        """Add an entity.
+
+        Args:
+            description: What it is.
+            commands: The services of its domain that it does, by name without the domain.
+            source: What its unique id is unique within, such as the integration.
+
+        Raises:
+            Conflict: It has been added already.
+            InvalidRequest: The description is malformed.
+            LimitExceeded: There are too many entities or devices.
+        """
+        key = (source, description.unique_id)
+        if key in self._handles:
+            raise Conflict(f"{source} has added the entity {description.unique_id} already")
+        entry = self.registry.entity_for(source, description)
+        handle = self._handles[key] = EntityHandle(self, entry, description, commands or {})
+        return handle
+
+    def remove(self, handle: EntityHandle, *, forget: bool) -> None:
+        """Remove an entity; nothing happens when it was removed before."""
+        if self._handles.get(handle.key) is not handle:
+            return
+        del self._handles[handle.key]
+        handle.on_removed()
+        handle.hide()
+        if forget and handle.entity_id in self.registry.entities:
+            self.registry.remove("entity", handle.entity_id)
+
+    def get(self, entity_id: str) -> EntityHandle | None:
+        """Return an entity that an integration has added, or None."""
+        entry = self.registry.entities.get(entity_id)
+        return self._handles.get((entry.source, entry.unique_id)) if entry is not None else None
+
+    def is_exposed(self, entity_id: str) -> bool:
+        """Whether agents see and control an entity; those of no registry are the hub's own and exposed."""
+        entry = self.registry.entities.get(entity_id)
+        return entry is None or entry.is_exposed
+
+    def _entity_changed(self, event: Event) -> None:
+        handle = self.get(event.data["entity_id"])
+        if handle is not None and event.data["action"] == "update":
+            handle.show(self.registry.entities[event.data["entity_id"]])
+
+    def _device_changed(self, event: Event) -> None:
+        if event.data["action"] != "update":
+            return
+        for entry in list(self.registry.entities.values()):
+            if entry.device_id == event.data["device_id"] and (handle := self.get(entry.entity_id)) is not None:
+                handle.show(entry)

@@ -1,0 +1,262 @@
+"""Calls of the domains' services: which entities they mean, and what is done to each."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound, Unavailable
+from hub.core.events import Unsubscribe
+from hub.core.schema import Optional, Schema
+from hub.core.services import AgentRule, Handler, ServiceCall, ServiceRegistry
+from hub.core.states import EntityState
+from hub.entities.domains import DOMAINS, GENERIC, ONE_OF, TARGET_KEYS, WITHIN, is_dangerous
+from hub.entities.entities import UNAVAILABLE, EntityHandle, HomeEntities
+from hub.entities.targets import TARGET_FIELDS, TargetEntities, Targets
+
+AT_ONCE = 32
+"""Entities of one call that are commanded at the same time."""
+_GENERIC_DOMAIN = "homeassistant"
+_log = logging.getLogger(__name__)
+
+
+class EntityServices:
+    """Carries out the services of the domains.
+
+    Args:
+        entities: Have the commands.
+        targets: Finds entities.
+        services: Where the services are registered.
+    """
+
+    def __init__(self, entities: HomeEntities, targets: Targets, services: ServiceRegistry) -> None:
+        self._entities, self._targets, self._services = entities, targets, services
+
+    def register(self) -> Unsubscribe:
+        """Register the services of all domains, and `homeassistant.turn_on`, `turn_off` and `toggle`.
+
+        Returns:
+            A function that removes them.
+        """
+        removers = [
+            self._register(domain, name, self._handler(domain), Schema({**TARGET_FIELDS, **fields}))
+            for domain, services in DOMAINS.items()
+            for name, fields in services.items()
+        ]
+        removers += [
+            self._register(_GENERIC_DOMAIN, name, self._generic, Schema({**TARGET_FIELDS, Optional(str): object}))
+            for name in GENERIC
+        ]
+
+        def remove() -> None:
+            for each in removers:
+                each()
+
+        return remove
+
+    def _register(self, domain: str, name: str, handler: Handler, schema: Schema) -> Unsubscribe:
+        words = name.replace("_", " ").capitalize()
+        return self._services.register(
+            domain,
+            name,
+            handler,
+            schema,
+            agent=AgentRule.ALLOW,
+            description=f"{words} ({domain})",
+            prepare=lambda data: self._prepare(domain, name, data),
+        )
+
+    def _prepare(self, domain: str, name: str, data: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+        """Write out the entities of an agent's call, which are exposed ones; dangerous ones are asked about.
+
+        Raises:
+            Forbidden: A named entity is not exposed, or an agent may not call what it needs.
+        """
+        found = self._meant(f"{domain}.{name}", data, None if domain == _GENERIC_DOMAIN else domain)
+        hidden = [each for each in found.named if not self._entities.is_exposed(each)]
+        if hidden and data.get("entity_id") != "all":
+            raise Forbidden(f"{', '.join(hidden)}: not exposed to agents; its owner can expose it on the page Entities")
+        ids = [each for each in (*found.named, *found.meant) if self._entities.is_exposed(each)]
+        others = {each.partition(".")[0] for each in ids} - DOMAINS.keys()
+        behind = [service for each in sorted(others) if (service := self._services.get(each, name)) is not None]
+        if never := [service.id for service in behind if service.agent is AgentRule.NEVER]:
+            raise Forbidden(f"an agent may not call {', '.join(never)}")
+        asks = any(service.agent is AgentRule.ASK for service in behind) or any(map(self._is_dangerous, ids))
+        rest = {key: value for key, value in data.items() if key not in TARGET_KEYS}
+        return {"entity_id": ids or "none", **rest}, asks
+
+    def _is_dangerous(self, entity_id: str) -> bool:
+        state = self._entities.states.get(entity_id)
+        return is_dangerous(entity_id, state.attributes if state is not None else {})
+
+    def _handler(self, domain: str) -> Handler:
+        async def handle(call: ServiceCall) -> None:
+            await self._run(call, domain, self._meant(f"{domain}.{call.service}", call.data, domain))
+
+        return handle
+
+    async def _generic(self, call: ServiceCall) -> None:
+        target = self._meant(f"{call.domain}.{call.service}", call.data, None)
+        by_domain: dict[str, TargetEntities] = {}
+        for each in (*target.named, *target.meant):
+            domain = each.partition(".")[0]
+            known = call.service in DOMAINS.get(domain, {}) or domain in ("cover", "valve")
+            if known or self._services.get(domain, call.service) is not None:
+                found = by_domain.setdefault(domain, TargetEntities([], []))
+                (found.named if each in target.named else found.meant).append(each)
+        if not by_domain and call.data.get("entity_id") != "none":
+            raise InvalidRequest(f"nothing of what is meant can {call.service.replace('_', ' ')}")
+        for domain, found in by_domain.items():
+            if domain in DOMAINS:
+                await self._run(call, domain, found)
+            else:
+                data = {"entity_id": [*found.named, *found.meant]}
+                await self._services.call(domain, call.service, data, context=call.context)
+
+    def _meant(self, service: str, data: Mapping[str, Any], domain: str | None) -> TargetEntities:
+        """Return the entities that a call means; of a domain when there is one."""
+        found = self._targets.find(data, domain)
+        if domain is None:
+            return found
+        if wrong := [each for each in found.named if not each.startswith(f"{domain}.")]:
+            raise InvalidRequest(f"{service} is for {domain} entities, not for {', '.join(wrong)}")
+        return TargetEntities(found.named, [each for each in found.meant if each.startswith(f"{domain}.")])
+
+    async def _run(self, call: ServiceCall, domain: str, target: TargetEntities) -> None:
+        """Command each entity that can be reached; then say which could not.
+
+        Raises:
+            NotFound: A named entity is not there, or nothing is meant.
+            Unavailable: A named entity is unavailable, or all that are meant are.
+            HubError: The command of one failed.
+        """
+        data = {key: value for key, value in call.data.items() if key not in TARGET_KEYS}
+        ready: list[tuple[EntityHandle, EntityState]] = []
+        errors: list[HubError] = []
+        asleep: list[str] = []
+        for each in (*target.named, *target.meant):
+            state, handle = self._entities.states.get(each), self._entities.get(each)
+            if state is None or handle is None:
+                errors += [_absent(each, state)] if each in target.named else []
+            elif state.state == UNAVAILABLE:
+                asleep.append(each)
+            else:
+                ready.append((handle, state))
+        if named := [each for each in asleep if each in target.named or not ready]:
+            errors.append(
+                Unavailable(f"{', '.join(named)} cannot be reached now (unavailable); nothing was sent to it")
+            )
+        if not ready and not errors and call.data.get("entity_id") != "none":
+            errors.append(NotFound(f"there is no {domain} entity in what {call.domain}.{call.service} is about"))
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def one(handle: EntityHandle, state: EntityState) -> None:
+            async with gate:
+                command, fitting = _command(handle, call.service, state, data)
+                await handle.commands[command](fitting)
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_caught(handle.entity_id, one(handle, state))) for handle, state in ready]
+        errors += [error for task in tasks if (error := task.result()) is not None]
+        if errors:
+            raise errors[0] if len(errors) == 1 else type(errors[0])("; ".join(each.message for each in errors))
+
+
+def _absent(entity_id: str, state: EntityState | None) -> HubError:
+    if state is None:
+        return NotFound(f"there is no entity {entity_id}")
+    return InvalidRequest(f"{entity_id} only has a state; it cannot be controlled")
+
+
+async def _caught(entity_id: str, work: Any) -> HubError | None:
+    try:
+        await work
+    except HubError as error:
+        return error if entity_id in error.message else type(error)(f"{entity_id}: {error.message}")
+    return None
+
+
+def _command(
+    handle: EntityHandle, service: str, state: EntityState, data: Mapping[str, Any]
+) -> tuple[str, Mapping[str, Any]]:
+    """Return the command that does a service for an entity, and its data.
+
+    Raises:
+        InvalidRequest: It cannot do this, or not with these values.
+    """
+    name, found = _derived(service, state, data, handle.commands)
+    if name not in handle.commands:
+        raise InvalidRequest(f"{handle.entity_id} cannot {service.replace('_', ' ')}")
+    domain, attributes = handle.entity_id.partition(".")[0], state.attributes
+    for key, value in found.items():
+        low, high = (attributes.get(each) for each in WITHIN.get((domain, key), ("", "")))
+        if (isinstance(low, int | float) and value < low) or (isinstance(high, int | float) and value > high):
+            raise InvalidRequest(f"{handle.entity_id}: {key} is from {low} to {high}, not {value:g}")
+        choices = attributes.get(ONE_OF.get(key, ""))
+        if isinstance(choices, list | tuple) and choices and value not in choices:
+            raise InvalidRequest(f"{handle.entity_id}: {key} is one of {', '.join(map(str, choices))}, not {value}")
+    if domain == "light" and name == "turn_on":
+        return _light(found, state, handle)
+    return name, found
+
+
+def _derived(
+    service: str, state: EntityState, data: Mapping[str, Any], commands: Mapping[str, Any]
+) -> tuple[str, Mapping[str, Any]]:
+    """Return a service that the entity has, for one that it has only by means of others."""
+    if service in commands:
+        return service, data
+    domain, now = state.entity_id.partition(".")[0], state.state
+    if domain in ("cover", "valve"):
+        is_shut = now in ("closed", "closing")
+        verb = {"turn_on": "open", "turn_off": "close", "toggle": "open" if is_shut else "close"}.get(service)
+        return (f"{verb}_{domain}", {}) if verb is not None else (service, data)
+    if service == "toggle":
+        return ("turn_on", data) if now in ("off", "standby", "idle") else ("turn_off", {})
+    if service in ("turn_on", "turn_off") and "set_hvac_mode" in commands:
+        modes = [each for each in state.attributes.get("hvac_modes", ()) if each != "off"]
+        best = next(
+            (each for each in ("heat_cool", "auto", "heat", "cool") if each in modes), modes[0] if modes else ""
+        )
+        return "set_hvac_mode", {"hvac_mode": "off" if service == "turn_off" else best}
+    if service.startswith("select_") and "select_option" in commands:
+        options = list(state.attributes.get("options", ()))
+        return ("select_option", {"option": _option(service, options, now, data)}) if options else (service, data)
+    if service in ("increase_speed", "decrease_speed") and "set_percentage" in commands:
+        step = data.get("percentage_step") or state.attributes.get("percentage_step") or 10
+        speed = float(state.attributes.get("percentage") or 0) + (step if service == "increase_speed" else -step)
+        return "set_percentage", {"percentage": min(100, max(0, speed))}
+    if service in ("increment", "decrement") and "set_value" in commands:
+        step = float(state.attributes.get("step") or 1)
+        return "set_value", {"value": float(now) + (step if service == "increment" else -step)}
+    return service, data
+
+
+def _option(service: str, options: list[Any], now: str, data: Mapping[str, Any]) -> Any:
+    if service in ("select_first", "select_last"):
+        return options[0 if service == "select_first" else -1]
+    place = options.index(now) if now in options else -1
+    step = place + (1 if service == "select_next" else -1)
+    return options[step % len(options)] if data.get("cycle", True) else options[max(0, min(len(options) - 1, step))]
+
+
+def _light(data: Mapping[str, Any], state: EntityState, handle: EntityHandle) -> tuple[str, Mapping[str, Any]]:
+    """Return the command with brightness in 0 to 255 and the colour temperature in kelvin, in whatever was written."""
+    found = dict(data)
+    now = state.attributes.get("brightness")
+    now = now if isinstance(now, int | float) and state.state == "on" else 0
+    if "brightness_pct" in found:
+        found["brightness"] = round(found.pop("brightness_pct") * 2.55)
+    if "brightness_step_pct" in found:
+        found["brightness_step"] = found.pop("brightness_step_pct") * 2.55
+    if "brightness_step" in found:
+        found["brightness"] = max(0, min(255, round(now + found.pop("brightness_step"))))
+    if "kelvin" in found:
+        found["color_temp_kelvin"] = found.pop("kelvin")
+    if "color_temp" in found:
+        found["color_temp_kelvin"] = round(1_000_000 / found.pop("color_temp"))
+    if found.get("brightness") == 0 and "turn_off" in handle.commands:
+        return "turn_off", {key: value for key, value in found.items() if key == "transition"}
+    return "turn_on", found
