@@ -14,6 +14,9 @@ WORDS = frozenset({"files", "home", "message", "notes", "schedule", "sessions"})
 OTHER_MEANINGS = frozenset(
     {
         ("automation/definition/kinds.py", "calendar"),  # a trigger of Home Assistant that is refused
+        ("automation/definition/kinds.py", "mqtt"),  # a trigger of Home Assistant
+        ("automation/triggers/mqtt.py", "mqtt"),  # the same
+        ("integration/manifest.py", "mqtt"),  # a key of manifests, as Home Assistant has it
         ("models/vendors.py", "litellm"),  # the name of an API
         ("models/vendors.py", "offline"),  # the name of an API and of the provider that speaks it
         ("models/selection.py", "offline"),  # a reason shown to people

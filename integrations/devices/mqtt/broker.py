@@ -1,0 +1,233 @@
+"""The embedded broker: amqtt with credentials and rules for each client, bounds, and retained messages that stay.
+
+Each credential has client ids of its own, and is judged before a session is looked for: nobody takes another's session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import logging
+import secrets
+import ssl
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from amqtt.adapters import StreamReaderAdapter, StreamWriterAdapter
+from amqtt.broker import Broker, RetainedApplicationMessage
+from amqtt.contexts import Action, BrokerConfig, ListenerConfig, ListenerType
+from amqtt.errors import AMQTTError, MQTTError, NoDataError
+from amqtt.mqtt.connack import NOT_AUTHORIZED, ConnackPacket
+from amqtt.mqtt.protocol.broker_handler import BrokerProtocolHandler
+from msgspec import Struct
+
+from hub.automation.sources.mqtt_topics import fits
+from integrations.devices.mqtt.topics import OWN, covers
+
+for _name in ("amqtt", "transitions"):
+    logging.getLogger(_name).setLevel(logging.ERROR)
+_log = logging.getLogger(__name__)
+
+PACKET_LIMIT_BYTES = 1_048_576
+CONNECTIONS_LIMIT = 200
+CONNECT_LIMIT_S = 10.0
+"""Time for the first packet; who only opens connections does not hold them."""
+SESSION_LIMIT_S = 86_400
+RETAINED_LIMIT = 20_000
+QUEUED_LIMIT = 1_000
+"""Messages kept for a client that is away."""
+HUB = "homarus-hub"
+ANONYMOUS = ""
+
+
+class BrokerClient(Struct, frozen=True):
+    """Who may connect, and the topic filters that it may read and write."""
+
+    password: str
+    subscribe: tuple[str, ...] = ("#",)
+    publish: tuple[str, ...] = ("#",)
+
+    def may_publish(self, topic: str) -> bool:
+        """Whether it may write a topic."""
+        return any(fits(each, topic) for each in self.publish)
+
+    def may_subscribe(self, topic_filter: str) -> bool:
+        """Whether it may read all topics of a filter."""
+        return any(covers(each, topic_filter) for each in self.subscribe)
+
+
+class _Reader(StreamReaderAdapter):  # type: ignore[misc]  # it has no types
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        super().__init__(reader)
+        self._abort = writer.transport.abort
+
+    async def read(self, n: int = -1) -> bytes:
+        if n > PACKET_LIMIT_BYTES:
+            self._abort()  # what follows is read as the end
+        return bytes(await super().read(n))
+
+
+class _Broker(Broker):  # type: ignore[misc]  # it has no types
+    """amqtt's broker with our rules in place of its plugins'."""
+
+    def __init__(
+        self, config: BrokerConfig, clients: Mapping[str, BrokerClient], on_retained: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self.clients = clients
+        self._on_retained = on_retained
+
+    async def _initialize_client_session(self, reader: Any, writer: Any, address: str, port: int) -> tuple[Any, Any]:
+        async with asyncio.timeout(CONNECT_LIMIT_S):
+            handler, session = await BrokerProtocolHandler.init_from_connect(reader, writer, self.plugins_manager)
+        name = session.username or ANONYMOUS
+        client = self.clients.get(name)
+        will = session.will_topic if session.will_flag else None
+        if (
+            client is None
+            or not hmac.compare_digest(client.password.encode(), (session.password or "").encode())
+            or (will is not None and not client.may_publish(will))
+        ):
+            await ConnackPacket.build(0, NOT_AUTHORIZED).to_stream(writer)
+            await writer.close()
+            raise MQTTError(f"{name or 'a client without a user name'} at {address} has no valid credential")
+        session.client_id = f"{name}|{session.client_id}"
+        known = self._sessions.get(session.client_id)
+        if session.clean_session:
+            await self._delete_session(session.client_id)
+        elif known is not None:
+            for field in ("will_flag", "will_message", "will_topic", "will_qos", "will_retain", "keep_alive"):
+                setattr(known[0], field, getattr(session, field))
+            session = known[0]
+        session.parent = int(known is not None and not session.clean_session)
+        if session.keep_alive:
+            session.keep_alive = int(session.keep_alive * 1.5)  # as the standard says
+        return handler, session
+
+    async def _authenticate(self, session: Any, _: Any) -> bool:
+        return True  # before, in _initialize_client_session
+
+    async def _topic_filtering(self, session: Any, topic: str, action: Action) -> bool:
+        client = self.clients.get(session.username or ANONYMOUS)
+        if client is None:
+            return False
+        if action is Action.PUBLISH:
+            return client.may_publish(topic)
+        if action is Action.SUBSCRIBE:
+            return client.may_subscribe(topic)
+        return True  # it was judged when the session subscribed
+
+    async def _publish_retained_messages_for_subscription(self, subscription: tuple[str, int], session: Any) -> None:
+        topic_filter, qos = subscription
+        mine = any(each == session for each, _ in self._subscriptions.get(topic_filter, ()))
+        handler = self._get_handler(session)
+        if not mine or handler is None:
+            return
+        for topic, kept in list(self._retained_messages.items()):
+            if self._matches(topic, topic_filter):
+                await handler.mqtt_publish(topic, kept.data, min(qos, kept.qos or 0), retain=True)
+
+    async def _retain_broadcast_message(self, broadcast: dict[str, Any], qos: int, session: Any) -> None:
+        if session.retained_messages.qsize() >= QUEUED_LIMIT:
+            session.retained_messages.get_nowait()
+        await super()._retain_broadcast_message(broadcast, qos, session)
+
+    async def retain_message(self, source: Any, topic: str | None, data: bytes | None, qos: int | None = None) -> None:
+        if data and topic not in self._retained_messages and len(self._retained_messages) >= RETAINED_LIMIT:
+            _log.warning("the MQTT broker keeps %d messages already; %s is not kept", RETAINED_LIMIT, topic)
+            return
+        self._on_retained()
+        await super().retain_message(source, topic, data, qos)
+
+
+class EmbeddedBroker:
+    """A broker in this process.
+
+    Args:
+        clients: Who may connect, by user name; those that are added later may too. `ANONYMOUS` needs no password.
+        tls: For its connections.
+    """
+
+    def __init__(self, clients: Mapping[str, BrokerClient], tls: ssl.SSLContext | None = None) -> None:
+        self.password = secrets.token_urlsafe(32)
+        self.clients = {**clients, HUB: BrokerClient(self.password)}
+        self._tls = tls
+        self._servers: list[asyncio.Server] = []
+        self.changed = False
+        """Whether other messages are retained than when it was set to false."""
+        self._broker: Any = None
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self._servers[0].sockets[0].getsockname()[1])
+
+    @property
+    def own_port(self) -> int:
+        """The port on which the hub itself connects, on loopback and without TLS."""
+        return int(self._servers[-1].sockets[0].getsockname()[1])
+
+    async def start(self, host: str, port: int, retained: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Listen.
+
+        Args:
+            retained: What `retained` returned when it last ran.
+
+        Raises:
+            OSError: The port cannot be had.
+        """
+        listener = ListenerConfig(type=ListenerType.EXTERNAL, bind="external")
+        config = BrokerConfig(listeners={"default": listener}, plugins={}, session_expiry_interval=SESSION_LIMIT_S)
+        self._broker = _Broker(config, self.clients, self._note_change)
+        await self._broker.start()
+        for each in retained:
+            data = base64.b64decode(each["payload"])
+            kept = RetainedApplicationMessage(None, each["topic"], data, each["qos"])
+            self._broker.retained_messages[each["topic"]] = kept
+        try:
+            self._servers.append(await asyncio.start_server(self._take, host, port, ssl=self._tls))
+            self._servers.append(await asyncio.start_server(self._take, "127.0.0.1", 0))
+        except OSError:
+            await self.stop()
+            raise
+
+    def retained(self) -> list[dict[str, Any]]:
+        """Return the retained messages, as plain data."""
+        return [
+            {"topic": topic, "payload": base64.b64encode(each.data).decode(), "qos": each.qos or 0}
+            for topic, each in self._broker.retained_messages.items()
+        ]
+
+    async def stop(self) -> None:
+        """Close every connection."""
+        for server in self._servers:
+            server.close()
+        await self._broker.shutdown()
+
+    def _note_change(self) -> None:
+        self.changed = True
+
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        taken = self._broker._servers["default"]
+        if taken.conn_count >= CONNECTIONS_LIMIT:
+            writer.close()
+            return
+        taken.conn_count += 1
+        try:
+            with suppress(AMQTTError, MQTTError, NoDataError, OSError, TimeoutError):
+                await self._broker.external_connected(_Reader(reader, writer), StreamWriterAdapter(writer), "default")
+        finally:
+            taken.conn_count -= 1
+            writer.close()
+
+
+def anonymous() -> BrokerClient:
+    """Return what programs of this machine may do while no credentials are configured: all but the hub's own topics."""
+    return _AllButOurs("")
+
+
+class _AllButOurs(BrokerClient, frozen=True):
+    def may_publish(self, topic: str) -> bool:
+        return topic.partition("/")[0] != OWN

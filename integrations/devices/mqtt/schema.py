@@ -1,0 +1,94 @@
+"""Configuration of the MQTT bridge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hub.automation.sources.mqtt_topics import problem_of
+from hub.core.schema import (
+    All,
+    AnyOf,
+    Invalid,
+    Length,
+    Match,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    SchemaError,
+    boolean,
+    integer,
+    port,
+    secret,
+    slug,
+    string,
+)
+
+EMBEDDED = "embedded"
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def _filter(value: Any) -> str:
+    text = str(string(value))
+    if (problem := problem_of(text)) is not None:
+        raise Invalid(problem)
+    return text
+
+
+def _whole(config: dict[str, Any]) -> dict[str, Any]:
+    embedded = config["broker"] == EMBEDDED
+    if ("username" in config) is not ("password" in config):
+        raise SchemaError("username and password belong together")
+    if not embedded and (config["clients"] or "listen" in config):
+        raise SchemaError("clients and listen are for broker: embedded; another broker has its own settings for them")
+    open_to_others = config.get("listen", LOOPBACK[0]) not in LOOPBACK
+    if embedded and open_to_others and not config["clients"] and "username" not in config:
+        raise SchemaError(
+            f"a broker that listens on {config['listen']} needs credentials: set username and password, or clients"
+        )
+    tls = config["tls"]
+    if embedded and tls and not (isinstance(tls, dict) and "certificate" in tls):
+        raise SchemaError("tls of the embedded broker needs the files: tls: {certificate: …, key: …}")
+    return config
+
+
+_CLIENT = {
+    Required("password", description="Of this client; its name is the user name."): secret,
+    Optional("subscribe", default=["#"], description="Topics that it may read."): All([_filter], Length(max=50)),
+    Optional("publish", default=["#"], description="Topics that it may write."): All([_filter], Length(max=50)),
+}
+_TLS = All(
+    {
+        Optional("ca", description="A file with the certificates to trust; the system's without it."): string,
+        Optional("certificate", description="A file with the certificate chain."): string,
+        Optional("key", description="The file with its key."): string,
+    },
+)
+
+CONFIG_SCHEMA = Schema(
+    All(
+        {
+            Optional("broker", default=EMBEDDED, description="`embedded`, or the host name of your broker."): All(
+                string, Match(r"^[A-Za-z0-9_.:-]{1,253}$", msg="expected embedded or a host name without mqtt://")
+            ),
+            Optional("port", description="1883 by default, 8883 with TLS."): port,
+            Optional("listen", description="The address on which the embedded broker listens; this machine only."): (
+                string
+            ),
+            Optional("username", description="At your broker; at the embedded one, of clients that may do all."): All(
+                string, Length(min=1, max=128)
+            ),
+            Optional("password", description="Of that user name."): secret,
+            Optional("clients", default=dict, description="Clients of the embedded broker by user name."): {
+                slug: _CLIENT
+            },
+            Optional("tls", default=False, description="Whether to use TLS, or with which files."): AnyOf(
+                boolean, _TLS
+            ),
+            Optional("keep_alive", default=60, description="Seconds after which a silent connection is checked."): All(
+                integer, Range(min=5, max=3_600)
+            ),
+        },
+        _whole,
+    )
+)

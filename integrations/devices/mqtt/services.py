@@ -1,0 +1,53 @@
+"""The service `mqtt.publish`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hub.core.schema import All, Coerce, In, Invalid, Optional, Required, Schema, boolean
+from hub.core.services import AgentRule, ServiceCall
+from hub.host import IntegrationHost
+from integrations.devices.mqtt.bridge import MqttBridge
+from integrations.devices.mqtt.topics import checked_topic
+
+
+def _topic(value: Any) -> str:
+    return checked_topic(value)
+
+
+def payload_text(value: Any) -> str:
+    """Return a payload as it is sent: text as it is, everything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        raise Invalid("expected text, a number, a list or a mapping") from None
+
+
+PUBLISH = {
+    Required("topic", description="Where to publish it."): _topic,
+    Optional("payload", default="", description="What it says; a mapping is sent as JSON."): payload_text,
+    Optional("qos", default=0, description="0, 1 or 2."): All(Coerce(int), In([0, 1, 2])),
+    Optional("retain", default=False, description="Whether the broker keeps it."): boolean,
+}
+
+
+def register_services(host: IntegrationHost, bridge: MqttBridge) -> None:
+    """Offer `mqtt.publish`; a model that calls it asks first."""
+
+    async def publish(call: ServiceCall) -> None:
+        data = call.data
+        await bridge.publish(data["topic"], data["payload"], qos=data["qos"], retain=data["retain"])
+
+    host.services.register(
+        "publish",
+        publish,
+        Schema(PUBLISH),
+        agent=AgentRule.ASK,
+        description="Publish a message on an MQTT topic",
+        fields={str(key): {"description": key.description, "required": isinstance(key, Required)} for key in PUBLISH},
+    )

@@ -1,0 +1,1 @@
+"""Tests of the MQTT bridge, with a real mosquitto and the embedded broker."""

@@ -1,0 +1,93 @@
+"""The bridge over the real parts of a bench, and a device beside it at the same broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import aiomqtt
+
+from hub.core.context import system_context
+from hub.gateway.calls.method_table import MethodTable
+from hub.gateway.calls.routes import RouteTable
+from hub.gateway.pages import PageTable
+from hub.storage.homedir import Home
+from integrations.devices import mqtt
+from integrations.devices.mqtt.schema import CONFIG_SCHEMA
+from tests.automation.triggers.bench import Bench
+from tests.hosting import host_on
+
+LIMIT_S = 20.0
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(LIMIT_S):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+class MqttKit(Bench):
+    """A bench with the bridge on it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.home = Home(folder)
+        self.home.create()
+        self.services = self.parts.services
+        self.repairs = self.parts.repairs
+        self.gateway = SimpleNamespace(methods=MethodTable(), routes=RouteTable(), url="http://127.0.0.1:18789")
+        self.pages = PageTable(self.gateway.routes)
+
+    async def set_up(self, config: Mapping[str, Any]) -> None:
+        """Set the integration up, and wait for the broker."""
+        self.host, self.registrations = host_on(self, "mqtt")
+        await mqtt.setup(self.host, CONFIG_SCHEMA(dict(config)))
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        """Call a gateway method."""
+        found = self.gateway.methods.get(method)
+        return await found.handler(SimpleNamespace(params=found.schema(params), context=system_context()))
+
+    async def until_connected(self, is_connected: bool = True) -> None:
+        """Wait until there is a connection, or none."""
+        async with asyncio.timeout(LIMIT_S):
+            while (await self.ask("mqtt.status"))["connected"] is not is_connected:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
+    async def tear_down(self) -> None:
+        """Unload it."""
+        self.disarm()
+        await self.registrations.undo_all()
+        await self.tasks.cancel_all()
+
+
+class Device:
+    """Something at the broker; `heard` is what came on the topics that it reads."""
+
+    def __init__(self, port: int, name: str | None = None, **options: Any) -> None:
+        self.client = aiomqtt.Client("127.0.0.1", port, identifier=name, **options)
+        self.heard: list[tuple[str, str]] = []
+
+    async def __aenter__(self) -> Device:
+        await self.client.__aenter__()
+        self._reading = asyncio.create_task(self._read())
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        await self.client.__aexit__(None, None, None)
+
+    async def say(self, topic: str, payload: str | bytes = "", *, retain: bool = False, qos: int = 1) -> None:
+        await self.client.publish(topic, payload, qos=qos, retain=retain)
+
+    async def read(self, topic_filter: str) -> None:
+        await self.client.subscribe(topic_filter, qos=1)
+
+    async def _read(self) -> None:
+        async for message in self.client.messages:
+            self.heard.append((message.topic.value, bytes(message.payload).decode()))

@@ -1,0 +1,132 @@
+"""The embedded broker: who may connect and what they may read and write, and what it keeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aiomqtt
+import pytest
+
+from integrations.devices.mqtt.broker import PACKET_LIMIT_BYTES, BrokerClient, EmbeddedBroker, anonymous
+from tests.integrations.devices.mqtt.kit import Device, MqttKit, until
+
+CLIENTS = {
+    "all": BrokerClient("secret"),
+    "plug": BrokerClient("plug", subscribe=("plug/#",), publish=("plug/#",)),
+}
+
+
+class Serving:
+    def __init__(self, clients: Mapping[str, BrokerClient] = CLIENTS) -> None:
+        self.broker = EmbeddedBroker(clients)
+
+    async def __aenter__(self) -> EmbeddedBroker:
+        await self.broker.start("127.0.0.1", 0)
+        return self.broker
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self.broker.stop()
+
+
+def everything(port: int, name: str | None = None) -> Device:
+    return Device(port, name, username="all", password="secret")
+
+
+def plug(port: int, name: str | None = None, **options: Any) -> Device:
+    return Device(port, name, username="plug", password="plug", **options)
+
+
+@pytest.mark.parametrize("credentials", [{}, {"username": "all", "password": "x"}, {"username": "x", "password": "x"}])
+async def test_nobody_connects_without_a_credential(credentials: dict[str, str]) -> None:
+    async with Serving() as broker:
+        with pytest.raises(aiomqtt.MqttError):
+            await Device(broker.port, **credentials).__aenter__()
+
+
+async def test_a_client_reads_and_writes_only_what_it_may() -> None:
+    async with Serving() as broker, everything(broker.port) as owner, plug(broker.port) as device:
+        await owner.say("private", "secret", retain=True)
+        await owner.read("#")
+        for topic_filter in ("#", "private", "+", "plug/#"):
+            await device.read(topic_filter)
+        await device.say("private", "forged")
+        await device.say("plug/state", "on")
+        await owner.say("private", "more")
+        await owner.say("plug/set", "off")
+        await until(lambda: ("plug/set", "off") in device.heard)
+
+        assert {topic for topic, _ in device.heard} == {"plug/state", "plug/set"}
+        assert ("private", "forged") not in owner.heard
+
+
+async def test_a_wrong_password_takes_no_session_and_no_rights_from_anybody() -> None:
+    async with Serving() as broker, everything(broker.port, "one") as owner, plug(broker.port, "two") as device:
+        for name in ("one", "two"):
+            with pytest.raises(aiomqtt.MqttError):
+                await Device(broker.port, name, username="all", password="wrong", clean_session=False).__aenter__()
+        async with plug(broker.port, "one", clean_session=False):  # the same name, and not the same client
+            await owner.read("plug/#")
+            await device.read("#")
+            await device.say("plug/a", "1")
+            await until(lambda: bool(owner.heard))
+
+        assert not device.heard
+
+
+async def test_what_is_retained_comes_once_to_who_reads_it_and_a_will_when_somebody_is_gone() -> None:
+    async with Serving() as broker, everything(broker.port) as owner:
+        await owner.say("plug/kept", "1", retain=True)
+        await owner.read("plug/#")
+        will = aiomqtt.Will("plug/gone", "yes", qos=1)
+        device = plug(broker.port, will=will)
+        async with device:
+            await device.say("plug/here", "1")
+            await until(lambda: ("plug/here", "1") in owner.heard)
+            assert device.heard == []  # the broker has no reason to send it anything
+            device.client._client.socket().shutdown(2)  # type: ignore[union-attr]
+            await until(lambda: ("plug/gone", "yes") in owner.heard)
+
+
+async def test_a_packet_that_is_too_large_ends_only_its_own_connection() -> None:
+    async with Serving() as broker, everything(broker.port) as owner:
+        await owner.read("plug/#")
+        _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+        writer.write(b"\x10\xff\xff\xff\x7f" + b"x" * 100)
+        device = await plug(broker.port).__aenter__()
+        device.client._client.publish("plug/x", b"x" * (PACKET_LIMIT_BYTES + 10))
+        await until(device._reading.done)
+        assert isinstance(device._reading.exception(), aiomqtt.MqttError)
+        await owner.say("plug/still", "here")
+        await until(lambda: ("plug/still", "here") in owner.heard)
+        writer.close()
+
+    assert [topic for topic, _ in owner.heard] == ["plug/still"]
+
+
+async def test_without_credentials_the_programs_of_this_machine_may_all_but_the_hubs_own() -> None:
+    async with Serving({"": anonymous()}) as broker, Device(broker.port) as one, Device(broker.port) as two:
+        await two.read("#")
+        await one.say("homarus/node/a/request", "forged")
+        await one.say("anything", "1")
+        await until(lambda: bool(two.heard))
+
+        assert two.heard == [("anything", "1")]
+
+
+async def test_what_is_retained_survives_a_restart_of_the_hub(tmp_path: Path) -> None:
+    config = {"username": "all", "password": "secret", "port": 0}
+    first, second = MqttKit(tmp_path), MqttKit(tmp_path)
+    await first.set_up(config)
+    await first.until_connected()
+    await first.ask("mqtt.publish", topic="lamp/state", payload="on", retain=True, qos=1)
+    await first.tear_down()
+
+    await second.set_up(config)
+    await second.until_connected()
+    seen = await second.ask("mqtt.messages", topic="lamp/#", wait=10)
+    await second.tear_down()
+
+    assert [(each["payload"], each["retain"]) for each in seen["messages"]] == [("on", True)]
