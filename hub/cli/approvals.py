@@ -78,7 +78,7 @@ def approve(code: str, always: bool, home: Path, as_json: bool) -> None:
     Example:
       homarus approvals approve K7WQX2
     """
-    _resolve(code, home, {"approved": True, "always": always}, as_json=as_json)
+    _resolve(code, home, "allow-always" if always else "allow-once", as_json=as_json)
 
 
 @command.command("deny")
@@ -91,15 +91,15 @@ def deny(code: str, home: Path, as_json: bool) -> None:
     Example:
       homarus approvals deny K7WQX2
     """
-    _resolve(code, home, {"approved": False}, as_json=as_json)
+    _resolve(code, home, "deny", as_json=as_json)
 
 
-def _resolve(code: str, home: Path, word: Mapping[str, bool], *, as_json: bool) -> None:
-    answer = HubClient(home).call("approval.resolve", {"id": code, **word})
+def _resolve(code: str, home: Path, decision: str, *, as_json: bool) -> None:
+    answer = HubClient(home).call("approval.resolve", {"id": code, "decision": decision})["approval"]
     if as_json:
         print_json(answer)
         return
-    click.echo(f"{'Approved' if word['approved'] else 'Denied'}: {answer['kind']} {answer['title']}")
+    click.echo(f"{'Denied' if decision == 'deny' else 'Approved'}: {answer['kind']} {answer['title']}")
 
 
 def _told(approval: Mapping[str, Any]) -> str:

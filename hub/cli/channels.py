@@ -47,7 +47,7 @@ def list_(home: Path, as_json: bool) -> None:
         return
     if accounts:
         print_table(
-            [(each["channel"], each["accountId"], each["name"] or "", each["state"]) for each in accounts],
+            [(each["channel"], each["accountId"], each.get("name", ""), each["state"]) for each in accounts],
             ("channel", "account", "as", "state"),
         )
     else:
@@ -184,7 +184,7 @@ def _tell(channel: str, account: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(account)
         return
-    who = f" as {account['name']}" if account["name"] else ""
+    who = f" as {account['name']}" if "name" in account else ""
     click.echo(f"{channel} ({account['accountId']}) is connected{who}.")
 
 
@@ -223,7 +223,7 @@ def _row(account: Mapping[str, Any]) -> tuple[str, ...]:
     if "probe" in account:
         error = "reached" if account["probe"].get("ok") else str(account["probe"].get("error") or error)
     since = "" if heard is None else f"{max(0, round(time.time() - heard / 1000))} s ago"
-    return (account["channel"], account["accountId"], account["name"] or "", account["state"], since, error)
+    return (account["channel"], account["accountId"], account.get("name", ""), account["state"], since, error)
 
 
 def _accounts(status: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -70,7 +70,8 @@ def list_(provider: str | None, home: Path, as_json: bool) -> None:
     Example:
       homarus models list anthropic
     """
-    found = [each for each in HubClient(home).call("models.list")["models"] if provider in (None, each["provider"])]
+    models = HubClient(home).call("models.list")["models"]
+    found = [{**each, "id": each["ref"]} for each in models if provider in (None, each["provider"])]
     if as_json:
         print_json(found)
         return

@@ -21,9 +21,11 @@ from hub.gateway.http_api.chat_completions import ChatCompletions
 from hub.gateway.http_api.models import Models
 from hub.gateway.http_api.responses import Responses
 from hub.gateway.http_api.runs import ApiRuns
+from hub.gateway.methods.agent_files import AgentFileMethods
 from hub.gateway.methods.agent_runs import AgentMethods
 from hub.gateway.methods.catalog import CatalogMethods
 from hub.gateway.methods.chat import ChatMethods
+from hub.gateway.methods.client_start import StartMethods
 from hub.gateway.methods.context import ContextMethods
 from hub.gateway.methods.hub_state import HubFacts
 from hub.gateway.methods.runs import RunMethods
@@ -34,6 +36,7 @@ from hub.gateway.methods.subagents import SubagentMethods
 from hub.gateway.methods.tools import ToolMethodDependencies, ToolMethods
 from hub.gateway.push.events import RunEvents
 from hub.gateway.push.schedule_events import ScheduleEvents
+from hub.messaging.contract import ChannelState
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.outbox.outbox import Outbox
 from hub.models.registry import ModelRegistry
@@ -143,7 +146,22 @@ class ClientsComponent(Component):
         search = SessionSearchMethods(needs.search, needs.sessions)
         secrets = SecretMethods(needs.secrets, needs.approvals, needs.agents)
         subagents = SubagentMethods(needs.subagents, needs.runner.parts.now_ms, needs.redactor)
-        groups = (self._catalog, sessions, search, chat, agent, self._tools, context, runs, subagents, secrets)
+        files = AgentFileMethods(needs.agents, needs.runner.parts.workspaces)
+        start = StartMethods(needs.subagents, needs.redactor)
+        groups = (
+            self._catalog,
+            files,
+            start,
+            sessions,
+            search,
+            chat,
+            agent,
+            self._tools,
+            context,
+            runs,
+            subagents,
+            secrets,
+        )
         return [method for group in groups for method in group.methods()]
 
     def routes(self) -> Iterable[Route]:
@@ -170,11 +188,28 @@ class ClientsComponent(Component):
             models=self._catalog.models_status,
             sessions=lambda: {"count": len(needs.sessions.list())},
             session_defaults=self._session_defaults,
+            health=self._health,
         )
 
     def _session_defaults(self) -> dict[str, Any]:
         agent = self._needs.agents.default().id
         return {"defaultAgentId": agent, "mainKey": "main", "mainSessionKey": main_key(agent), "scope": "per-sender"}
+
+    def _health(self) -> dict[str, Any]:
+        needs = self._needs
+        channels: dict[str, dict[str, Any]] = {}
+        for each in needs.outbox.channels.all():
+            connected = each.status.state is ChannelState.CONNECTED
+            known = channels.setdefault(each.channel.name, {"configured": True, "linked": False, "accounts": {}})
+            known["linked"] |= connected
+            known["accounts"][each.channel.account] = {"configured": True, "linked": connected}
+        return {
+            "channels": channels,
+            "channelOrder": list(channels),
+            "channelLabels": {name: name for name in channels},
+            "defaultAgentId": needs.agents.default().id,
+            "sessions": {"path": str(needs.db.path), "count": len(needs.sessions.list()), "recent": []},
+        }
 
     async def _open(self) -> None:
         gateway = self._needs.gateway

@@ -10,6 +10,7 @@ from hub.config.store import ReloadResult
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.config import ConfigMethods
+from hub.gateway.methods.exec_policy import ExecPolicyMethods
 
 
 class ConfigWatchComponent(Component):
@@ -23,8 +24,9 @@ class ConfigWatchComponent(Component):
         self._apply = apply
 
     def methods(self) -> Iterable[Method]:
-        """Return the methods about the configuration files."""
-        return ConfigMethods(self._base.config, self._base.redactor).methods()
+        """Return the methods about the configuration files, and about what they say of commands."""
+        config = self._base.config
+        return [*ConfigMethods(config, self._base.redactor).methods(), *ExecPolicyMethods(config).methods()]
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage of the watch."""

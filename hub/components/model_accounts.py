@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
 
 from hub.agent.ledger import BudgetLedger
 from hub.components.component import Component
@@ -13,6 +14,7 @@ from hub.core.stages import Stage
 from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.models import ModelMethods
+from hub.gateway.methods.usage import UsageMethods
 from hub.models.accounts import ModelAccounts
 from hub.storage.history import HistoryStore
 
@@ -33,22 +35,22 @@ class ModelAccountsComponent(Component):
     ) -> None:
         self._tasks = TaskOwner("sign-ins")
         self._accounts = ModelAccounts(models.models, models.credentials, base.clock, self._tasks)
+
+        def used(days: int, sessions: bool) -> Awaitable[list[dict[str, Any]]]:
+            return history.usage_by_day(days, base.zone(), sessions=sessions)
+
         self._methods = ModelMethods(
-            models.models,
-            self._accounts,
-            base.config,
-            apply=apply,
-            budgets=budgets.status,
-            used=lambda days, sessions: history.usage_by_day(days, base.zone(), sessions=sessions),
+            models.models, self._accounts, base.config, apply=apply, budgets=budgets.status, used=used
         )
+        self._usage = UsageMethods(models.models, used, base.clock.time, base.zone)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that ends the sign-ins that wait."""
         return [Stage("sign-ins", None, self._close)]
 
     def methods(self) -> Iterable[Method]:
-        """Return `models.*`."""
-        return self._methods.methods()
+        """Return `models.*` and `usage.*`."""
+        return [*self._methods.methods(), *self._usage.methods()]
 
     async def _close(self) -> None:
         await self._accounts.close()

@@ -10,6 +10,7 @@ from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.approvals import ApprovalMethods
+from hub.gateway.methods.exec_requests import ExecRequestMethods
 from hub.gateway.methods.questions import QuestionMethods
 from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.broadcast import Broadcast
@@ -46,7 +47,9 @@ class ToolsComponent(Component):
 
     def methods(self) -> Iterable[Method]:
         """Return the methods about approvals and questions."""
-        return [*ApprovalMethods(self.approvals).methods(), *QuestionMethods(self.approvals).methods()]
+        requests = ExecRequestMethods(self.approvals, self._base.bus, self._base.tasks)
+        groups = (ApprovalMethods(self.approvals), requests, QuestionMethods(self.approvals))
+        return [method for group in groups for method in group.methods()]
 
     async def _open(self) -> None:
         await self.approvals.open()

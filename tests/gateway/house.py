@@ -33,6 +33,7 @@ from hub.gateway.log_tail import LogTail
 from hub.gateway.methods.approvals import ApprovalMethods
 from hub.gateway.methods.config import ConfigMethods
 from hub.gateway.methods.devices import DeviceMethods
+from hub.gateway.methods.exec_requests import ExecRequestMethods
 from hub.gateway.methods.hub_state import HubState
 from hub.gateway.methods.memory import MemoryMethods
 from hub.gateway.methods.memory_api import MemoryApi
@@ -277,6 +278,7 @@ class FullRig(Rig):
             *DeviceMethods(self.devices, gateway.authenticator).methods(),
             *automation_methods(self.automation, self.agents, self.config, redactor),
             *ApprovalMethods(self.approvals).methods(),
+            *ExecRequestMethods(self.approvals, self.bus, self.tasks).methods(),
             *QuestionMethods(self.approvals).methods(),
             *MemoryMethods(memory).methods(),
             *MemoryFileMethods(memory).methods(),

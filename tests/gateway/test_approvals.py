@@ -32,7 +32,7 @@ async def test_a_client_is_told_and_answers(house: FullRig) -> None:
         task, pending = await asked(house)
         told = (await client.event("exec.approval.requested"))["payload"]
         listed = (await client.call("approval.list"))["payload"]["approvals"]
-        answer = await client.call("approval.resolve", {"id": pending.code.lower(), "approved": True})
+        answer = await client.call("approval.resolve", {"id": pending.code.lower(), "decision": "allow-once"})
         resolved = (await client.event("exec.approval.resolved"))["payload"]
         history = (await client.call("approval.list", {"all": True}))["payload"]["approvals"]
         left = (await client.call("approval.list"))["payload"]["approvals"]
@@ -43,7 +43,8 @@ async def test_a_client_is_told_and_answers(house: FullRig) -> None:
     assert '"to": "bob"' in told["request"]["command"]
     assert [each["details"] for each in listed] == [DETAILS]
     assert "requested_by" not in listed[0]
-    assert answer["payload"]["state"] == "approved"
+    assert answer["payload"]["applied"] is True
+    assert answer["payload"]["approval"]["status"] == "allowed"
     assert (resolved["id"], resolved["decision"], resolved["resolvedBy"]) == (pending.id, "allow-once", "owner")
     assert [each["state"] for each in history] == ["approved"]
     assert left == []
@@ -76,7 +77,7 @@ async def test_without_the_scope_nobody_is_told_or_answers(
     calls: list[tuple[str, dict[str, Any]]] = [
         ("approval.list", {}),
         ("approval.get", {"id": pending.id}),
-        ("approval.resolve", {"id": pending.code, "approved": True}),
+        ("approval.resolve", {"id": pending.code, "decision": "allow-once"}),
         ("exec.approval.list", {}),
         ("exec.approval.get", {"id": pending.id}),
         ("exec.approval.resolve", {"id": pending.id, "decision": "allow-once"}),
@@ -101,7 +102,7 @@ async def test_a_token_that_asked_does_not_answer_itself(house: FullRig, http: a
     _, pending = await asked(house, Authority(f"token:{token.id}", None, frozenset({"operator.approvals"})))
     headers = {"Authorization": f"Bearer {secret.reveal()}"}
 
-    body = {"method": "approval.resolve", "params": {"id": pending.id, "approved": True}}
+    body = {"method": "approval.resolve", "params": {"id": pending.id, "decision": "allow-once"}}
     async with http.post(f"{house.url}/api/rpc", json=body, headers=headers) as answer:
         assert answer.status == 403
 
@@ -114,11 +115,53 @@ async def test_wrong_codes_are_limited_over_the_gateway_too(house: FullRig) -> N
     async with connected(house) as client:
         codes = []
         for number in range(11):
-            answer = await client.call("approval.resolve", {"id": f"WRONG{number}", "approved": True})
+            answer = await client.call("approval.resolve", {"id": f"WRONG{number}", "decision": "allow-once"})
             codes.append(answer["error"]["code"])
-        right = await client.call("approval.resolve", {"id": pending.code, "approved": True})
+        right = await client.call("approval.resolve", {"id": pending.code, "decision": "allow-once"})
 
     assert codes == ["NOT_FOUND"] * 10 + ["LIMIT_EXCEEDED"]
     assert right["error"]["code"] == "LIMIT_EXCEEDED"
     assert right["error"]["retryAfterMs"] > 0
     assert house.approvals.pending() == [pending]
+
+
+REQUEST = {"command": "rm x", "commandArgv": ["rm", "x"], "host": "gateway", "sessionKey": "agent:main:main"}
+
+
+@pytest.mark.parametrize("decision", ["allow-once", "deny"])
+async def test_a_client_asks_about_a_command_and_waits_for_the_answer(house: FullRig, decision: str) -> None:
+    async with connected(house, scopes=["operator.approvals"]) as asker, connected(house) as owner:
+        id = await asker.send("exec.approval.request", {**REQUEST, "id": "approval-1", "twoPhase": True})
+        accepted = (await asker.answer(id))["payload"]
+        shown = (await owner.event("exec.approval.requested"))["payload"]
+        again = await asker.call("exec.approval.request", {**REQUEST, "id": "approval-1"})
+        await owner.call("exec.approval.resolve", {"id": "approval-1", "decision": decision})
+        told = (await asker.answer(id))["payload"]
+        waited = (await asker.call("exec.approval.waitDecision", {"id": "approval-1"}))["payload"]
+        history = (await owner.call("approval.history"))["payload"]["items"]
+
+    assert (accepted["status"], accepted["id"]) == ("accepted", "approval-1")
+    assert '"rm x"' in shown["request"]["command"]
+    assert again["error"]["code"] == "CONFLICT"
+    assert told == waited
+    assert (told["decision"], told["terminalReason"]) == (decision, "user")
+    assert [(each["id"], each["decision"]) for each in history] == [("approval-1", decision)]
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({}, "INVALID_REQUEST"),
+        ({"command": "x", "host": "node"}, "INVALID_REQUEST"),
+        ({"command": "x", "id": "no"}, "INVALID_REQUEST"),
+        ({"command": "x", "timeoutMs": 0}, "INVALID_REQUEST"),
+    ],
+)
+async def test_a_request_that_cannot_be_shown_is_refused(house: FullRig, params: dict[str, Any], code: str) -> None:
+    async with connected(house) as client:
+        answer = await client.call("exec.approval.request", params)
+        unknown = await client.call("exec.approval.waitDecision", {"id": "none-such"})
+
+    assert answer["error"]["code"] == code
+    assert unknown["error"]["code"] == "NOT_FOUND"
+    assert house.approvals.pending() == []

@@ -211,6 +211,7 @@ def test_who_may_only_read_changes_nothing(client: Client) -> None:
     scopes = {name: method.scope for name, method in client.methods.items()}
 
     assert {name for name, scope in scopes.items() if scope == READ} == {
+        "cron.get",
         "cron.list",
         "cron.status",
         "cron.runs",

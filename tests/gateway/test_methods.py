@@ -320,6 +320,31 @@ async def test_the_configuration_is_read_and_saved_with_a_base_hash(house: FullR
     assert "http" in schema["payload"]["schema"]["properties"]
 
 
+async def test_the_configuration_is_patched_key_by_key(house: FullRig) -> None:
+    async with connected(house) as client:
+        hash = (await client.call("config.get"))["payload"]["hash"]
+        hidden = await client.call(
+            "config.patch", {"raw": '{"hub": {"name": "__OPENCLAW_REDACTED__"}}', "baseHash": hash}
+        )
+        wrong = [await client.call("config.patch", {"raw": raw, "baseHash": hash}) for raw in ("[]", "{", '{"hub": 1}')]
+        patch = '{"hub": {"name": null}, "script": null, "exec": {"mode": "deny"}}'
+        patched = await client.call("config.patch", {"raw": patch, "baseHash": hash})
+        late = await client.call("config.patch", {"raw": '{"exec": null}', "baseHash": hash})
+        after = (await client.call("config.get"))["payload"]["raw"]
+        found = (await client.call("config.schema.lookup", {"path": "http"}))["payload"]
+        nowhere = await client.call("config.schema.lookup", {"path": "levitation.height"})
+
+    assert [answer["error"]["code"] for answer in (hidden, *wrong[:2])] == ["INVALID_REQUEST"] * 3
+    assert not wrong[2]["ok"]
+    assert patched["payload"]["ok"], patched
+    assert late["error"]["code"] == "CONFLICT"
+    assert "mode: deny" in after
+    assert "script" not in after
+    assert "automations.yaml" in after
+    assert {"key": "port", "path": "http.port", "hasChildren": False}.items() <= found["children"][1].items()
+    assert nowhere["error"]["code"] == "NOT_FOUND"
+
+
 async def test_what_there_is_is_told(house: FullRig) -> None:
     async with connected(house) as client:
         models = await client.call("models.list")

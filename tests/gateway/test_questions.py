@@ -45,9 +45,9 @@ async def test_a_client_is_told_and_answers(house: FullRig, answer: dict[str, An
     assert listed == [told]
     assert (told["id"], told["status"], told["sessionKey"]) == (pending.id, "pending", "agent:main:main")
     assert told["questions"][0]["options"] == [{"label": "Saturday"}, {"label": "Sunday"}]
-    assert ended == {"status": "answered", "answer": "Sunday"}
+    assert ended == {"status": "answered", "answer": "Sunday", "answers": {"answers": {"answer": ["Sunday"]}}}
     assert (resolved["id"], resolved["status"]) == (pending.id, "answered")
-    assert known["status"] == "answered"
+    assert known["question"]["status"] == "answered"
     assert left == {"questions": []}
 
 
@@ -85,7 +85,7 @@ async def test_a_question_is_no_approval_and_an_approval_is_no_question(house: F
         _, pending = await asked(house)
         approvals = (await client.call("approval.list"))["payload"]["approvals"]
         commands = (await client.call("exec.approval.list"))["payload"]
-        approved = await client.call("approval.resolve", {"id": pending.id, "approved": True})
+        approved = await client.call("approval.resolve", {"id": pending.id, "decision": "allow-once"})
         unknown = await client.call("question.get", {"id": "nothing-here"})
 
     assert approvals == commands == []

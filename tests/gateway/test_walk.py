@@ -404,7 +404,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "agent": {"message": "x", "idempotencyKey": "k"},
     "agent.wait": {"runId": "r"},
     "approval.get": {"id": "none-such"},
-    "approval.resolve": {"id": "none-such", "approved": True},
+    "approval.resolve": {"id": "none-such", "decision": "allow-once"},
     **{
         f"automation.{name}": {"id": "bell"}
         for name in ("get", "trigger", "on", "off", "resume", "trace", "test", "explain", "yaml", "duplicate", "delete")

@@ -8,10 +8,16 @@ from typing import Any
 import pytest
 
 from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method
+from hub.gateway.methods.config import REDACTED
 from tests.lengths import some
 from tests.security_review.besieged import SECRET, Besieged
 
 PLAUSIBLE: dict[str, Any] = {
+    "agentId": "main",
+    "command": "ls",
+    "content": "x",
+    "file": {"version": 1},
+    "timeoutMs": 1,
     "sessionKey": "agent:main:direct:nobody",
     "key": "agent:main:direct:nobody",
     "keys": ["agent:main:direct:nobody"],
@@ -45,7 +51,10 @@ PLAUSIBLE: dict[str, Any] = {
     "trace": {},
     "type": "nobody_came",
 }
-OF_METHOD: dict[str, dict[str, Any]] = {"cron.list": {"enabled": "all"}}
+OF_METHOD: dict[str, dict[str, Any]] = {
+    "cron.list": {"enabled": "all"},
+    **{name: {"file": "configuration.yaml"} for name in ("config.get", "config.set", "config.apply")},
+}
 """Where a word means something else."""
 HOSTILE: tuple[Any, ...] = (
     "../../../../etc/passwd",
@@ -121,8 +130,12 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "channels.login",
         "channels.remove",
         "chat.inject",
-        "config.get",
+        "agents.files.set",
+        "config.apply",
+        "config.patch",
         "config.set",
+        "exec.approvals.get",
+        "exec.approvals.set",
         "exec.log",
         "exec.rules.list",
         "exec.rules.remove",
@@ -138,7 +151,6 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "integration.disable",
         "integration.enable",
         "integration.reload",
-        "logs.tail",
         "memory.export",
         "memory.import",
         "memory.index",
@@ -178,6 +190,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "token.create",
         "token.list",
         "token.revoke",
+        "update.status",
     }
 
 
@@ -197,6 +210,26 @@ async def test_no_parameter_breaks_a_method_or_reaches_a_file_it_should_not(hous
             assert "root:x:" not in shown, (method.name, str(params)[:200])
     outside = {file.name for file in house.hub.home.path.parent.iterdir()}
     assert outside == {"home"}
+
+
+async def test_who_may_only_read_sees_neither_secrets_nor_files_of_the_owner(house: Besieged) -> None:
+    _, header = await house.token(READ)
+    (house.workspace / "SOUL.md").write_text(SECRET)
+
+    config = await house.rpc("config.get", {}, header)
+    refused = [
+        await house.rpc("config.get", {"file": "secrets.yaml"}, header),
+        await house.rpc("agents.files.get", {"agentId": "main", "name": "SOUL.md"}, header),
+        await house.rpc("config.patch", {"raw": "{}", "baseHash": config["hash"]}, header),
+    ]
+
+    assert config["raw"] is None
+    assert config["parsed"]["models"]["providers"]["test"]["api_key"] == REDACTED
+    assert "people" not in config["parsed"]
+    assert SECRET not in str(config)
+    assert config["hash"] != (await house.rpc("config.get"))["hash"]
+    assert [answer["error"]["code"] for answer in refused] == ["FORBIDDEN"] * 3
+    assert await house.rpc("tasks.list", {}, header) == {"tasks": []}
 
 
 async def test_what_a_pairing_token_lets_in_is_not_the_owner(house: Besieged) -> None:

@@ -118,7 +118,7 @@ class RunsPage:
             "width": CHART_WIDTH,
             "height": CHART_HEIGHT,
             "going_on": going_on,
-            "models": sorted(each["id"] for each in models),
+            "models": sorted(each["ref"] for each in models),
             "compared": [],
             "refused": "",
             "approval_states": APPROVAL_STATES,

@@ -36,6 +36,7 @@ export function completes(box, list) {
     }
     const choices = commands.find((command) => called(command, name))?.args?.[0].choices ?? [];
     return choices
+      .map(({ value }) => value)
       .filter((choice) => choice.startsWith(argument.toLowerCase()))
       .map((choice) => ({ text: `/${name} ${choice}`, label: choice, about: "", more: false }));
   }

@@ -12,7 +12,7 @@ from typing import Any
 from hub.core.errors import NotFound
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.gateway.calls.contract import Method, MethodCall
-from hub.tools.approval import Approval, ApprovalState
+from hub.tools.approval import QUESTION, Approval, ApprovalState
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approval_store import LISTED_LIMIT
 from hub.tools.approvals import Approvals
@@ -22,7 +22,24 @@ ALLOW_ONCE = "allow-once"
 ALLOW_ALWAYS = "allow-always"
 DENY = "deny"
 
+_DECISIONS = [ALLOW_ONCE, ALLOW_ALWAYS, DENY]
+_KINDS = ["exec", "plugin", "system-agent"]
+"""The protocol's; every approval here is of the first."""
+
 _NAME = All(string, Length(min=1, max=128))
+_STATUSES = {
+    ApprovalState.PENDING: "pending",
+    ApprovalState.APPROVED: "allowed",
+    ApprovalState.DENIED: "denied",
+    ApprovalState.EXPIRED: "expired",
+    ApprovalState.CANCELLED: "cancelled",
+}
+_REASONS = {
+    ApprovalState.APPROVED: "user",
+    ApprovalState.DENIED: "user",
+    ApprovalState.EXPIRED: "timeout",
+    ApprovalState.CANCELLED: "run-aborted",
+}
 _ONE = Schema({Required("id"): _NAME})
 _LIST = Schema(
     {
@@ -30,17 +47,18 @@ _LIST = Schema(
         Optional("limit", default=50): All(integer, Range(min=1, max=LISTED_LIMIT)),
     }
 )
+_HISTORY = Schema(
+    {
+        Optional("limit", default=50): All(integer, Range(min=1, max=LISTED_LIMIT)),
+        Optional("kind", default="exec"): In(_KINDS),
+        Optional("cursor"): _NAME,
+    }
+)
 _RESOLVE = Schema(
     {
         Required("id", description="Its id or its short code."): _NAME,
-        Required("approved"): boolean,
-        Optional("always", default=False, description="Do not ask about exactly this again."): boolean,
-    }
-)
-_EXEC_RESOLVE = Schema(
-    {
-        Required("id"): _NAME,
-        Required("decision"): In([ALLOW_ONCE, ALLOW_ALWAYS, DENY]),
+        Required("decision", description="allow-always: do not ask about exactly this again."): In(_DECISIONS),
+        Optional("kind", default="exec"): In(_KINDS),
         Optional("reason"): AnyOf(None, All(string, Length(max=500))),
     }
 )
@@ -61,11 +79,17 @@ class ApprovalMethods:
         return [
             Method("approval.list", self._list, OWNER, _LIST, SCOPE),
             Method("approval.get", self._get, OWNER, _ONE, SCOPE),
+            Method("approval.history", self._history, OWNER, _HISTORY, SCOPE),
             Method("approval.resolve", self._resolve, OWNER, _RESOLVE, SCOPE, acts=True),
             Method("exec.approval.list", self._exec_list, OWNER, Schema({}), SCOPE),
             Method("exec.approval.get", self._exec_get, OWNER, _ONE, SCOPE),
-            Method("exec.approval.resolve", self._exec_resolve, OWNER, _EXEC_RESOLVE, SCOPE, acts=True),
+            Method("exec.approval.resolve", self._exec_resolve, OWNER, _RESOLVE, SCOPE, acts=True),
+            Method("plugin.approval.list", self._none, OWNER, Schema({}), SCOPE, quick=True),
+            Method("openclaw.approval.list", self._none, OWNER, Schema({}), SCOPE, quick=True),
         ]
+
+    async def _none(self, call: MethodCall) -> list[Any]:
+        return []
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         limit = call.params["limit"]
@@ -73,29 +97,43 @@ class ApprovalMethods:
         return {"approvals": [each.as_dict() for each in found]}
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
-        return (await self._found(call)).as_dict()
+        return {"approval": as_snapshot(await self._found(call))}
+
+    async def _history(self, call: MethodCall) -> Mapping[str, Any]:
+        """Return what was decided, newest first; there is one page."""
+        if call.params["kind"] != "exec" or "cursor" in call.params:
+            return {"items": []}
+        found = await self._approvals.latest(call.params["limit"])
+        decided = [each for each in found if each.state is not ApprovalState.PENDING and each.kind != QUESTION]
+        return {"items": [as_snapshot(each) for each in decided]}
 
     async def _resolve(self, call: MethodCall) -> Mapping[str, Any]:
-        params = call.params
-        ended = await self._approvals.resolve(params["id"], params["approved"], call.context, always=params["always"])
-        return ended.as_dict()
+        return {"applied": True, "approval": as_snapshot(await self._resolved(call))}
 
     async def _exec_list(self, call: MethodCall) -> list[dict[str, Any]]:
         return [as_request(each) for each in self._approvals.pending()]
 
     async def _exec_get(self, call: MethodCall) -> Mapping[str, Any]:
         found = await self._found(call)
-        return {**as_request(found), "decision": decision_of(found)}
+        request = as_request(found)
+        return {**request, **_presentation(found), "decision": decision_of(found)}
 
     async def _exec_resolve(self, call: MethodCall) -> Mapping[str, Any]:
-        decision = call.params["decision"]
-        always = decision == ALLOW_ALWAYS
-        await self._approvals.resolve(call.params["id"], decision != DENY, call.context, always=always)
+        await self._resolved(call)
         return {"ok": True}
+
+    async def _resolved(self, call: MethodCall) -> Approval:
+        params = call.params
+        if params["kind"] != "exec":
+            raise NotFound(f"there is no approval {params['id'][:80]!r} of the kind {params['kind']}")
+        decision = params["decision"]
+        return await self._approvals.resolve(
+            params["id"], decision != DENY, call.context, always=decision == ALLOW_ALWAYS
+        )
 
     async def _found(self, call: MethodCall) -> Approval:
         found = await self._approvals.get(call.params["id"])
-        if found is None:
+        if found is None or found.kind == QUESTION:
             raise NotFound(f"there is no approval {call.params['id'][:80]!r}")
         return found
 
@@ -107,12 +145,12 @@ def as_request(approval: Approval) -> dict[str, Any]:
         "id": approval.id,
         "request": {
             "command": shown["shown"],
-            "host": "gateway",
+            "host": approval.details.get("host") or "gateway",
             "agentId": approval.details.get("agent"),
             "sessionKey": approval.session_key,
             "ask": "always",
             "warningText": f"{approval.kind} {approval.title}: {approval.text}",
-            "allowedDecisions": [ALLOW_ONCE, *([ALLOW_ALWAYS] if approval.may_persist else []), DENY],
+            "allowedDecisions": _allowed(approval),
         },
         "code": approval.code,
         "createdAtMs": approval.created_ms,
@@ -120,7 +158,42 @@ def as_request(approval: Approval) -> dict[str, Any]:
     }
 
 
+def as_snapshot(approval: Approval) -> dict[str, Any]:
+    """Return an approval as the protocol shows those of all kinds, with what is ours beside it."""
+    shown = approval.as_dict() | {
+        "urlPath": f"/approvals#{approval.id}",
+        "presentation": {"kind": "exec", **_presentation(approval)},
+        "status": _STATUSES[approval.state],
+    }
+    if approval.state is ApprovalState.PENDING:
+        return shown
+    shown["resolvedAtMs"] = approval.decided_ms or approval.expires_ms
+    shown["reason"] = _REASONS[approval.state]
+    if approval.decided_by is not None:
+        by = approval.decided_by
+        shown["resolver"] = {"kind": "channel" if by.startswith("peer:") else "device", "id": by}
+    return shown | ({"decision": decision} if (decision := decision_of(approval)) else {})
+
+
+def _presentation(approval: Approval) -> dict[str, Any]:
+    request = as_request(approval)["request"]
+    return {
+        "commandText": request["command"],
+        "commandPreview": None,
+        "warningText": request["warningText"],
+        "host": request["host"],
+        "nodeId": approval.details.get("nodeId"),
+        "agentId": request["agentId"],
+        "allowedDecisions": request["allowedDecisions"],
+    }
+
+
+def _allowed(approval: Approval) -> list[str]:
+    return [ALLOW_ONCE, *([ALLOW_ALWAYS] if approval.may_persist else []), DENY]
+
+
 def decision_of(approval: Approval) -> str | None:
     """Return the protocol's word for the outcome of an approval; None while it is pending or when nobody answered."""
-    words = {ApprovalState.APPROVED: ALLOW_ONCE, ApprovalState.DENIED: DENY}
-    return words.get(approval.state)
+    if approval.state is ApprovalState.APPROVED:
+        return ALLOW_ALWAYS if approval.always else ALLOW_ONCE
+    return DENY if approval.state is ApprovalState.DENIED else None

@@ -35,8 +35,9 @@ class CatalogMethods:
                 Optional("sessionKey"): All(str, Length(min=1, max=2048)),
             }
         )
+        listed = Schema({Optional("agentId"): All(str, Length(min=1, max=64))})
         return [
-            Method("models.list", self._models_list, OWNER, Schema({}), READ),
+            Method("models.list", self._models_list, OWNER, listed, READ),
             Method("agents.list", self._agents_list, OWNER, Schema({}), READ),
             Method("agent.identity.get", self._identity, OWNER, identity, READ),
         ]
@@ -55,7 +56,10 @@ class CatalogMethods:
         }
 
     async def _models_list(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"models": [_model(info) for info in await self._models.list()]}
+        agent = self._agents.get(call.params.get("agentId") or self._agents.default().id)
+        default = self._models.describe(agent.model).get("ref")
+        aliases = {ref: alias for alias, ref in self._models.aliases.items()}
+        return {"models": [_model(info, default, aliases.get(info.ref)) for info in await self._models.list()]}
 
     async def _agents_list(self, call: MethodCall) -> Mapping[str, Any]:
         default = self._agents.default()
@@ -63,8 +67,14 @@ class CatalogMethods:
             "defaultId": default.id,
             "mainKey": "main",
             "scope": "per-sender",
-            "agents": [agent.as_dict() | {"identity": _identity(agent)} for agent in self._agents.all()],
+            "agents": [self._agent(agent) for agent in self._agents.all()],
         }
+
+    def _agent(self, agent: Agent) -> dict[str, Any]:
+        primary = self._models.describe(agent.model).get("ref")
+        chosen = {"model": {"primary": primary, "fallbacks": self._models.status()["fallbacks"]}} if primary else {}
+        plain = {key: value for key, value in agent.as_dict().items() if key != "model"}
+        return {**plain, **chosen, "identity": _identity(agent)}
 
     async def _identity(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
@@ -76,9 +86,10 @@ class CatalogMethods:
         return {"agentId": agent.id, "mainSessionKey": main_key(agent.id), **_identity(agent)}
 
 
-def _model(info: ModelInfo) -> dict[str, Any]:
+def _model(info: ModelInfo, default: str | None, alias: str | None) -> dict[str, Any]:
     return {
-        "id": info.ref,
+        "id": info.id,
+        "ref": info.ref,
         "name": info.name or info.id,
         "provider": info.provider,
         "contextWindow": info.context_window,
@@ -86,10 +97,13 @@ def _model(info: ModelInfo) -> dict[str, Any]:
         "reasoning": info.thinking,
         "input": ["text", "image"] if info.images else ["text"],
         "tools": info.tools,
+        "supportsTools": info.tools,
+        "tags": ["default"] if info.ref == default else [],
+        **({"alias": alias} if alias else {}),
     }
 
 
 def _identity(agent: Agent) -> dict[str, Any]:
     """Return who an agent is; its picture by the address in the dashboard, else its symbol or its first letter."""
     picture = f"/avatar?agent={agent.id}" if agent.avatar is not None else agent.emoji or agent.name[:1]
-    return {"name": agent.name, "emoji": agent.emoji, "avatar": picture}
+    return {"name": agent.name, "avatar": picture, **({"emoji": agent.emoji} if agent.emoji else {})}

@@ -107,7 +107,7 @@ def _account(each: Mapping[str, Any], probe: Any) -> dict[str, Any]:
     connected = each["state"] == "connected"
     return {
         "accountId": each["account"],
-        "name": each.get("account_name"),
+        **({"name": each["account_name"]} if each.get("account_name") else {}),
         "label": each["name"],
         "enabled": True,
         "configured": True,

@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.core.schema import All, Length, Optional, Schema, string
 from hub.gateway.calls.contract import READ, Method, MethodCall
-from hub.messaging.commands.registry import ChatCommand, Commands
+from hub.messaging.commands.registry import Category, ChatCommand, Commands
 
 OWNER = "gateway"
 
@@ -37,18 +37,22 @@ class CommandMethods:
 
 
 def _shown(command: ChatCommand, language: str) -> dict[str, Any]:
+    is_skill = command.category is Category.SKILLS
     written = command.usage.partition(" ")[2]
     shown: dict[str, Any] = {
         "name": command.name,
         "nativeName": command.name,
         "textAliases": [f"/{name}" for name in (command.name, *command.aliases)],
         "description": command.about(language),
-        "category": command.category.value,
-        "source": "native",
+        "category": "tools" if is_skill else command.category.value,
+        "source": "skill" if is_skill else "native",
         "scope": "both",
         "acceptsArgs": bool(written),
     }
     if written:
         argument = {"name": "arguments", "description": written, "type": "string", "required": command.required}
-        shown["args"] = [argument | ({"choices": list(command.choices)} if command.choices else {})]
+        shown["args"] = [
+            argument
+            | ({"choices": [{"value": each, "label": each} for each in command.choices]} if command.choices else {})
+        ]
     return shown

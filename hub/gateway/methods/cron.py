@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
+
+import orjson
 
 from hub.agent.agents import Agents
 from hub.automation.editing.schedule_authority import Asker
@@ -13,10 +16,10 @@ from hub.automation.engine.automations import Automations
 from hub.automation.heartbeat.heartbeats import Heartbeats
 from hub.automation.services.system_event_queue import TEXT_LIMIT, SystemEvents
 from hub.automation.tracing.trace_store import TraceStore
-from hub.core.errors import InvalidRequest
+from hub.core.errors import Conflict, InvalidRequest
 from hub.core.schema import REMOVE_EXTRA, All, In, Length, Optional, Range, Required, Schema, boolean, integer
 from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
-from hub.gateway.methods.cron_shapes import child_of, shown_job, shown_run
+from hub.gateway.methods.cron_shapes import child_of, delivery_preview, shown_job, shown_run
 from hub.sessions.keys import main_key
 
 OWNER = "automation"
@@ -29,6 +32,7 @@ _PAGE: Mapping[Any, Any] = {
     Optional("sortDir"): In(("asc", "desc")),
 }
 _ONE: Mapping[Any, Any] = {Optional("id"): _ID, Optional("jobId"): _ID}
+_RUN_STATUSES = ("ok", "error", "skipped")
 _EVENT = All(str, Length(min=1, max=TEXT_LIMIT))
 _BEACON = frozenset({"deviceId", "instanceId", "host", "ip", "lastInputSeconds"})
 """What a client that tells of its presence sends along; that is no event for an agent."""
@@ -69,18 +73,33 @@ class CronMethods:
                 Optional("includeDisabled", default=False): boolean,
                 Optional("enabled"): In(("all", "enabled", "disabled")),
                 Optional("sortBy"): In(("nextRunAtMs", "updatedAtMs", "name")),
+                Optional("agentId"): _ID,
+                Optional("scheduleKind", default="all"): In(("all", "at", "every", "cron", "on-exit", "stream")),
+                Optional("lastRunStatus", default="all"): In(("all", "ok", "error", "skipped", "unknown")),
+                Optional("trigger", default="all"): In(("all", "conditional", "unconditional")),
+                Optional("includeDeliveryPreviews", default=True): boolean,
+                Optional("compact", default=False): boolean,
             }
         )
         runs = Schema(
-            {**_PAGE, **_ONE, Optional("scope"): In(("job", "all")), Optional("status"): In(("all", "ok", "error"))}
+            {
+                **_PAGE,
+                **_ONE,
+                Optional("scope"): In(("job", "all")),
+                Optional("status"): In(("all", *_RUN_STATUSES)),
+                Optional("statuses"): All([In(_RUN_STATUSES)], Length(max=3)),
+                Optional("runId"): _ID,
+                Optional("agentId"): _ID,
+            }
         )
-        update = Schema({**_ONE, Required("patch"): Schema(dict(FIELDS))})
+        update = Schema({**_ONE, Required("patch"): Schema(dict(FIELDS)), Optional("expectedConfigRevision"): str})
         run = Schema({**_ONE, Optional("mode", default="force"): In(("force", "due"))})
         wake = Schema({Optional("mode", default="now"): In(("now", "next-heartbeat")), Required("text"): _EVENT})
         beacon: dict[Any, Any] = {Optional(key): object for key in _BEACON}
         system_event = Schema({Required("text"): _EVENT, **beacon}, extra=REMOVE_EXTRA)
         return [
             Method("cron.list", self._list, OWNER, listed, READ),
+            Method("cron.get", self._get, OWNER, Schema(dict(_ONE)), READ),
             Method("cron.status", self._status, OWNER, Schema({}), READ),
             Method("cron.add", self._add, OWNER, Schema(dict(FIELDS)), ADMIN, acts=True),
             Method("cron.update", self._update, OWNER, update, ADMIN, acts=True),
@@ -97,7 +116,12 @@ class CronMethods:
         params = call.params
         which = params.get("enabled") or ("all" if params["includeDisabled"] else "enabled")
         jobs = [self._shown(each) for each in await self._schedules.list(Asker(call.context))]
+        snapshot = sha256(orjson.dumps([job["configRevision"] for job in jobs])).hexdigest()
         jobs = [job for job in jobs if which == "all" or job["enabled"] is (which == "enabled")]
+        jobs = [job for job in jobs if params.get("agentId") in (None, job["agentId"])]
+        jobs = [job for job in jobs if params["scheduleKind"] in ("all", job["schedule"]["kind"])]
+        jobs = [job for job in jobs if params["lastRunStatus"] in ("all", job["state"].get("lastRunStatus", "unknown"))]
+        jobs = jobs if params["trigger"] != "conditional" else []
         if query := (params.get("query") or "").casefold():
             jobs = [job for job in jobs if query in f"{job['id']} {job['name']}".casefold()]
         if sort := params.get("sortBy"):
@@ -106,13 +130,19 @@ class CronMethods:
                 key=lambda job: job["name"] if sort == "name" else job.get(sort, job["state"].get(sort, last)),
                 reverse=params.get("sortDir") == "desc",
             )
-        return _page("jobs", jobs, params)
+        page = _page("jobs", jobs, params)
+        if params["includeDeliveryPreviews"]:
+            page["deliveryPreviews"] = {job["id"]: delivery_preview(job["delivery"]) for job in page["jobs"]}
+        return page | {"snapshotRevision": f"sha256:{snapshot}"}
+
+    async def _get(self, call: MethodCall) -> Mapping[str, Any]:
+        return self._shown(await self._schedules.get(_id(call.params), Asker(call.context)))
 
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
         found = await self._schedules.list(Asker(call.context))
         due = [each.next_due for each in found if each.next_due is not None]
         next_ms = int(min(due) * 1000) if due else None
-        return {"enabled": True, "jobs": len(found), "nextWakeAtMs": next_ms}
+        return {"enabled": True, "triggersEnabled": True, "jobs": len(found), "nextWakeAtMs": next_ms}
 
     async def _add(self, call: MethodCall) -> Mapping[str, Any]:
         if call.params.get("agentId") is not None:
@@ -124,6 +154,9 @@ class CronMethods:
         patch, now, zone = call.params["patch"], self._schedules.now(), self._schedules.zone()
         if patch.get("agentId") is not None:
             self._agents.get(patch["agentId"])
+        expected = call.params.get("expectedConfigRevision")
+        if expected not in (None, (await self._get(call))["configRevision"]):
+            raise Conflict("this schedule was changed meanwhile: read it again")
         changed = await self._schedules.update(
             _id(call.params), lambda request: changed_request(request, patch, now, zone), Asker(call.context)
         )
@@ -165,6 +198,12 @@ class CronMethods:
         ]
         if (status := params.get("status", "all")) != "all":
             entries = [entry for entry in entries if entry["status"] == status]
+        entries = [entry for entry in entries if entry["status"] in params.get("statuses", _RUN_STATUSES)]
+        entries = [entry for entry in entries if params.get("runId") in (None, entry["runId"])]
+        if agent := params.get("agentId"):
+            jobs = await self._schedules.list(Asker(call.context))
+            others = {each.id for each in jobs if each.request.agent_id != agent}
+            entries = [entry for entry in entries if entry["jobId"] not in others]
         return _page("entries", entries, params)
 
     async def _wake(self, call: MethodCall) -> Mapping[str, Any]:
@@ -235,4 +274,4 @@ def _page(name: str, found: list[dict[str, Any]], params: Mapping[str, Any]) -> 
     shown = found[offset : offset + limit]
     more = offset + limit < len(found)
     page: dict[str, Any] = {name: shown, "total": len(found), "offset": offset, "limit": limit, "hasMore": more}
-    return page | ({"nextOffset": offset + limit} if more else {})
+    return page | {"nextOffset": offset + limit if more else None}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
+
+import orjson
 
 from hub.automation.editing.schedule_editor import Scheduled
 from hub.automation.editing.schedule_request import Do, ScheduleRequest
@@ -48,6 +51,8 @@ def shown_job(found: Scheduled, running: bool) -> dict[str, Any]:
         job["description"] = request.description
     if found.made_by is not None:
         job["madeBy"] = found.made_by
+    written = {key: value for key, value in job.items() if key != "state"}
+    job["configRevision"] = f"sha256:{sha256(orjson.dumps(written)).hexdigest()}"
     return job
 
 
@@ -111,6 +116,14 @@ def _shown_delivery(request: ScheduleRequest) -> dict[str, Any]:
     account = request.address.get("account")
     shown = {"mode": "announce", "channel": request.address.get("channel"), "to": request.address.get("to")}
     return shown | ({"accountId": account} if account else {})
+
+
+def delivery_preview(delivery: Mapping[str, Any]) -> dict[str, str]:
+    """Return in words where a job's answer goes."""
+    if delivery["mode"] == "none":
+        return {"label": "not requested", "detail": "not requested"}
+    place = ":".join(str(delivery[key]) for key in ("channel", "to") if delivery.get(key))
+    return {"label": f"announce -> {place}", "detail": f"announce -> {place}"}
 
 
 def child_of(trace: Mapping[str, Any]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
@@ -19,6 +20,8 @@ OWNER = "gateway"
 OWNER_PRINCIPAL = "owner"
 LINES_LIMIT = 5_000
 BYTES_LIMIT = 4_194_304
+LOG_NAME = "memory"
+"""Where the lines are: in no file."""
 
 Facts = Callable[[], Any]
 
@@ -31,6 +34,7 @@ class HubFacts(Struct, frozen=True):
         models: Mapping with at least `default` and `reason`.
         sessions: Mapping with `count`.
         session_defaults: Of the handshake's snapshot.
+        health: Further facts of `health`: channels, and how many sessions there are.
     """
 
     integrations: Facts
@@ -38,10 +42,11 @@ class HubFacts(Struct, frozen=True):
     models: Facts
     sessions: Facts
     session_defaults: Facts
+    health: Facts
 
     def in_recovery(self) -> HubFacts:
         """Return the facts of a hub in recovery mode, which has no agents."""
-        return HubFacts(self.integrations, list, lambda: {"default": None}, lambda: {"count": 0}, dict)
+        return HubFacts(self.integrations, list, lambda: {"default": None}, lambda: {"count": 0}, dict, dict)
 
 
 class HubState:
@@ -74,11 +79,15 @@ class HubState:
                 Optional("maxBytes", default=1_000_000): All(integer, Range(min=1, max=BYTES_LIMIT)),
             }
         )
+        stability = Schema(
+            {Optional("limit"): integer, Optional("type"): str, Optional("sinceSeq"): integer},
+        )
         return [
             Method("health", self._health, OWNER, Schema({Optional("probe"): boolean}), READ, quick=True),
             Method("status", self._status, OWNER, nothing, READ),
             Method("system-presence", self._presence, OWNER, nothing, READ, quick=True),
-            Method("logs.tail", self._tail, OWNER, tail, ADMIN),
+            Method("diagnostics.stability", self._stability, OWNER, stability, READ, quick=True),
+            Method("logs.tail", self._tail, OWNER, tail, READ),
             Method("dashboard.link", self._link, OWNER, nothing, ADMIN),
         ]
 
@@ -118,7 +127,10 @@ class HubState:
         return {"url": f"{self._gateway.url}/login#{code}", "code": code, "valid_s": EXPIRES_S}
 
     async def _health(self, call: MethodCall) -> Mapping[str, Any]:
-        return self.health()
+        started = self._gateway.clock.monotonic()
+        facts = self.facts.health()
+        took_ms = int((self._gateway.clock.monotonic() - started) * 1000)
+        return {**self.health(), **facts, "durationMs": took_ms}
 
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
         return self.status()
@@ -126,12 +138,24 @@ class HubState:
     async def _presence(self, call: MethodCall) -> list[dict[str, Any]]:
         return self._gateway.presence.list()
 
+    async def _stability(self, call: MethodCall) -> Mapping[str, Any]:
+        """Return the events of an unstable process: none are recorded; repairs say what is wrong."""
+        made = datetime.fromtimestamp(self._gateway.clock.time(), UTC).isoformat()
+        return {"generatedAt": made, "capacity": 0, "count": 0, "dropped": 0, "events": [], "summary": {"byType": {}}}
+
     async def _tail(self, call: MethodCall) -> Mapping[str, Any]:
         if self._log is None:
             raise Unavailable("this hub keeps no log in memory")
         tail = self._log.read(call.params.get("cursor"), call.params["limit"], call.params["maxBytes"])
         size = sum(len(line) + 1 for line in tail.lines)
-        return {"file": None, "cursor": tail.cursor, "size": size, "lines": tail.lines, "truncated": tail.lost}
+        return {
+            "file": LOG_NAME,
+            "cursor": tail.cursor,
+            "size": size,
+            "lines": tail.lines,
+            "truncated": tail.lost,
+            "reset": False,
+        }
 
     async def _link(self, call: MethodCall) -> Mapping[str, Any]:
         # A browser that is signed in stays so for weeks: a token that ends or is revoked must not open that door.

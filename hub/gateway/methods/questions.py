@@ -62,7 +62,7 @@ class QuestionMethods:
         found = await self._approvals.get(call.params["id"])
         if found is None or found.kind != QUESTION:
             raise NotFound(f"there is no question {call.params['id'][:80]!r}")
-        return as_question(found)
+        return {"question": as_question(found)}
 
     async def _resolve(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
@@ -73,14 +73,16 @@ class QuestionMethods:
         if (text is None) is not params["cancel"]:
             raise InvalidRequest("give answer, or cancel: true to decline")
         ended = await self._approvals.answer(params["id"], text, call.context)
-        return {"status": state_of(ended), "answer": ended.answer}
+        if ended.answer is None:
+            return {"status": "cancelled", "answer": None}
+        return {"status": state_of(ended), "answer": ended.answer, "answers": {"answers": {ONLY: [ended.answer]}}}
 
 
 def as_question(question: Approval) -> dict[str, Any]:
     """Return a question in the protocol's shape, with its short code."""
     choices = [{"label": each} for each in choices_of(question)]
     asked = {"questionId": ONLY, "header": "", "question": question.details["question"], "options": choices}
-    return {
+    shown = {
         "id": question.id,
         "code": question.code,
         "status": state_of(question),
@@ -90,7 +92,9 @@ def as_question(question: Approval) -> dict[str, Any]:
         "questions": [asked | {"multiSelect": False}],
         "createdAtMs": question.created_ms,
         "expiresAtMs": question.expires_ms,
+        "resolvedBy": question.decided_by,
     }
+    return {key: value for key, value in shown.items() if value is not None}
 
 
 def state_of(question: Approval) -> str:

@@ -11,6 +11,7 @@ from hub.agent.agents import Agents
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
 from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, Method, MethodCall
+from hub.gateway.calls.method_table import NODE
 from hub.skills.control import SkillControl, SkillLook
 from hub.skills.skill import JudgedSkill, SkillSource, SkillState
 from hub.skills.skill_file import FILE_NAME, Requirements, SkillFile
@@ -61,7 +62,7 @@ class SkillMethods:
         """Return the methods."""
         return [
             Method("skills.status", self._status, OWNER, _STATUS, READ),
-            Method("skills.bins", self._bins, OWNER, Schema({}), READ),
+            Method("skills.bins", self._bins, OWNER, Schema({}), NODE),
             Method("skills.info", self._info, OWNER, _ONE, READ),
             Method("skills.install", self._install, OWNER, _INSTALL, ADMIN, acts=True, frame_limit=LARGE_FRAME_BYTES),
             Method("skills.update", self._update, OWNER, _UPDATE, ADMIN, acts=True),

@@ -7,10 +7,10 @@ from typing import Any
 
 from hub.agent.subagents.record import Subagent
 from hub.agent.subagents.subagents import Subagents
-from hub.core.context import SYSTEM, Authority
 from hub.core.errors import NotFound
 from hub.core.schema import All, Length, Required, Schema
 from hub.gateway.calls.contract import ADMIN, Method, MethodCall
+from hub.gateway.methods.client_start import visible_subagents
 from hub.security.redaction import Redactor
 
 OWNER = "gateway"
@@ -41,22 +41,14 @@ class SubagentMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        found = reversed(self._visible(call.context.authority))
+        found = reversed(visible_subagents(self._subagents, call.context.authority))
         return {"subagents": [self._redactor.redact_data(self._row(each)) for each in found]}
 
     async def _kill(self, call: MethodCall) -> Mapping[str, Any]:
-        for each in self._visible(call.context.authority):
+        for each in visible_subagents(self._subagents, call.context.authority):
             if each.id == call.params["id"]:
                 return {"stopped": self._subagents.kill(each)}
         raise NotFound("id: there is no such subagent (subagents.list names them)")
-
-    def _visible(self, authority: Authority) -> list[Subagent]:
-        """Return those that a caller may see: what one does is as private as the conversation that it works for."""
-        person, hub = authority.person, SYSTEM.principal
-        mine = [
-            each for each in self._subagents.all() if each.authority.person == person or each.authority.principal == hub
-        ]
-        return mine if authority.owner else []
 
     def _row(self, each: Subagent) -> dict[str, Any]:
         return {

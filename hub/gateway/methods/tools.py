@@ -1,4 +1,4 @@
-"""`tools.catalog`, `tools.explain`, `tools.invoke`, `tools.run`, and `POST /tools/invoke`: the tools, and using one."""
+"""`tools.catalog|effective|explain|invoke|run`, and `POST /tools/invoke`: the tools, and using one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hub.sessions.store import SessionStore
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED
 from hub.tools.contract import Tool, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
-from hub.tools.policy import explain_tool, listed
+from hub.tools.policy import explain_tool, listed, profile_policy
 from hub.tools.registry import ToolRegistry
 
 OWNER = "gateway"
@@ -40,6 +40,8 @@ _SOMEBODY: Mapping[str, Authority] = {
     "guest": Authority("peer:guest"),
 }
 _NAME = All(str, Length(min=1, max=64))
+_PROFILES = ("minimal", "coding", "messaging", "full")
+"""Those that the protocol knows, too."""
 _KEY = AnyOf(None, All(str, Length(min=1, max=2048)))
 
 
@@ -72,6 +74,7 @@ class ToolMethods:
                 Optional("tainted", default=False): boolean,
             }
         )
+        effective = Schema({Required("sessionKey"): All(str, Length(min=1, max=2048)), Optional("agentId"): str})
         invoke = Schema(
             {
                 Required("name"): _NAME,
@@ -90,6 +93,7 @@ class ToolMethods:
         )
         return [
             Method("tools.catalog", self._catalog, OWNER, Schema({Optional("agentId"): str}), READ),
+            Method("tools.effective", self._effective, OWNER, effective, READ),
             Method("tools.explain", self._explain, OWNER, explain, READ),
             Method("tools.invoke", self._invoke, OWNER, invoke, WRITE, acts=True),
             Method("tools.run", self._run, OWNER, run, WRITE, acts=True),
@@ -127,12 +131,31 @@ class ToolMethods:
         entries = [entry | {"available": entry["name"] in usable} for entry in tools.catalog()]
         groups: dict[str, list[dict[str, Any]]] = {}
         for entry in entries:
-            groups.setdefault(entry["group"], []).append(entry)
+            profiles = [name for name in _PROFILES if profile_policy(name).permits(entry["name"], entry["group"])]
+            groups.setdefault(entry["group"], []).append({**_named(entry), "defaultProfiles": profiles})
         return {
             "agentId": agent.id,
+            "profiles": [{"id": name, "label": name.capitalize()} for name in _PROFILES],
             "tools": entries,
-            "groups": [{"id": group, "label": group, "tools": tools} for group, tools in groups.items()],
+            "groups": [
+                {"id": group, "label": group, "source": "core", "tools": tools} for group, tools in groups.items()
+            ],
         }
+
+    async def _effective(self, call: MethodCall) -> Mapping[str, Any]:
+        """Return the tools that the caller has in a session, as its room narrows them."""
+        key, agent = self._place(call.params["sessionKey"])
+        authority = await self._in_room(call.caller.authority, key)
+        policies = agent.policies(self._needs.tools.rules, await self._model_of(agent, key))
+        usable = {tool.name for tool in self._needs.tools.available(authority, policies)}
+        entries = [
+            _named(entry) | {"rawDescription": entry["description"]}
+            for entry in self._needs.tools.catalog()
+            if entry["name"] in usable
+        ]
+        group = {"id": "core", "label": "Built-in tools", "source": "core", "tools": entries}
+        profile = "custom" if policies or self._needs.tools.rules.policies else "full"
+        return {"agentId": agent.id, "profile": profile, "groups": [group] if entries else []}
 
     async def _explain(self, call: MethodCall) -> Mapping[str, Any]:
         """Return what each rule says of a tool in a session, and which decides."""
@@ -286,6 +309,21 @@ class ToolMethods:
         for policy in group.tools:
             authority = authority.narrow(policy=policy)
         return authority
+
+
+def _named(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool in the protocol's shape."""
+    return {
+        "id": entry["name"],
+        "label": entry["name"],
+        "description": entry["description"],
+        "source": "core",
+        "risk": "high"
+        if entry["annotations"]["destructive"]
+        else "low"
+        if entry["annotations"]["read_only"]
+        else "medium",
+    }
 
 
 def _output(result: ToolResult) -> dict[str, Any]:

@@ -77,7 +77,7 @@ async def test_it_goes_by_itself_when_it_was_answered_elsewhere(
     await expect(page.locator(".approval[data-state=pending]")).to_have_count(1)
 
     (waiting,) = hub.rpc("approval.list")["approvals"]
-    hub.rpc("approval.resolve", {"id": waiting["id"], "approved": False})
+    hub.rpc("approval.resolve", {"id": waiting["id"], "decision": "deny"})
 
     await expect(page.locator(".approval[data-state=pending]")).to_have_count(0)
     await ended(hub, "elsewhere")
@@ -183,5 +183,5 @@ async def test_the_form_refuses_whoever_may_not_answer(hub: HubProcess, model_se
     assert (nobody.status, writer.status) == (401, 403)
     assert waiting["code"] not in seen
     assert [each["id"] for each in hub.rpc("approval.list")["approvals"]] == [waiting["id"]]
-    hub.rpc("approval.resolve", {"id": waiting["id"], "approved": False})
+    hub.rpc("approval.resolve", {"id": waiting["id"], "decision": "deny"})
     await ended(hub, "refused")
