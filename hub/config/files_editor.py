@@ -211,6 +211,22 @@ class FilesEditor:
         """Return what changed in a file since a version; see `ConfigHistory.diff`."""
         return self.history.diff(_allowed(name), version_id, self._data(name, missing=b"") or b"")
 
+    def set_secrets(self, secrets: Mapping[str, str]) -> str:
+        """Set values of secrets.yaml, by name; return the file's text before, for `put_back_secrets`."""
+        try:
+            text, base = self.read_file(SECRETS_FILE, admin=True)
+        except NotFound:
+            text, base = "", None
+        changed = text
+        for name, value in secrets.items():
+            changed = edit.set_value(changed, (name,), value)
+        self.write_file(SECRETS_FILE, changed, base)
+        return text
+
+    def put_back_secrets(self, text: str) -> None:
+        """Make secrets.yaml what it was."""
+        self.write_file(SECRETS_FILE, text, self.read_file(SECRETS_FILE, admin=True)[1])
+
     def secret_names(self) -> list[str]:
         """Return the names in secrets.yaml, without values."""
         try:

@@ -28,6 +28,7 @@ class NavigationItem(Struct, frozen=True):
         tabs: Pages that belong together and are shown as tabs above each of them.
         short: The title where there is little room, as in the bar of a phone; the title itself when empty.
         position: Entries are shown by position, then in the order in which they were added.
+        badge: Returns how many things on the page wait for a person.
     """
 
     path: str
@@ -36,6 +37,7 @@ class NavigationItem(Struct, frozen=True):
     tabs: tuple[NavigationItem, ...] = ()
     short: str = ""
     position: int = 50
+    badge: Callable[[], int] | None = None
 
     def holds(self, path: str) -> bool:
         """Whether a page is this one, or one of its tabs."""
@@ -52,7 +54,7 @@ class Page(Struct, frozen=True):
             translates a text with `_("…")`.
         data: Returns plain data: what the template reads, and the page as JSON.
         scope: What a visitor must be allowed to do.
-        icon, short, position: See `NavigationItem`.
+        icon, short, position, badge: See `NavigationItem`.
         texts: Translations of the title and of the template's texts: `{"zh-CN": {"Greenhouse": "温室"}}`.
     """
 
@@ -64,6 +66,7 @@ class Page(Struct, frozen=True):
     icon: str = "list"
     short: str = ""
     position: int = 50
+    badge: Callable[[], int] | None = None
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -108,7 +111,9 @@ class PageTable:
 
         route = Route("GET", page.path, show, owner, scope=page.scope, cookie=True, login_redirect=True)
         remove_route = self._routes.add(route)
-        entry = NavigationItem(page.path, page.title, page.icon, short=page.short, position=page.position)
+        entry = NavigationItem(
+            page.path, page.title, page.icon, short=page.short, position=page.position, badge=page.badge
+        )
         remove_entry = self.add_entry(entry)
         self._pages.append(page)
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -18,8 +18,10 @@ from hub.automation.assembly import AutomationEngine
 from hub.automation.services.agent_messages import AgentMessages
 from hub.automation.services.system_event_queue import SystemEvents
 from hub.config.checked import Config
-from hub.config.store import ConfigStore
+from hub.config.paths import KeyPath
+from hub.config.store import ConfigStore, ReloadResult
 from hub.core.clock import Clock
+from hub.core.errors import HubError
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry
@@ -111,6 +113,9 @@ class HubParts(Protocol):
     def people(self) -> People:
         """The people of this home, as configured now."""
 
+    async def apply(self, result: ReloadResult) -> None:
+        """Put a changed configuration into force."""
+
 
 class IntegrationHost:
     """The hub as one integration sees it.
@@ -199,6 +204,32 @@ class IntegrationHost:
     def system_events(self) -> SystemEvents:
         """What happened, for agents to look at."""
         return self._hub.automation.system_events
+
+    async def configure(self, keys: KeyPath, value: Any, secrets: Mapping[str, str] | None = None) -> None:
+        """Write a value into the configuration, as a person with the right to it asked, and put it into force.
+
+        Args:
+            keys: Where.
+            value: What; `Tagged("!secret", NAME)` is a secret.
+            secrets: Such secrets by name, for secrets.yaml.
+
+        Raises:
+            ConfigInvalid: The configuration would have errors that it has not now; it is as before.
+            EditRefused: It is written in a way that only a person should change.
+        """
+        config = self._hub.config
+
+        def write() -> None:
+            before = config.editor.set_secrets(secrets) if secrets else None
+            try:
+                config.editor.set_value(keys, value)
+            except HubError:
+                if before is not None:
+                    config.editor.put_back_secrets(before)
+                raise
+
+        await asyncio.to_thread(write)
+        await self._hub.apply(await config.reload())
 
     def storage(self, name: str = "data") -> JsonStorage:
         """Return a JSON file of this integration, `.storage/integrations/<domain>/<name>.json`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hub.config.suggest import did_you_mean
 from hub.core.schema import (
     REQUIRED_MESSAGE,
     All,
+    AnyOf,
     In,
     Length,
     Match,
@@ -21,6 +23,7 @@ from hub.core.schema import (
     SchemaError,
     boolean,
     each_error,
+    integer,
     slug,
     string,
 )
@@ -33,6 +36,19 @@ ENGINES = ("keywords", "vectors", "embeddings")
 
 _text = All(string, Length(min=1, max=TEXT_LIMIT))
 
+ZEROCONF_SCHEMA = Schema(
+    {
+        Required("type", description="A type of services in the local network"): Match(
+            r"^_[a-z0-9-]{1,15}\._(tcp|udp)$", msg="expected a type of services, such as _mqtt._tcp"
+        ),
+        Required("name", description="For people"): _text,
+        Optional("key", default="", description="Where it goes in the configuration: models.providers.ollama"): string,
+        Optional("value", default=dict, description="What goes there; {address} and {port} are its own"): {
+            slug: AnyOf(string, boolean, integer)
+        },
+        Optional("secrets", default=list, description="Further keys, whose values a person must give"): [slug],
+    }
+)
 MANIFEST_SCHEMA = Schema(
     {
         Required("domain", description="Its key in the configuration; the name of its folder"): All(
@@ -52,7 +68,7 @@ MANIFEST_SCHEMA = Schema(
         Optional("model_apis", default=list, description="The `api:` of model providers that it speaks"): [slug],
         Optional("cli", default=list, description="Commands in its cli.py"): [slug],
         Optional("doctor", default=list, description="Checks of `homarus doctor` in its doctor.py"): [slug],
-        Optional("zeroconf", default=list, description="mDNS service types it finds"): [object],
+        Optional("zeroconf", default=list, description="Services it knows in the local network"): [ZEROCONF_SCHEMA],
         Optional("mqtt", default=list, description="MQTT topics by which it is found"): [_text],
         Optional("documentation", default=""): All(string, Length(max=TEXT_LIMIT)),
         Optional("engine", default=None, description="Engine of the memory's index that its engine.py has"): In(
@@ -61,6 +77,16 @@ MANIFEST_SCHEMA = Schema(
         Optional("extra", default=None, description="The extra in pyproject.toml with its requirements"): object,
     }
 )
+
+
+class ServiceMatcher(Struct, frozen=True):
+    """A type of services that are found in the local network; see `ZEROCONF_SCHEMA`."""
+
+    type: str
+    name: str
+    key: str = ""
+    value: Mapping[str, str | bool | int] = {}
+    secrets: Sequence[str] = ()
 
 
 class Manifest(Struct, frozen=True):
@@ -81,7 +107,7 @@ class Manifest(Struct, frozen=True):
     model_apis: tuple[str, ...] = ()
     cli: tuple[str, ...] = ()
     doctor: tuple[str, ...] = ()
-    zeroconf: tuple[Any, ...] = ()
+    zeroconf: tuple[ServiceMatcher, ...] = ()
     mqtt: tuple[str, ...] = ()
     documentation: str = ""
     engine: str | None = None
@@ -122,6 +148,7 @@ def _checked(read: Any, folder_name: str, shown: str) -> Manifest:
     if valid["extra"] is not None and not isinstance(valid["extra"], str):
         raise ManifestError(f"{shown}: extra: expected the name of an extra")
     fields: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in valid.items()}
+    fields["zeroconf"] = tuple(ServiceMatcher(**each) for each in valid["zeroconf"])
     return Manifest(**fields)
 
 

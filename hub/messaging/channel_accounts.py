@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from hub.config.edit import set_value
 from hub.config.files import SECRETS_FILE
 from hub.config.sections import SchemaProblem
 from hub.config.spans import Tagged
@@ -164,7 +163,7 @@ class ChannelAccounts:
             def write() -> dict[str, str]:
                 editor = self._config.editor
                 place = editor.where(lambda _: (channel,))
-                before = {place.file: place.text, SECRETS_FILE: self._write_secrets(secrets)}
+                before = {place.file: place.text, SECRETS_FILE: self._config.editor.set_secrets(secrets)}
                 for key in credentials:
                     editor.set_value((*keys, key), Tagged("!secret", _secret_name(channel, account, key)))
                 return before
@@ -209,7 +208,7 @@ class ChannelAccounts:
         place = editor.where(lambda _: (channel,))
         before = {place.file: place.text}
         if secrets:
-            before[SECRETS_FILE] = self._write_secrets(secrets)
+            before[SECRETS_FILE] = self._config.editor.set_secrets(secrets)
         try:
             editor.set_value(keys, value)
         except HubError:
@@ -225,19 +224,6 @@ class ChannelAccounts:
         if isinstance(raw, list):
             return (channel, len(raw)), values
         return (channel,), [self._config.editor.get_value((channel,)), values]
-
-    def _write_secrets(self, secrets: Mapping[str, str]) -> str:
-        """Add secrets to their file; return it as it was."""
-        editor = self._config.editor
-        try:
-            text, base = editor.read_file(SECRETS_FILE, admin=True)
-        except NotFound:
-            text, base = "", None
-        changed = text
-        for name, value in secrets.items():
-            changed = set_value(changed, (name,), value)
-        editor.write_file(SECRETS_FILE, changed, base)
-        return text
 
     def _put_back(self, files: Mapping[str, str]) -> None:
         for name, text in files.items():

@@ -121,7 +121,7 @@ NEEDS_HUB = {
     ),
     ("call",),
     ("chat",),
-    *(path for path in COMMANDS if path[0] in {"exec", "tool"}),
+    *(path for path in COMMANDS if path[0] in {"discover", "exec", "tool"}),
     ("context", "explain"),
     ("dashboard",),
     ("logs",),

@@ -1,0 +1,220 @@
+"""What was found in the local network and waits for a person's word: set up or ignored.
+
+A name in the network is a claim that anybody there can make. What is found is shown and nothing else: no connection is
+made to it, and nothing is sent, before a person says so. Only its address and port are believed, and only when the
+address is one of a local network; what it says in its TXT record is not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hub.config.spans import Tagged
+from hub.core.errors import Conflict, InvalidRequest, NotFound
+from hub.host import IntegrationHost
+from hub.integration.catalog import CatalogEntry
+from hub.integration.manifest import ServiceMatcher
+
+FOUND_LIMIT = 200
+IGNORED_LIMIT = 1_000
+NAME_LIMIT = 63
+OURS = "_homarus._tcp"
+COMPATIBLE = "_openclaw-gw._tcp"
+_IGNORED = "ignored"
+
+
+class FoundService(Struct, frozen=True):
+    """A service that announces itself.
+
+    Attributes:
+        id: Stays the same as long as it announces itself by this name.
+        name: By which it announces itself; anybody can take any name.
+    """
+
+    id: str
+    name: str
+    address: str
+    port: int
+    matcher: ServiceMatcher
+
+    def value(self) -> dict[str, Any]:
+        """Return what setting it up writes into the configuration, without secrets."""
+        filled: dict[str, Any] = {}
+        for key, value in self.matcher.value.items():
+            if value == "{port}":
+                filled[key] = self.port
+            elif isinstance(value, str):
+                filled[key] = value.replace("{address}", self.address).replace("{port}", str(self.port))
+            else:
+                filled[key] = value
+        return filled
+
+
+def matchers(catalog: Mapping[str, CatalogEntry], sections: Iterable[str]) -> dict[str, ServiceMatcher]:
+    """Return the services that the manifests know, by type; what can be set up comes first.
+
+    Args:
+        sections: The hub's own sections of the configuration. What goes into one that there is not cannot be set up.
+    """
+    known: dict[str, ServiceMatcher] = {}
+    places = {*catalog, *sections}
+    for entry in catalog.values():
+        for each in entry.manifest.zeroconf if entry.manifest is not None else ():
+            matcher = each if each.key.partition(".")[0] in places else replace(each, key="")
+            if each.type not in known or not known[each.type].key:
+                known[each.type] = matcher
+    return known
+
+
+def found_service(
+    name: str, addresses: Iterable[str], port: int | None, matcher: ServiceMatcher
+) -> FoundService | None:
+    """Return a service as it is shown; None when it names no address of a local network.
+
+    Args:
+        name: Its full name, `Kitchen._mqtt._tcp.local.`
+    """
+    local = next((each for each in addresses if is_lan_address(each)), None)
+    if local is None or not port:
+        return None
+    id = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:12]
+    own = "".join(each if each.isprintable() else " " for each in name.removesuffix(f".{matcher.type}.local."))
+    return FoundService(id, own[:NAME_LIMIT], local, port, matcher)
+
+
+def is_lan_address(address: str) -> bool:
+    """Whether an address is one of another machine in the local network, as far as the address can say."""
+    ip = ipaddress.ip_address(address)
+    return ip.is_private and not (ip.is_loopback or ip.is_unspecified or ip.is_multicast or ip.is_reserved)
+
+
+class FoundServices:
+    """The services that are there now, and those that a person ignores.
+
+    Args:
+        host: Keeps the ignored ones, and writes the configuration.
+    """
+
+    def __init__(self, host: IntegrationHost) -> None:
+        self._host = host
+        self._storage = host.storage(_IGNORED)
+        self._found: dict[str, FoundService] = {}
+        self._ignored: list[str] = []
+        self._changing = asyncio.Lock()
+
+    async def load(self) -> None:
+        """Read which ones are ignored."""
+        self._ignored = list(await self._storage.load([]))
+
+    def put(self, name: str, service: FoundService | None) -> None:
+        """Note a service by its full name, or that it is gone."""
+        self._found.pop(name, None)
+        if service is not None and len(self._found) < FOUND_LIMIT:
+            self._found[name] = service
+
+    def clear(self) -> None:
+        """Forget what was found; the network is another one."""
+        self._found.clear()
+
+    def all(self) -> list[FoundService]:
+        """Return what was found; a hub that also announces itself to OpenClaw's apps is one service."""
+        hubs = {(each.address, each.port) for each in self._found.values() if each.matcher.type == OURS}
+        shown = [
+            each
+            for each in self._found.values()
+            if each.matcher.type != COMPATIBLE or (each.address, each.port) not in hubs
+        ]
+        return sorted(shown, key=lambda each: (each.matcher.name, each.name, each.id))
+
+    def waiting(self) -> int:
+        """Return how many wait for a person's word."""
+        return sum(self.state(each) == "new" for each in self.all())
+
+    def state(self, service: FoundService) -> str:
+        """Return `new`, `ignored`, `configured`, or `seen`: it cannot be set up."""
+        if service.id in self._ignored:
+            return "ignored"
+        if not service.matcher.key:
+            return "seen"
+        return "configured" if self._is_configured(service.matcher) else "new"
+
+    async def ignore(self, id: str) -> None:
+        """Ask no more about a service.
+
+        Raises:
+            NotFound: It is not there.
+        """
+        self._get(id)
+        if id not in self._ignored:
+            self._ignored = [*self._ignored, id][-IGNORED_LIMIT:]
+            await self._storage.save(self._ignored)
+
+    async def set_up(self, id: str, secrets: Mapping[str, str], expected: str | None = None) -> None:
+        """Write a service into the configuration, as a person asked.
+
+        Args:
+            secrets: The values that its matcher asks for.
+            expected: The address and port that the person saw.
+
+        Raises:
+            NotFound: It is not there.
+            Conflict: It is configured already, or moved to another address since the person saw it.
+            InvalidRequest: It cannot be set up, or a value is missing.
+            ConfigInvalid: The configuration would not be valid with it.
+        """
+        async with self._changing:
+            service = self._get(id)
+            matcher = service.matcher
+            if expected is not None and expected != f"{service.address}:{service.port}":
+                raise Conflict(
+                    f"{service.name} is now at {service.address}:{service.port}; look again before you set it up"
+                )
+            if not matcher.key:
+                raise InvalidRequest(f"no integration sets up a {matcher.name}")
+            if self._is_configured(matcher):
+                raise Conflict(f"{matcher.key} is in the configuration already; change it there")
+            if missing := [each for each in matcher.secrets if not secrets.get(each)]:
+                raise InvalidRequest(f"{matcher.name}: {', '.join(missing)} is missing")
+            names = {each: f"{matcher.key.replace('.', '_')}_{each}" for each in matcher.secrets}
+            value = {**service.value(), **{each: Tagged("!secret", name) for each, name in names.items()}}
+            given = {name: secrets[each] for each, name in names.items()}
+            await self._host.configure(tuple(matcher.key.split(".")), value, given)
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """Return what was found as plain data."""
+        return [
+            {
+                "id": each.id,
+                "kind": each.matcher.name,
+                "type": each.matcher.type,
+                "name": each.name,
+                "address": each.address,
+                "port": each.port,
+                "state": self.state(each),
+                "key": each.matcher.key,
+                "value": each.value(),
+                "secrets": list(each.matcher.secrets),
+            }
+            for each in self.all()
+        ]
+
+    def _get(self, id: str) -> FoundService:
+        for each in self._found.values():
+            if each.id == id:
+                return each
+        raise NotFound(f"nothing with the id {id} is in the local network now; see homarus discover")
+
+    def _is_configured(self, matcher: ServiceMatcher) -> bool:
+        found: Any = self._host.config.raw
+        for key in matcher.key.split("."):
+            if not isinstance(found, Mapping) or key not in found:
+                return False
+            found = found[key]
+        return True

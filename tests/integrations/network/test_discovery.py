@@ -1,0 +1,236 @@
+"""Discovery between two network namespaces: what the hub announces, what it finds, and that it trusts none of it."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from zeroconf import IPVersion, ServiceStateChange
+from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
+
+from hub.cli.client import HubClient
+from hub.cli.configured import checked_home
+from hub.cli.exits import CommandFailed
+from hub.doctor.check_context import CheckContext
+from hub.integration.catalog import find
+from hub.integration.errors import ManifestError
+from hub.integration.manifest import ServiceMatcher, read_manifest
+from hub.sections import needed_domains
+from hub.storage.homedir import Home
+from integrations.network.discovery.doctor import CHECKS
+from integrations.network.discovery.found import found_service, matchers
+from tests.integrations.network.namespaces import HUBS, OTHERS, Cable, running_in
+
+HOME = """\
+hub: {name: Our place}
+http: {host: 0.0.0.0, port: 18789}
+memory: {embeddings: {provider: none}}
+discovery: {mdns: full}
+"""
+LIMIT_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def cable() -> Iterator[Cable]:
+    if os.geteuid() != 0:
+        pytest.skip("only root makes network namespaces")
+    laid = Cable()
+    try:
+        laid.lay()
+    except (OSError, subprocess.CalledProcessError) as error:
+        laid.remove()
+        pytest.skip(f"this machine makes no network namespaces: {error}")
+    yield laid
+    laid.remove()
+
+
+@pytest.fixture(scope="module")
+def hub(cable: Cable, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The home of a hub that runs in the first namespace."""
+    home = tmp_path_factory.mktemp("discovery") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(HOME)
+    command = ("ip", "netns", "exec", cable.first, sys.executable, "-m", "hub", "start", "--config", str(home))
+    with (home.parent / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            until(lambda: answers(home))
+            yield home
+        finally:
+            process.terminate()
+
+
+class Neighbour:
+    """Another machine: a server that counts who connects, services that it announces, and what it hears of the hub."""
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.heard: dict[str, AsyncServiceInfo] = {}
+        self.port = 0
+
+    async def run(self, end: asyncio.Event) -> None:
+        server = await asyncio.start_server(self._connected, OTHERS, 0)
+        self.port = server.sockets[0].getsockname()[1]
+        zeroconf = AsyncZeroconf(interfaces=[OTHERS], ip_version=IPVersion.V4Only)
+        types = ["_homarus._tcp.local.", "_openclaw-gw._tcp.local."]
+        browser = AsyncServiceBrowser(zeroconf.zeroconf, types, handlers=[self._changed])
+        announced = (
+            ("Study", "_ollama", OTHERS),
+            ("Foreign", "_mqtt", "9.9.9.9"),
+            ("Inward", "_home-assistant", "127.0.0.1"),
+            ("<b>Our place</b>", "_homarus", OTHERS),
+        )
+        for registered in [await self._announce(zeroconf, *each) for each in announced]:
+            await registered
+        await end.wait()
+        for name in self.heard:
+            info = AsyncServiceInfo(name.partition(".")[2], name)
+            await info.async_request(zeroconf.zeroconf, 3_000)
+            self.heard[name] = info
+        await browser.async_cancel()
+        await zeroconf.async_close()
+        server.close()
+
+    async def _announce(self, zeroconf: AsyncZeroconf, name: str, kind: str, address: str) -> Any:
+        type = f"{kind}._tcp.local."
+        text = {"base_url": f"http://{OTHERS}:1", "gatewayTlsSha256": "0" * 64}
+        info = AsyncServiceInfo(
+            type, f"{name}.{type}", self.port, properties=text, server=f"{kind}.local.", parsed_addresses=[address]
+        )
+        return await zeroconf.async_register_service(info)
+
+    def _changed(self, zeroconf: Any, service_type: str, name: str, state_change: ServiceStateChange) -> None:
+        if "Our place" in name and "<b>" not in name:
+            self.heard[name] = AsyncServiceInfo(service_type, name)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        writer.close()
+
+
+def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants(hub: Path, cable: Cable) -> None:
+    neighbour = Neighbour()
+    client = HubClient(hub)
+
+    with running_in(cable.second, neighbour.run):
+        until(lambda: len(found(client)) >= 2 and len(neighbour.heard) >= 2)
+        seen = found(client)
+        page = get(hub, "/discovered")
+        home = CheckContext(Home(hub), lambda: checked_home(hub), needed_domains, client.call)
+        warned = [each.what for each in CHECKS["second_hub"].look(home)]
+        before = neighbour.connections
+        chosen = next(each for each in seen if each["kind"] == "Ollama server")
+        with pytest.raises(CommandFailed, match="no integration sets up a Homarus hub"):
+            client.call("discovery.set_up", {"id": next(each["id"] for each in seen if each is not chosen)})
+        client.call("discovery.ignore", {"id": chosen["id"]})
+        ignored = {each["name"]: each["state"] for each in found(client)}
+        client.call("discovery.set_up", {"id": chosen["id"]})
+
+    assert [(each["kind"], each["name"], each["address"], each["state"]) for each in seen] == [
+        ("Homarus hub", "<b>Our place</b>", OTHERS, "seen"),
+        ("Ollama server", "Study", OTHERS, "new"),
+    ]
+    assert before == 0
+    assert "We found Ollama server" in page
+    assert "&lt;b&gt;Our place&lt;/b&gt;" in page
+    assert '<b class="badge warn">1<' in page
+    assert ignored["Study"] == "ignored"
+    written = (hub / "configuration.yaml").read_text()
+    assert f"http://{OTHERS}:{neighbour.port}/v1" in written
+    assert ["<b>Our place</b>" in each for each in warned] == [True]
+    told = {
+        name: {k.decode(): v and v.decode() for k, v in info.properties.items()}
+        for name, info in neighbour.heard.items()
+    }
+    machine = socket.gethostname().partition(".")[0]
+    text = {"role": "gateway", "transport": "gateway", "gatewayPort": "18789", "lanHost": f"{machine}.local"}
+    assert told == {
+        f"Our place.{each}._tcp.local.": {**text, "displayName": "Our place"} for each in ("_homarus", "_openclaw-gw")
+    }
+    assert all(info.parsed_addresses() == [HUBS] for info in neighbour.heard.values())
+
+
+@pytest.mark.parametrize(
+    ("address", "believed"),
+    [
+        *[(each, True) for each in ("192.168.1.7", "10.0.0.1", "172.16.0.9", "169.254.3.4")],
+        *[
+            (each, False)
+            for each in ("127.0.0.1", "0.0.0.0", "8.8.8.8", "100.64.0.1", "224.0.0.251", "255.255.255.255")
+        ],
+    ],
+)
+def test_only_an_address_of_a_local_network_is_believed(address: str, believed: bool) -> None:
+    matcher = ServiceMatcher("_mqtt._tcp", "MQTT broker")
+
+    assert (found_service("Hall._mqtt._tcp.local.", [address], 1883, matcher) is not None) is believed
+
+
+def test_a_name_shows_no_control_characters_and_stays_short() -> None:
+    service = found_service(
+        f"a\x1b[31m\n{'b' * 500}._mqtt._tcp.local.", ["10.0.0.1"], 1883, ServiceMatcher("_mqtt._tcp", "")
+    )
+
+    assert service is not None
+    assert service.name == f"a [31m {'b' * 56}"
+
+
+def test_what_has_no_place_in_the_configuration_cannot_be_set_up() -> None:
+    catalog = find(None)
+
+    assert matchers(catalog, ["models"])["_ollama._tcp"].key == "models.providers.ollama_lan"
+    assert matchers(catalog, [])["_ollama._tcp"].key == ""
+
+
+@pytest.mark.parametrize(
+    ("matcher", "what"),
+    [
+        ('{"type": "mqtt", "name": "x"}', "zeroconf.0.type: expected a type of services, such as _mqtt._tcp"),
+        ('{"type": "_mqtt._tcp"}', "zeroconf.0.name is missing"),
+        ('{"type": "_mqtt._tcp", "name": "x", "value": {"broker": [1]}}', "zeroconf.0.value.broker"),
+    ],
+)
+def test_a_manifest_with_a_wrong_service_is_refused_by_name(tmp_path: Path, matcher: str, what: str) -> None:
+    folder = tmp_path / "garden"
+    folder.mkdir()
+    (folder / "manifest.json").write_text(f'{{"domain": "garden", "name": "Garden", "zeroconf": [{matcher}]}}')
+
+    with pytest.raises(ManifestError, match=what):
+        read_manifest(folder)
+
+
+def found(client: HubClient) -> list[dict[str, Any]]:
+    return list(client.call("discovery.list")["found"])
+
+
+def until(true: Callable[[], object]) -> None:
+    end = time.monotonic() + LIMIT_S
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def answers(home: Path) -> bool:
+    try:
+        HubClient(home).call("discovery.list")
+    except CommandFailed:
+        return False
+    return True
+
+
+def get(home: Path, path: str) -> str:
+    connection = http.client.HTTPConnection("localhost")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(Home(home).socket))
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    assert answer.status == 200, answer.read()
+    return answer.read().decode()
