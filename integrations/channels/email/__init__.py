@@ -20,10 +20,18 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     from integrations.channels.email.channel import Email
     from integrations.channels.email.login import MailLogin
     from integrations.channels.email.mailbox import MailboxAccount
+    from integrations.channels.email.tool import MailTool
 
+    for_tool: dict[str, Email] = {}
     for entry in config:
         account = MailboxAccount.from_config(entry)
         kept = host.storage(f"tokens-{account.account}")
         login = MailLogin(account.credential, kept, host.clock)
         channel = Email(account, host.storage(f"subjects-{account.account}"), login, host.clock)
         await host.channels.add(channel, access_policy(entry), outbound=outbound_policy(entry))
+        if entry["tool"]:
+            for_tool[account.account] = channel
+    if for_tool:
+        mail = MailTool(for_tool, host.storage("recipients"))
+        await mail.load()
+        host.tools.add(mail.tool())

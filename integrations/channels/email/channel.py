@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiosmtplib
 
@@ -37,6 +37,8 @@ from integrations.channels.email.mail_text import attachments_of, parts_of, text
 from integrations.channels.email.mailbox import BROKEN, Mailbox, MailboxAccount, MailboxRefused
 from integrations.channels.email.sender import is_automatic, is_vouched_for, sender_of
 from integrations.channels.kept_connection import AccountRefused, keep_connected
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +100,10 @@ class Email:
         thread = message.address.thread
         if thread is not None and not self._may_answer(thread, message.id):
             return Delivery(DeliveryState.PERMANENT, error=f"over {ANSWERS_AN_HOUR} answers an hour in one thread")
-        mail = await asyncio.to_thread(self._mail, message)
+        return await self.deliver(await asyncio.to_thread(self._mail, message))
+
+    async def deliver(self, mail: EmailMessage) -> Delivery:
+        """Hand a mail to the server that sends it."""
         client = self._smtp()
         try:
             async with asyncio.timeout(SEND_LIMIT_S):
@@ -118,24 +123,43 @@ class Email:
     async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
         """Yield an attachment, read again from the mailbox."""
         validity, uid, number = (int(each) for each in media.reference.split(":"))
+        raw = await self.look(lambda mailbox, found: mailbox.read(uid) if found == validity else b"")
+        part = next((each for at, each in enumerate(parts_of(parsed(raw))) if at == number), None)
+        if part is None:
+            raise Unavailable("the mail is gone")
+        yield bytes(part.get_payload(decode=True) or b"")
 
-        def read(secret: Secret) -> bytes:
+    async def look(self, work: Callable[[Mailbox, int], T]) -> T:
+        """Look into the mailbox by a connection of its own.
+
+        Args:
+            work: Is handed the mailbox and its UIDVALIDITY, in a thread.
+
+        Raises:
+            Unavailable: It cannot be read.
+        """
+
+        def read(secret: Secret) -> T:
             mailbox = Mailbox(self._config)
             try:
-                if mailbox.open(secret)[0] != validity:
-                    return b""
-                return mailbox.read(uid)
+                return work(mailbox, mailbox.open(secret)[0])
             finally:
                 mailbox.close()
 
         try:
-            raw = await asyncio.to_thread(read, await self._login.secret())
+            return await asyncio.to_thread(read, await self._login.secret())
         except (AccountRefused, MailboxRefused, *BROKEN) as error:
             raise Unavailable(f"the mailbox cannot be read: {error}") from error
-        part = next((each for at, each in enumerate(parts_of(_parsed(raw))) if at == number), None)
-        if part is None:
-            raise Unavailable("the mail is gone")
-        yield bytes(part.get_payload(decode=True) or b"")
+
+    def new_mail(self, to: str, subject: str, text: str) -> EmailMessage:
+        """Return a mail from this mailbox."""
+        mail = EmailMessage()
+        mail["From"] = self._config.address
+        mail["To"] = to
+        mail["Subject"] = " ".join(subject.split())
+        mail["Date"] = datetime.fromtimestamp(self._clock.time(), UTC)
+        mail.set_content(text)
+        return mail
 
     async def probe(self) -> dict[str, Any]:
         """Log in to send, which changes nothing."""
@@ -196,7 +220,7 @@ class Email:
     async def _take(self, receive: Receiver, reference: str, raw: bytes) -> None:
         """Hand one mail to the hub; one that cannot be read must not block those behind it."""
         try:
-            message = self._message(_parsed(raw), reference)
+            message = self._message(parsed(raw), reference)
         except Exception:  # strangers decide what is in a mail; whatever it breaks, the next one is read
             _log.exception("the e-mail %s cannot be read", reference)
             return
@@ -269,17 +293,13 @@ class Email:
     def _mail(self, message: OutboundMessage) -> EmailMessage:
         thread: Mapping[str, str] = self._threads.get(message.address.thread or "", {})
         subject = thread.get("subject") or message.text.strip().split("\n")[0][:SUBJECT_CHARS] or "Homarus"
-        mail = EmailMessage()
-        mail["From"] = self._config.address
-        mail["To"] = message.address.peer
-        mail["Subject"] = subject if not thread or subject.lower().startswith("re:") else f"Re: {subject}"
+        shown = subject if not thread or subject.lower().startswith("re:") else f"Re: {subject}"
+        mail = self.new_mail(message.address.peer, shown, message.text)
         mail["Message-ID"] = f"<{message.id}@{self._config.address.rpartition('@')[2]}>"
-        mail["Date"] = datetime.fromtimestamp(self._clock.time(), UTC)
         mail["Auto-Submitted"] = "auto-replied" if thread else "auto-generated"
         if references := thread.get("references"):
             mail["References"] = references
             mail["In-Reply-To"] = message.reply_to or references.split()[-1]
-        mail.set_content(message.text)
         mail.add_alternative(render(message.text, Flavour.HTML_MATRIX), subtype="html")
         for media in message.media:
             kind, _, subtype = media.mime_type.partition("/")
@@ -313,7 +333,8 @@ class Email:
         return True
 
 
-def _parsed(raw: bytes) -> EmailMessage:
+def parsed(raw: bytes) -> EmailMessage:
+    """Return a mail as it came."""
     return BytesParser(EmailMessage, policy=policy.default).parsebytes(raw)
 
 

@@ -96,20 +96,30 @@ class Mailbox:
         """Return the UIDs above one, in order."""
         self._opened().client.untagged_responses.pop("EXISTS", None)
         # `n:*` names the last mail also when it is below n.
-        return [each for each in self._search(f"UID {uid + 1}:*") if each > uid]
+        return [each for each in self.matching(f"UID {uid + 1}:*") if each > uid]
 
     def since(self, day: date) -> list[int]:
         """Return the UIDs of the mails that came since a day."""
-        return self._search(f"SINCE {day:%d-%b-%Y}")
+        return self.matching(f"SINCE {day:%d-%b-%Y}")
 
-    def read(self, uid: int) -> bytes:
-        """Return a mail without marking it as seen; of one too large, its head alone; empty when it is gone."""
+    def matching(self, criteria: str) -> list[int]:
+        """Return the UIDs of the mails that match criteria of RFC 9051, in order."""
+        box = self._opened()
+        charset = "US-ASCII" if criteria.isascii() else "UTF-8"
+        return sorted(int(uid) for uid in box.uids(criteria, charset=charset))
+
+    def read(self, uid: int, *, head: bool = False) -> bytes:
+        """Return a mail without marking it as seen; of one too large, its head alone; empty when it is gone.
+
+        Args:
+            head: Whether only the head is wanted.
+        """
         client = self._opened().client
         _, found = client.uid("FETCH", str(uid), "(RFC822.SIZE)")
         size = _SIZE.search(found[0]) if isinstance(found[0], bytes) else None
         if size is None:
             return b""
-        what = "BODY.PEEK[]" if int(size[1]) <= MAIL_LIMIT_BYTES else "BODY.PEEK[HEADER]"
+        what = "BODY.PEEK[HEADER]" if head or int(size[1]) > MAIL_LIMIT_BYTES else "BODY.PEEK[]"
         _, parts = client.uid("FETCH", str(uid), f"({what})")
         return next((bytes(part[1]) for part in parts if isinstance(part, tuple)), b"")
 
@@ -143,9 +153,6 @@ class Mailbox:
         if box is not None:
             with suppress(*BROKEN):
                 box.client.shutdown()
-
-    def _search(self, criteria: str) -> list[int]:
-        return sorted(int(uid) for uid in self._opened().uids(criteria))
 
     def _opened(self) -> BaseMailBox:
         if self._box is None:

@@ -1,0 +1,171 @@
+"""The tool `mail`: agents of the owner look into a mailbox and send from it.
+
+What mails say is words from outside. Sending asks, unless the owner approved a mail to that address before and no such
+words are in the conversation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from email.message import EmailMessage
+from typing import Any
+
+from hub.core.context import Authority
+from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.schema import All, In, Invalid, Length, Match, Optional, Range, Required, Schema, boolean, integer, string
+from hub.integration.json_storage import JsonStorage
+from hub.messaging.contract import DeliveryState
+from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.parameters import from_schema
+from integrations.channels.email.channel import Email, parsed
+from integrations.channels.email.mail_text import attachments_of, text_of
+from integrations.channels.email.mailbox import Mailbox
+
+NAME = "mail"
+GROUP = "message"
+FOUND_LIMIT = 20
+RECIPIENTS_KEPT = 1_000
+TEXT_LIMIT = 100_000
+CALL_S = 90.0
+HEAD_CHARS = 500
+_HEADS = ("From", "To", "Cc", "Date", "Subject")
+_ADDRESS = re.compile(r"^[^\s@<>\"(),:;\[\]\\]{1,128}@[A-Za-z0-9.-]{1,253}$")
+
+
+def _day(value: str) -> str:
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        raise Invalid("expected a day such as 2026-05-12") from None
+    return value
+
+
+_SHORT = All(string, Length(min=1, max=200))
+_SEARCHED = {"text": "TEXT", "from": "FROM", "subject": "SUBJECT"}
+
+
+class MailTool:
+    """Searches, reads and sends.
+
+    Args:
+        accounts: The mailboxes, by name.
+        storage: Keeps to whom the owner let mail be sent.
+    """
+
+    def __init__(self, accounts: Mapping[str, Email], storage: JsonStorage) -> None:
+        self._accounts = accounts
+        self._storage = storage
+        self._recipients: list[str] = []
+
+    async def load(self) -> None:
+        """Read to whom mail was sent."""
+        self._recipients = list(await self._storage.load([]))
+
+    def tool(self) -> Tool:
+        """Return the tool."""
+        address = All(string, Match(_ADDRESS, msg="expected one address such as ada@example.org"))
+        schema: dict[Any, Any] = {
+            Required("action"): In(("search", "read", "send")),
+            Optional("account", default=next(iter(self._accounts))): In(tuple(self._accounts)),
+            Optional("text", description="search: words in the mail. send: what it says."): All(
+                string, Length(min=1, max=TEXT_LIMIT)
+            ),
+            Optional("from", description="search: words in the sender."): _SHORT,
+            Optional("subject", description="search: words in the subject. send: the subject."): _SHORT,
+            Optional("since", description="search: a day."): All(string, Length(max=10), _day),
+            Optional("unread", description="search: only what nobody has read."): boolean,
+            Optional("id", description="read: as search shows it."): All(integer, Range(min=1)),
+            Optional("to", description="send: one address."): address,
+        }
+        return Tool(
+            NAME,
+            f"The mailbox: search it (newest {FOUND_LIMIT}), read one by its id, send one. It marks nothing as read.",
+            from_schema(Schema(schema)),
+            self._run,
+            GROUP,
+            Annotations(destructive=False),
+            approval=self.why_ask,
+            timeout_s=CALL_S,
+        )
+
+    def why_ask(self, arguments: Mapping[str, Any], authority: Authority) -> str | None:
+        """Return why the owner has to approve a call; to search and read sends only to the owner's own server."""
+        if arguments.get("action") != "send":
+            return None
+        to, what = str(arguments.get("to")), f"{arguments.get('subject')}: {arguments.get('text')}"
+        if authority.tainted:
+            return f"it sends a mail to {to}, and words from outside are in this conversation: {what}"
+        if to.lower() not in self._recipients:
+            return f"it sends a mail to {to}, to whom you have not let any be sent before: {what}"
+        return None
+
+    async def _run(self, call: ToolCall) -> ToolResult:
+        arguments = call.arguments
+        account = self._accounts[arguments["account"]]
+        match arguments["action"]:
+            case "search":
+                return await self._search(account, arguments)
+            case "read":
+                return await self._read(account, _given(arguments, "id"))
+        return await self._send(account, arguments)
+
+    async def _search(self, account: Email, arguments: Mapping[str, Any]) -> ToolResult:
+        parts = [f"{key} {_quoted(arguments[name])}" for name, key in _SEARCHED.items() if name in arguments]
+        if "since" in arguments:
+            parts.append(f"SINCE {date.fromisoformat(arguments['since']):%d-%b-%Y}")
+        if arguments.get("unread"):
+            parts.append("UNSEEN")
+
+        def find(mailbox: Mailbox, _: int) -> list[tuple[int, bytes]]:
+            newest = mailbox.matching(" ".join(parts) or "ALL")[-FOUND_LIMIT:]
+            return [(uid, mailbox.read(uid, head=True)) for uid in reversed(newest)]
+
+        found = await account.look(find)
+        lines = [f"{uid}: {_line(parsed(raw))}" for uid, raw in found if raw]
+        return ToolResult("\n".join(lines) or "There are no such mails.", trusted=False)
+
+    async def _read(self, account: Email, uid: int) -> ToolResult:
+        raw = await account.look(lambda mailbox, _: mailbox.read(uid))
+        if not raw:
+            raise NotFound(f"there is no mail {uid}")
+        mail = parsed(raw)
+        heads = [f"{name}: {_one_line(mail, name)}" for name in _HEADS if mail[name]]
+        names = [each.name or each.mime_type for each in attachments_of(mail, str(uid))]
+        attached = [f"Attached: {', '.join(map(str, names))}"] if names else []
+        return ToolResult("\n".join([*heads, *attached, "", text_of(mail)]), trusted=False)
+
+    async def _send(self, account: Email, arguments: Mapping[str, Any]) -> ToolResult:
+        to = _given(arguments, "to")
+        mail = account.new_mail(to, _given(arguments, "subject"), _given(arguments, "text"))
+        delivery = await account.deliver(mail)
+        if delivery.state is not DeliveryState.DELIVERED:
+            raise HubError(f"the mail was not sent for certain: {delivery.error}")
+        kept = [each for each in self._recipients if each != to.lower()]
+        self._recipients = [*kept, to.lower()][-RECIPIENTS_KEPT:]
+        await self._storage.save(self._recipients)
+        return ToolResult(f"sent to {to}")
+
+
+def _quoted(words: str) -> str:
+    """Return a quoted string of RFC 9051; one line, so that it is one argument."""
+    plain = " ".join(words.split())
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _line(mail: EmailMessage) -> str:
+    return " · ".join(_one_line(mail, name) for name in ("Date", "From", "Subject"))
+
+
+def _one_line(mail: EmailMessage, name: str) -> str:
+    try:
+        return " ".join(str(mail.get(name, "")).split())[:HEAD_CHARS]
+    except (ValueError, LookupError, AttributeError, TypeError):  # strangers write heads that the parser fails on
+        return "(cannot be read)"
+
+
+def _given(arguments: Mapping[str, Any], name: str) -> Any:
+    if name not in arguments:
+        raise InvalidRequest(f"{name}: missing")
+    return arguments[name]
