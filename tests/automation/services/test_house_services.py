@@ -28,7 +28,7 @@ async def ask(standing: Standing, service: str, data: dict[str, Any], **who: Any
 async def test_memory_is_kept_searched_read_and_forgotten(tmp_path: Path) -> None:
     standing = Standing(tmp_path / "home")
     MemoryServices(standing.memory, standing.agents, standing.clock).register(standing.services)
-    await standing.set_up(notes)
+    await standing.set_up(notes, yaml="memory: {embeddings: {provider: none}}\n")
     assert standing.workspace.is_dir()
 
     added = await ask(standing, "memory.add", {"text": "the boiler was serviced"})

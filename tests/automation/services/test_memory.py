@@ -34,7 +34,7 @@ async def standing(tmp_path: Path) -> AsyncIterator[Standing]:
     """A home with a memory and the services over it."""
     standing = Standing(tmp_path / "home")
     MemoryServices(standing.memory, standing.agents, standing.clock).register(standing.services)
-    await standing.set_up(notes)
+    await standing.set_up(notes, yaml="memory: {embeddings: {provider: none}}\n")
     folder = standing.workspace / "memory"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "2026-05-11.md").write_text(FROM_OUTSIDE, encoding="utf-8")

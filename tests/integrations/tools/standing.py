@@ -101,8 +101,8 @@ class Standing:
         self.workspaces.ensure("main")
         return self.agents.get("main").workspace
 
-    async def set_up(self, integration: ModuleType, config: Mapping[str, Any] | None = None) -> None:
-        (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
+    async def set_up(self, integration: ModuleType, config: Mapping[str, Any] | None = None, yaml: str = "") -> None:
+        (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n{yaml}")
         self.config.load()
         names = ("nodes", "pages", "subagents", "exchanges", "inbox")
         beyond = dict.fromkeys(names)
