@@ -29,7 +29,7 @@ DAY, MAINS = budgets_from_config(
             "The budget per day is used up: 3 model calls of 2 model calls",
             "预算（每天）已用完：3 次模型调用 / 2 次模型调用",
         ),
-        (LimitHit("cost_usd", 2, 2.5, budget=MAINS), "of agent main is used up: $2.50 of $2.00", "代理 main"),
+        (LimitHit("cost_usd", 2, 2.5, budget=MAINS), "of agent main is used up: $2.50 of $2.00", "智能体 main"),
         (LimitHit("tokens", 5_000, 5_001), "after 5,000 tokens, its limit (agents[].limits.tokens)", "5,000 个词元"),
         (
             LimitHit("repeats", 10, 10, Repetition(RepetitionKind.SAME, 10, 10, ("look",))),
