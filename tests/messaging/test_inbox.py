@@ -291,7 +291,7 @@ async def test_a_client_that_names_what_cannot_be_is_refused_before_anything_is_
     message = ClientMessage(Address("webchat", "x"), "1", "webchat:user:owner", "hello")
 
     with pytest.raises(InvalidRequest):
-        await post.inbox.receive(replace(message, session_key="agent:main:nonsense:x:y:z"), Context(OWNER))
+        await post.inbox.receive(replace(message, session_key="agent:main:nonsense:group"), Context(OWNER))
     with pytest.raises(NotFound):
         await post.inbox.receive(replace(message, session_key="agent:nobody:main"), Context(OWNER))
 
