@@ -19,7 +19,7 @@ PARTS = (
 )
 ROOF = ("sections", "host", "components", "hub", "web", "bootstrap", "cli", "__main__")
 ORDER = {part: rank for rank, part in enumerate((*PARTS, *ROOF))}
-FOLDERS = ("hub", "integrations", "web")
+FOLDERS = ("hub", "integrations", "node", "web")
 
 # What hub/ may import of others at start, and where; the rest is imported inside the function that uses it.
 # The modules of `template` that know jinja2 are themselves imported by the first rendering.
@@ -33,6 +33,8 @@ LIGHT = {
 }
 # What a command that only reads the configuration may load.
 SCHEMA_LIGHT = {"msgspec", "orjson", "ruamel", "voluptuous"}
+# The node program is a distribution of its own below everything: it imports nothing of ours, and these two packages.
+NODE_NEEDS = {"aiohttp", "cryptography"}
 # Imports for types that may close a circle: steps and plans name the run that they are handed, parts the kinds.
 RUN = "hub.automation.running.run"
 TYPES_IN_A_CIRCLE = {
@@ -184,6 +186,8 @@ def _from_integration(module: Module, item: Import, modules: Mapping[str, Module
 
 def _weight(module: Module, item: Import) -> str | None:
     top = item.target.partition(".")[0]
+    if module.name.partition(".")[0] == "node" and top not in {"node", *NODE_NEEDS, *sys.stdlib_module_names}:
+        return f"the node program imports {top}; it needs {' and '.join(sorted(NODE_NEEDS))} alone"
     if top == "voluptuous" and not module.name.startswith("hub.core.schema"):
         return "voluptuous is imported through hub.core.schema alone"
     if top in EXTRAS and not module.name.startswith(EXTRAS[top]):

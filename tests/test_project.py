@@ -140,6 +140,10 @@ def test_all_that_integrations_import_is_in_the_core_or_an_extra(imported: Impor
     assert imported["integrations"] - declared([*project["dependencies"], *extras]) == set()
 
 
+def test_the_node_program_needs_two_packages(imported: Imported) -> None:
+    assert imported["node"] == declared(toml("node/pyproject.toml")["project"]["dependencies"])
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of this checkout, built with the back end of the lock."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[1]
-FOLDERS = ("hub", "integrations", "web", "tests", "script", ".ci")
+FOLDERS = ("hub", "integrations", "node", "web", "tests", "script", ".ci")
 TEXTS = {".py", ".js", ".mjs", ".css", ".html", ""}
 NOT_OURS = {"__pycache__", "node_modules", "vendor"}
 MAX_LINES, MAX_LINES_OF_TESTS = 400, 500

@@ -55,6 +55,7 @@ COMMANDS = {
     "message": "hub.cli.message",
     "outbox": "hub.cli.outbox",
     "cron": "hub.cli.cron",
+    "node": "hub.cli.node",
     "doctor": "hub.cli.doctor",
 }
 

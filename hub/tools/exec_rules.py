@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from hub.config.sections import Section
-from hub.core.errors import InvalidRequest
 from hub.core.schema import All, Described, In, Invalid, Length, Optional, Schema, boolean, ensure_list
-from hub.tools.command_line import read_command, runs_others
+from node.rules.allowed_words import allowed_words, is_allowed
+from node.rules.command_line import CommandRefused
 
 MODES = ("deny", "allowlist", "ask", "full")
 ALLOW_LIMIT = 200
-ANY = "*"
-
-_PLACE = "@any@"
-_ANY_WORD = re.compile(r"[^-/~.\s][^\x00-\x1f\x7f/]{0,254}")
-
-
-def _words(line: str) -> tuple[str, ...]:
-    """Return the words of an allowed command; `*` is one of them."""
-    words = read_command(re.sub(r"(?<=\s)\*(?=\s|$)", _PLACE, line)).words
-    return tuple(ANY if each == _PLACE else each for each in words)
 
 
 def _allowed(value: Any) -> str:
     if not isinstance(value, str):
         raise Invalid("expected a command, such as apcaccess status")
     try:
-        reason = runs_others(_words(value))
-    except InvalidRequest as error:
-        raise Invalid(error.message.removeprefix("command: ")) from error
-    if reason is not None:
-        raise Invalid(f"{value!r:.80} cannot be allowed: {reason}, and what it runs is asked about each time")
+        allowed_words(value)
+    except CommandRefused as error:
+        raise Invalid(str(error).removeprefix("command: ")) from error
     return value
 
 
@@ -80,16 +67,9 @@ class ExecRules(Struct, frozen=True):
     def from_config(cls, section: Mapping[str, Any], agent: Mapping[str, Any]) -> ExecRules:
         """Read the validated section `exec:` and the keys of an agent, which go before it."""
         found = {**section, **agent}
-        allow = tuple(_words(line) for line in found.get("allow", ()))
+        allow = tuple(allowed_words(line) for line in found.get("allow", ()))
         return cls(found.get("mode", "ask"), allow, found.get("trust_output", False))
 
     def allows(self, words: tuple[str, ...]) -> bool:
         """Whether a command is one of the allowed."""
-        return any(
-            len(rule) == len(words)
-            and all(
-                _ANY_WORD.fullmatch(word) is not None if each == ANY else each == word
-                for each, word in zip(rule, words, strict=True)
-            )
-            for rule in self.allow
-        )
+        return any(is_allowed(words, rule) for rule in self.allow)

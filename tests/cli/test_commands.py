@@ -35,6 +35,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("blueprint", "remove"): ["mine/ring.yaml"],
     ("blueprint", "update"): ["mine/ring.yaml"],
     **{("integration", name): ["notes"] for name in ("reload", "enable", "disable")},
+    ("node", "install"): ["--print"],
     ("call",): ["health"],
     ("mcp", "call"): ["mcp_github_search"],
     ("mcp", "sign-in"): ["http://127.0.0.1/mcp/callback?code=x&state=y"],
@@ -142,7 +143,7 @@ NEEDS_HUB = {
     ("token", "list"),
     ("token", "revoke"),
 }
-ALONE = sorted(set(COMMANDS) - NEEDS_HUB - {("start",)})
+ALONE = sorted(set(COMMANDS) - NEEDS_HUB - {("start",), ("node", "run")})
 
 
 def typed(path: tuple[str, ...]) -> str:

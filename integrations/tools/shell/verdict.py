@@ -14,7 +14,7 @@ from hub.security.root import Root
 from hub.tools.command_line import runs_others
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.binding import BoundCommand
-from integrations.tools.shell.harmless import Grammar, grammar_of, path_operands
+from node.rules.harmless import Grammar, grammar_of, path_operands
 
 
 class CommandVerdict(StrEnum):

@@ -12,8 +12,8 @@ from hub.security.root import Root
 from hub.tools.command_line import read_command, runs_others
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.binding import bind
-from integrations.tools.shell.harmless import GRAMMARS
 from integrations.tools.shell.verdict import judge
+from node.rules.harmless import GRAMMARS
 
 PROBES = (Path(__file__).parent / "probes.txt").read_text().splitlines()
 MORE = [

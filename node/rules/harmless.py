@@ -7,8 +7,8 @@ goes through folders and prints what files contain: some are hidden from a conve
 from __future__ import annotations
 
 import re
-
-from msgspec import Struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _SIZE = re.compile(r"[+-]?[0-9]{1,9}[kKMG]?")
@@ -19,7 +19,8 @@ _DATE = re.compile(r"\+[ -~]{0,200}")
 _TEXT = re.compile(r"[^\x00-\x1f\x7f-][^\x00-\x1f\x7f]{0,999}")
 
 
-class Grammar(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Grammar:
     """What one program may be given.
 
     Attributes:
@@ -33,7 +34,7 @@ class Grammar(Struct, frozen=True):
     """
 
     short: str = ""
-    valued: dict[str, re.Pattern[str]] = {}
+    valued: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     long: frozenset[str] = frozenset()
     first: re.Pattern[str] | None = None
     paths: bool = False

@@ -1,0 +1,137 @@
+"""The contract of a platform, and what all of them share."""
+
+from __future__ import annotations
+
+import asyncio
+import locale
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from .. import __version__
+from ..errors import NodeError
+from ..pictures import picture
+from ..programs import find, output_of
+
+Answer = dict[str, Any]
+Handler = Callable[[Mapping[str, Any]], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A command of a platform.
+
+    Attributes:
+        command: Its name.
+        handler: Does it.
+        programs: Any one of them is enough; none are needed when it is empty.
+        install: How to get one, for people.
+        permission: What the system asks its user to permit for it, where it does.
+    """
+
+    command: str
+    handler: Handler
+    programs: tuple[str, ...] = ()
+    install: str = ""
+    permission: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Whether a program for it is installed."""
+        return not self.programs or find(*self.programs) is not None
+
+
+class Backend(Protocol):
+    """A platform."""
+
+    platform: str
+    family: str
+
+    def offers(self) -> list[Offer]:
+        """Return all commands that this platform can have."""
+
+    async def battery(self) -> Answer | None:
+        """Return `{level, state}`, with a level from 0 to 1; None when there is none."""
+
+
+def status_offers(backend: Backend) -> list[Offer]:
+    """Return the commands that need no program: `device.info` and `device.status`."""
+
+    async def info(params: Mapping[str, Any]) -> Answer:
+        return {
+            "deviceName": platform.node(),
+            "modelIdentifier": platform.machine(),
+            "systemName": platform.system(),
+            "systemVersion": platform.release(),
+            "appVersion": __version__,
+            "locale": locale.getlocale()[0] or "C",
+        }
+
+    async def status(params: Mapping[str, Any]) -> Answer:
+        battery = await backend.battery()
+        disk = shutil.disk_usage(Path.home())
+        return {
+            **({"battery": battery} if battery else {}),
+            "storage": {"totalBytes": disk.total, "freeBytes": disk.free},
+            **host_statistics(),
+        }
+
+    return [Offer("device.info", info), Offer("device.status", status)]
+
+
+def host_statistics() -> Answer:
+    """Return what the gateway knows as `node.host.stats`, as far as this machine says it."""
+    disk = shutil.disk_usage(Path.home())
+    found: Answer = {
+        "cpuCount": os.cpu_count() or 1,
+        "diskTotalBytes": disk.total,
+        "diskAvailableBytes": disk.free,
+        "updatedAtMs": int(time.time() * 1000),
+    }
+    try:
+        found["loadAverage"] = [round(each, 2) for each in os.getloadavg()]
+        page = os.sysconf("SC_PAGE_SIZE")
+        found["memoryTotalBytes"] = page * os.sysconf("SC_PHYS_PAGES")
+        found["memoryFreeBytes"] = page * os.sysconf("SC_AVPHYS_PAGES")
+    except (OSError, ValueError):
+        return found  # Android hides the load, a Mac does not know its free pages
+    return found
+
+
+async def taken(argv: Callable[[str], list[str]], suffix: str, *, delay_s: float = 0) -> Answer:
+    """Return the picture that a program writes to a file.
+
+    Args:
+        argv: Returns the command line for the path of the file.
+        suffix: Of the file.
+        delay_s: Waited for first.
+
+    Raises:
+        NodeError: The program fails, or makes none.
+    """
+    await asyncio.sleep(delay_s)
+    with tempfile.TemporaryDirectory(prefix="homarus-node-") as folder:
+        path = Path(folder, f"picture{suffix}")
+        await output_of(argv(str(path)))
+        try:
+            return picture(await asyncio.to_thread(path.read_bytes))
+        except OSError as error:
+            raise NodeError("UNAVAILABLE", f"{argv('')[0]} made no picture: {error.strerror}") from error
+
+
+def need(*names: str, install: str) -> str:
+    """Return the first of these programs that is installed.
+
+    Raises:
+        NodeError: None is.
+    """
+    found = find(*names)
+    if found is None:
+        raise NodeError("UNAVAILABLE", f"this needs {' or '.join(names)}, which is not installed here: {install}")
+    return found

@@ -1,0 +1,149 @@
+"""What a command is bound to: its program, its files and its folder, by what they contain. Blocks while it reads."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+from .errors import NodeError
+from .rules.command_line import (
+    INTERPRETERS,
+    CommandRefused,
+    WrittenCommand,
+    candidate_files,
+    program_name,
+    read_command,
+    refuse_unseen,
+)
+
+SYSTEM = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
+SHELL = "/bin/sh"
+FILES_LIMIT = 100
+FILE_LIMIT_BYTES = 256 * 1024 * 1024
+WORDS_LIMIT = 512
+
+
+@dataclass(frozen=True, slots=True)
+class BoundProgram:
+    """A command, and all that it uses, as it is now.
+
+    Attributes:
+        path: Of the program, without symlinks.
+        digest: SHA-256 of the program.
+        system: Whether only the machine's owner can change the program.
+        cwd: The folder, without symlinks.
+        files: By path, the SHA-256 of each file that the command names.
+    """
+
+    command: WrittenCommand
+    path: str
+    digest: str
+    system: bool
+    cwd: str
+    files: Mapping[str, str]
+
+    @property
+    def argv(self) -> list[str]:
+        """What is started."""
+        words = self.command.words
+        return [self.path, *words[1:]] if words else [self.path, "-c", self.command.text]
+
+    def operand(self) -> dict[str, Any]:
+        """Return what of it is most likely to change, as the gateway's plans name it: a script, or the program."""
+        words = self.command.words
+        if words and program_name(words[0]) in INTERPRETERS:
+            for at, word in enumerate(words[1:], 1):
+                if (path := str(Path(self.cwd, word))) in self.files:
+                    return {"argvIndex": at, "path": path, "sha256": self.files[path]}
+        return {"argvIndex": 0, "path": self.path, "sha256": self.digest}
+
+    def plan(self) -> dict[str, Any]:
+        """Return what an approval of it is bound to."""
+        return {
+            "argv": self.argv,
+            "cwd": self.cwd,
+            "commandText": shlex.join(self.argv) if self.command.words else self.command.text,
+            "commandPreview": None,
+            "mutableFileOperand": self.operand(),
+            "programSha256": self.digest,
+            "files": dict(self.files),
+        }
+
+
+def read_request(params: Mapping[str, Any]) -> WrittenCommand:
+    """Return the command of `system.run`: `command` in words, or `rawCommand` as it is written.
+
+    Raises:
+        NodeError: There is none, or it has what people cannot see.
+    """
+    words, raw = params.get("command"), params.get("rawCommand")
+    try:
+        if isinstance(words, str) or (words is None and isinstance(raw, str)):
+            return read_command(words if isinstance(words, str) else str(raw))
+        if (
+            not isinstance(words, list)
+            or not 0 < len(words) <= WORDS_LIMIT
+            or not all(isinstance(w, str) for w in words)
+        ):
+            raise NodeError("INVALID_PARAMS", f"command: expected a list of 1 to {WORDS_LIMIT} texts, or rawCommand")
+        for word in words:
+            refuse_unseen("command", word)
+        return WrittenCommand(shlex.join(words), tuple(words))
+    except CommandRefused as error:
+        raise NodeError("INVALID_PARAMS", str(error)) from None
+
+
+def bind(command: WrittenCommand, cwd: str | None) -> BoundProgram:
+    """Find and read all that a command uses.
+
+    Raises:
+        NodeError: There is no such program or folder, or it cannot be read.
+    """
+    folder = os.path.realpath(os.path.expanduser(cwd or "~"))
+    if not os.path.isabs(os.path.expanduser(cwd or "~")) or not os.path.isdir(folder):
+        raise NodeError("INVALID_PARAMS", f"cwd: {cwd!r:.200} is not the whole path of a folder on this node")
+    word = command.words[0] if command.words else SHELL
+    found = shutil.which(os.path.join(folder, word) if "/" in word else word, path=search_path())
+    if found is None:
+        raise NodeError("INVALID_PARAMS", f"command: there is no program {word!r:.200} on this node")
+    path = os.path.realpath(found)
+    files: dict[str, str] = {}
+    for each in candidate_files(command):
+        whole = os.path.join(folder, each)
+        if len(files) < FILES_LIMIT and len(each) < 4_096 and "\0" not in each and os.path.isfile(whole):
+            files[str(Path(folder, each))] = _digest(whole)
+    return BoundProgram(command, path, _digest(path), _is_of_system(path), folder, files)
+
+
+def search_path() -> str:
+    """Return where programs are looked for: the whole paths of PATH."""
+    return os.pathsep.join(each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each))
+
+
+def _digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            found = os.fstat(file.fileno())
+            if found.st_size > FILE_LIMIT_BYTES:
+                return f"{found.st_size} bytes, inode {found.st_dev}:{found.st_ino}, {found.st_mtime_ns}"
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise NodeError("INVALID_PARAMS", f"command: {path!r:.200} cannot be read: {error.strerror}") from error
+
+
+def _is_of_system(path: str) -> bool:
+    """Whether a real path is in a folder of the system, with nothing on the way that others than root may change."""
+    if not any(path.startswith(f"{folder}/") for folder in SYSTEM):
+        return False
+    for each in (Path(path), *Path(path).parents):
+        found = os.lstat(each)
+        if found.st_uid != 0 or stat.S_ISLNK(found.st_mode) or found.st_mode & 0o022:
+            return False
+    return True

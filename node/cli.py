@@ -1,0 +1,205 @@
+"""`homarus-node run | install | status | doctor`, with nothing but the standard library until it connects."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .backends import backend_here
+from .connection import NodeConnection, NodeCredential
+from .doctor import NodeFinding, examine
+from .home import NodeHome, NodeProblem, NodeSettings, checked_url, read_setup_code
+from .identity import identity_of
+from .offers import all_offers, handlers_of
+from .service import MISUSED, install, service_file
+
+HELP = {
+    "config": "The node's own directory; HOMARUS_NODE_CONFIG, or ~/.homarus-node, without it.",
+    "pair": "A setup code, once: oc-pair://…, from the hub's page Devices.",
+    "url": "The hub, such as wss://hub.local:18789; ws:// on this machine alone.",
+    "token": "A token of the hub, for the first connection; HOMARUS_NODE_TOKEN is better.",
+    "name": "What the hub calls this node; the name of the machine without it.",
+    "ca": "File of the authority that signed the hub's certificate.",
+    "share": "A folder that the hub may list, read and write; none without it.",
+    "deny": "Commands never offered, such as camera.* (again for each).",
+    "print": "Show what would be installed, and install nothing.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What `run` is given; what is empty stays as it was kept."""
+
+    pair: str = ""
+    url: str = ""
+    token: str = ""
+    name: str = ""
+    ca: str = ""
+    share: str = ""
+    deny: tuple[str, ...] = ()
+
+
+def home_at(path: str | None) -> NodeHome:
+    """Return the node's directory."""
+    return NodeHome(Path(path or os.environ.get("HOMARUS_NODE_CONFIG") or Path.home() / ".homarus-node").expanduser())
+
+
+def run_node(home: NodeHome, options: RunOptions, tell: Callable[[str], None]) -> None:
+    """Connect and stay connected until a signal ends it.
+
+    Raises:
+        NodeProblem: It cannot.
+    """
+    settings, credential = _settled(home, options)
+    home.keep(settings)
+    backend = backend_here()
+    handlers = handlers_of(all_offers(home, settings, backend))
+
+    async def stay() -> None:
+        staying = asyncio.ensure_future(NodeConnection(home, backend, handlers, tell).run(credential))
+        for each in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(each, staying.cancel)
+        try:
+            await staying
+        except asyncio.CancelledError:
+            tell("stopped")
+
+    asyncio.run(stay())
+
+
+def install_node(home: NodeHome, *, print_only: bool) -> dict[str, Any]:
+    """Start this node with its machine; return what was installed.
+
+    Raises:
+        NodeProblem: It is not paired, or cannot be installed.
+    """
+    service = service_file(backend_here(), home.path)
+    if not print_only:
+        if not home.settings().device_token:
+            raise NodeProblem("pair this node first: homarus node run --pair CODE")
+        install(service)
+    return {"path": str(service.path), "text": service.text, "installed": not print_only}
+
+
+def node_status(home: NodeHome) -> dict[str, Any]:
+    """Return what this node is, and what it offers.
+
+    Raises:
+        NodeProblem: Its directory cannot be read.
+    """
+    settings, backend = home.settings(), backend_here()
+    return {
+        "id": identity_of(home).id if home.key_file.exists() else None,
+        "name": settings.name,
+        "hub": settings.url,
+        "paired": bool(settings.device_token),
+        "platform": backend.platform,
+        "shared": settings.shared,
+        "commands": sorted(handlers_of(all_offers(home, settings, backend))),
+    }
+
+
+def node_findings(home: NodeHome) -> list[NodeFinding]:
+    """Return what the doctor finds."""
+    return examine(home, backend_here())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code: 0 well, 1 something was found, 3 something to put right first."""
+    given = _parser().parse_args(arguments)
+    home = home_at(given.config)
+    try:
+        sys.exit(_do(given, home))
+    except NodeProblem as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(MISUSED)
+
+
+def _do(given: argparse.Namespace, home: NodeHome) -> int:
+    if given.command == "run":
+        options = {name: getattr(given, name) or "" for name in ("pair", "url", "token", "name", "ca", "share")}
+        run_node(home, RunOptions(**options, deny=tuple(given.deny)), lambda line: print(line, flush=True))
+        return 0
+    if given.command == "install":
+        print_result(install_node(home, print_only=given.print), as_json=given.json)
+        return 0
+    if given.command == "status":
+        print_result(node_status(home), as_json=given.json)
+        return 0
+    findings = node_findings(home)
+    print_findings(findings, as_json=given.json)
+    return 0 if all(each.ok for each in findings) else 1
+
+
+def print_result(found: dict[str, Any], *, as_json: bool) -> None:
+    """Print a result: as JSON, or a line for each thing."""
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False, indent=2))
+        return
+    for name, value in found.items():
+        print(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
+
+
+def print_findings(findings: Sequence[NodeFinding], *, as_json: bool) -> None:
+    """Print what the doctor finds."""
+    if as_json:
+        print(json.dumps([asdict(each) for each in findings], ensure_ascii=False, indent=2))
+        return
+    for each in findings:
+        print(f"{'ok' if each.ok else '--'}  {each.about}: {each.text}")
+
+
+def _settled(home: NodeHome, options: RunOptions) -> tuple[NodeSettings, NodeCredential | None]:
+    kept, credential = home.settings(), None
+    url = options.url
+    if options.pair:
+        code = read_setup_code(options.pair)
+        url, credential = url or code.url, NodeCredential("bootstrapToken", code.token)
+    elif token := options.token or ("" if kept.device_token else os.environ.get("HOMARUS_NODE_TOKEN", "")):
+        credential = NodeCredential("token", token)
+    url = checked_url(url or kept.url) if url or kept.url else ""
+    if not url:
+        raise NodeProblem("which hub? homarus node run --pair CODE, or --url wss://hub.local:18789 --token TOKEN")
+    shared = str(Path(options.share).expanduser().resolve()) if options.share else kept.shared
+    if shared and not Path(shared).is_dir():
+        raise NodeProblem(f"--share: {shared} is not a folder")
+    settings = replace(
+        kept,
+        url=url,
+        # The token of one hub is never shown to another.
+        device_token=kept.device_token if url == kept.url else "",
+        name=options.name or kept.name or platform.node() or "node",
+        certificate=str(Path(options.ca).expanduser().resolve()) if options.ca else kept.certificate,
+        shared=shared,
+        deny=options.deny or kept.deny,
+    )
+    return settings, credential
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("homarus-node", description="Make this machine a node of a Homarus hub.")
+    below = parser.add_subparsers(dest="command", required=True)
+    run = below.add_parser("run", help="connect to the hub and stay connected")
+    for name in ("pair", "url", "token", "name", "ca", "share"):
+        run.add_argument(f"--{name}", help=HELP[name])
+    run.add_argument("--deny", action="append", default=[], metavar="COMMAND", help=HELP["deny"])
+    installing = below.add_parser("install", help="start it with this machine")
+    installing.add_argument("--print", action="store_true", help=HELP["print"])
+    others = [
+        below.add_parser("status", help="what this node is and offers"),
+        below.add_parser("doctor", help="what it can do here, and what is missing"),
+    ]
+    for each in (run, installing, *others):
+        each.add_argument("--config", metavar="DIR", help=HELP["config"])
+    for each in (installing, *others):
+        each.add_argument("--json", action="store_true", help="Print JSON.")
+    return parser

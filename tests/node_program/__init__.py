@@ -1,0 +1,1 @@
+"""The node program: against a gateway of the tests' own, and against the hub's."""

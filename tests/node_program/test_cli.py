@@ -1,0 +1,122 @@
+"""The node's own command line, and that it is the same without the hub."""
+
+from __future__ import annotations
+
+import json
+import plistlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from node.backends.linux import LinuxBackend
+from node.backends.macos import MacBackend
+from node.backends.termux import TermuxBackend
+from node.cli import RunOptions, main, run_node
+from node.doctor import examine
+from node.home import NodeHome, NodeProblem, NodeSettings
+from node.service import service_file
+from tests.node_program.test_connection import setup_code
+
+CHECKOUT = Path(__file__).parents[2]
+WITHOUT_THE_HUB = """
+import sys
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"hub", "web", "integrations", "node", "click", "msgspec", "orjson", "voluptuous"}:
+            raise ImportError(f"{name} is not there")
+sys.meta_path.insert(0, Nothing())
+from homarus_node.cli import main
+main(["status", "--json"])
+"""
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Any, str, str]:
+    with pytest.raises(SystemExit) as done:
+        main(arguments)
+    return done.value.code, *capsys.readouterr()
+
+
+def test_it_runs_without_the_packages_of_the_hub(tmp_path: Path) -> None:
+    shutil.copytree(CHECKOUT / "node", tmp_path / "homarus_node", ignore=shutil.ignore_patterns("__pycache__"))
+
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THE_HUB],
+        env={"PYTHONPATH": str(tmp_path), "HOMARUS_NODE_CONFIG": str(tmp_path / "home"), "PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["paired"] is False
+    assert "system.run" in json.loads(done.stdout)["commands"]
+
+
+def test_without_a_hub_it_asks_which(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, _, err = ran(capsys, "run", "--config", str(tmp_path))
+
+    assert code == 3
+    assert "--pair CODE" in err
+
+
+def test_a_token_is_never_shown_to_another_hub(tmp_path: Path) -> None:
+    home = NodeHome(tmp_path)
+    home.keep(NodeSettings(url="wss://mine:1", device_token="secret"))
+
+    # The certificate cannot be read, so that nothing is connected to.
+    with pytest.raises(NodeProblem, match="--ca"):
+        run_node(home, RunOptions(pair=setup_code(url="wss://127.0.0.1:1", bootstrapToken="t"), ca="/nowhere"), print)
+
+    assert home.settings().url == "wss://127.0.0.1:1"
+    assert home.settings().device_token == ""
+
+
+def test_systemd_starts_it_again_unless_a_person_must_act(tmp_path: Path) -> None:
+    service = service_file(LinuxBackend(), tmp_path / 'a "b" $c 100%' / "node")
+
+    assert 'a \\"b\\" $$c 100%%"' in service.text
+    assert "RestartPreventExitStatus=3" in service.text
+    assert service.path.name == "homarus-node.service"
+    assert service.commands[0] == ("systemctl", "--user", "daemon-reload")
+
+
+def test_launchd_and_termux_start_it_with_the_machine(tmp_path: Path) -> None:
+    agent = service_file(MacBackend(), tmp_path / "node")
+    boot = service_file(TermuxBackend(), tmp_path / "node")
+
+    assert plistlib.loads(agent.text.encode())["ProgramArguments"][-3:] == ["run", "--config", str(tmp_path)]
+    assert "termux-wake-lock" in boot.text
+    assert (boot.mode, boot.path.parent.name) == (0o700, "boot")
+
+
+def test_install_needs_a_paired_node_and_can_be_looked_at_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shown = ran(capsys, "install", "--print", "--json", "--config", str(tmp_path))
+    refused = ran(capsys, "install", "--config", str(tmp_path))
+
+    assert json.loads(shown[1])["installed"] is False
+    assert (refused[0], "pair this node first" in refused[2]) == (3, True)
+
+
+def test_the_doctor_names_what_is_missing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    home = NodeHome(tmp_path)
+    home.keep(NodeSettings(url="ws://127.0.0.1:1", name="Laptop"))
+    home.write(home.approvals_file, {"defaults": {"security": "none"}})
+    home.key_file.write_text("{}")
+
+    found = {each.about: each for each in examine(home, MacBackend())}
+    code, out, _ = ran(capsys, "doctor", "--config", str(tmp_path))
+
+    assert "chmod 600" in found["key"].text
+    assert "expected deny, allowlist, full" in found["rules"].text
+    assert "does not answer" in found["hub"].text
+    assert found["camera.snap"].text == "needs imagesnap: brew install imagesnap"
+    assert found["system.run"].ok
+    assert code == 1
+    assert "ok  system.run: works" in out
