@@ -93,8 +93,7 @@ class Hub:
         self.egress, people = security.egress, security.current_people
         self._gateway = GatewayComponent(base, people=people, token=token, host=host, port=port)
         self.gateway = self._gateway.gateway
-        nodes = NodesComponent(base)
-        self.pages, self.nodes = PageTable(self.gateway.routes), nodes.nodes
+        self.pages = PageTable(self.gateway.routes)
         storage = StorageComponent(base)
         self.db, self.history = storage.db, storage.history
         tools = ToolsComponent(base, db=self.db, broadcast=self.gateway.broadcast)
@@ -102,6 +101,8 @@ class Hub:
         self.agent_secrets = tools.secrets
         entities = EntitiesComponent(base, services=self.services)
         self.entities, self.targets = entities.entities, entities.targets
+        nodes = NodesComponent(base, gateway=self.gateway, db=self.db, tools=self.tools)
+        self.nodes = nodes.nodes
         hooks = HooksComponent(base, tools=self.tools)
         self.hooks = hooks.hooks
         models = ModelsComponent(base, db=self.db)

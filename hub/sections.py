@@ -28,6 +28,7 @@ from hub.messaging import schema as messaging
 from hub.models import schema as models
 from hub.models.provider_config import read_providers
 from hub.models.vendors import LITELLM_API
+from hub.nodes import schema as nodes
 from hub.security.network_schema import NETWORK_SCHEMA
 from hub.security.people import PEOPLE_SCHEMA
 from hub.sessions import schema as sessions
@@ -51,6 +52,7 @@ _MODULES: tuple[ModuleType, ...] = (
     tools,
     exec_rules,
     skills,
+    nodes,
 )
 
 

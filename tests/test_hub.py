@@ -31,6 +31,7 @@ PARTS = [
     "workspaces",
     "budgets",
     "sandboxes",
+    "nodes",
     "pairing",
     "integrations",
     "models",

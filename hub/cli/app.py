@@ -39,6 +39,7 @@ COMMANDS = {
     "secrets": "hub.cli.secrets",
     "pairing": "hub.cli.pairing",
     "devices": "hub.cli.devices",
+    "nodes": "hub.cli.nodes",
     "route": "hub.cli.route",
     "automation": "hub.cli.automation",
     "script": "hub.cli.script",

@@ -1,25 +1,116 @@
-"""The nodes: devices that are connected, and the transports they come by."""
+"""The nodes: what is known of them, the transports they come by, and what agents and automations ask of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ipaddress
+from collections.abc import Iterable, Sequence
 
 from hub.components.component import Component
 from hub.components.foundation import Foundation
-from hub.gateway.calls.contract import Method
-from hub.gateway.methods.nodes import NodeMethods
-from hub.nodes.registry import NodeRegistry
+from hub.core.events import Event
+from hub.core.stages import Stage
+from hub.gateway.access.auth import CallClient
+from hub.gateway.calls.contract import READ, Method, Push
+from hub.gateway.connection.server import Gateway
+from hub.gateway.methods.node_side import NodeSideMethods
+from hub.gateway.methods.nodes import PAIRING, NodeMethods
+from hub.gateway.node_events import NodeEvents
+from hub.gateway.node_socket import SocketNodes
+from hub.nodes.commands import CommandRules
+from hub.nodes.offered_tools import OfferedTools
+from hub.nodes.records import NodeRecords
+from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED, NodeRegistry
+from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED, NodeSurfaces
+from hub.nodes.work import PendingWork
+from hub.storage.database import Database
+from hub.tools.registry import ToolRegistry
+
+BOOTSTRAP = "bootstrap"
 
 
 class NodesComponent(Component):
-    """The registry of nodes."""
+    """The registry of nodes, and the WebSocket as one of its transports."""
 
     name = "nodes"
+    sections = frozenset({"nodes"})
 
-    def __init__(self, base: Foundation) -> None:
+    def __init__(self, base: Foundation, *, gateway: Gateway, db: Database, tools: ToolRegistry) -> None:
         self._base = base
-        self.nodes = NodeRegistry(base.bus, base.clock.time)
+        self._gateway = gateway
+        wall_time = base.clock.time
+        surfaces = NodeSurfaces(base.bus, wall_time, NodeRecords(db))
+        self.nodes = NodeRegistry(base.bus, wall_time, surfaces, PendingWork(wall_time, db), base.tasks)
+        self._sockets = SocketNodes(gateway.broadcast)
+        self._tools = OfferedTools(self.nodes, tools)
+        self._events = NodeEvents(self.nodes, gateway, base.states)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that loads what is known of nodes and takes those that connect."""
+        return [Stage("nodes", self._start, self._stop)]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Put changed rules into force."""
+        section = self._base.section("nodes")
+        self.nodes.configure(CommandRules.from_config(section))
+        rules = section.get("auto_approve", {})
+        networks = [ipaddress.ip_network(each) for each in rules.get("networks", ())]
+
+        def let_in(client: CallClient) -> bool:
+            if client.local:
+                return bool(rules.get("local"))
+            address = ipaddress.ip_address(client.address)
+            return any(address.version == network.version and address in network for network in networks)
+
+        self._gateway.handshake.lets_nodes_in = let_in
 
     def methods(self) -> Iterable[Method]:
-        """Return the methods about nodes."""
-        return NodeMethods(self.nodes, self._base.clock.time).methods()
+        """Return the methods about nodes, and those of nodes."""
+        return [
+            *NodeMethods(self.nodes, self._base.clock.time, self._unpair).methods(),
+            *NodeSideMethods(self.nodes, self._sockets, self._tools, self._events.take).methods(),
+        ]
+
+    async def _start(self) -> None:
+        await self.nodes.records.open()
+        await self.nodes.work.open()
+        await self.apply(frozenset())
+        listen = self._base.bus.listen
+        listen(EVENT_SURFACE_REQUESTED, self._requested)
+        listen(EVENT_SURFACE_RESOLVED, self._resolved)
+        for type in (EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED):
+            listen(type, self._changed)
+        await self.nodes.add(self._sockets)
+
+    async def _stop(self) -> None:
+        await self.nodes.remove(self._sockets.name)
+
+    async def _unpair(self, device_id: str) -> None:
+        if self._gateway.devices is not None:
+            await self._gateway.devices.remove(device_id, "node")
+
+    def _requested(self, event: Event) -> None:
+        """Tell clients; a device that came with a setup code has its first commands approved with it."""
+        data = event.data
+        grant = self._gateway.devices.grant(data["node_id"], "node") if self._gateway.devices is not None else None
+        record = self.nodes.records.get(data["node_id"])
+        if record is not None and record.approved_ms is None and grant and grant.data.get("approvedVia") == BOOTSTRAP:
+            self.nodes.surfaces.admit(record)
+            return
+        shown = {"requestId": data["request_id"], "nodeId": data["node_id"], "displayName": data["name"]}
+        shown |= {"platform": data["platform"], "commands": data["commands"], "caps": data["caps"]}
+        self._push("node.pair.requested", shown | {"silent": False}, PAIRING)
+
+    def _resolved(self, event: Event) -> None:
+        data = event.data
+        self._tools.offer(data["node_id"], self.nodes.extra.get(data["node_id"], {}).get("nodePluginTools", ()))
+        shown = {"requestId": data["request_id"], "nodeId": data["node_id"], "decision": data["decision"]}
+        self._push("node.pair.resolved", shown, PAIRING)
+
+    def _changed(self, event: Event) -> None:
+        connected = event.type == EVENT_NODE_CONNECTED
+        if not connected:
+            self._tools.withdraw(event.data["node_id"])
+        self._push("node.presence", {"nodeId": event.data["node_id"], "connected": connected}, READ)
+
+    def _push(self, name: str, payload: dict[str, object], scope: str) -> None:
+        self._gateway.push(Push(name, payload | {"ts": int(self._base.clock.time() * 1000)}, scope=scope))

@@ -15,6 +15,9 @@ class Node(Protocol):
         platform: `ios`, `android`, `macos`, `linux`, …
         commands: What it can be asked to do: `camera.snap`, `location.get`, …
         permissions: What its owner lets it do, by name.
+
+    It may have an attribute `about` too, a mapping of what else it says of itself in the protocol's words: `version`,
+    `caps`, `clientId`, `deviceFamily`, `modelIdentifier`.
     """
 
     @property

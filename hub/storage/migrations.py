@@ -202,6 +202,8 @@ _EIGHTH = (
         position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, begun_ms INTEGER NOT NULL, principal TEXT NOT NULL,
         agent_id TEXT NOT NULL, session_key TEXT NOT NULL, run_id TEXT NOT NULL, place TEXT NOT NULL,
         command TEXT NOT NULL, verdict TEXT NOT NULL, reason TEXT NOT NULL, exit_code INTEGER, ended_ms INTEGER)""",
+    """CREATE TABLE nodes(id TEXT PRIMARY KEY, data TEXT NOT NULL)""",
+    """CREATE TABLE node_work(id TEXT PRIMARY KEY, node_id TEXT NOT NULL, data TEXT NOT NULL)""",
 )
 
 

@@ -19,6 +19,7 @@ from tests.e2e.talk import until
 from tests.servers.hub_process import HubProcess
 
 CONFIGURATION = """
+nodes: {{commands: {{allow: [switch]}}}}
 people: [{{id: me, name: Me, owner: true, identities: ["lines:user:ada"]}}]
 doorbell: {{address: "http://doorbell.local"}}
 lines: {{port: {port}}}
@@ -228,7 +229,8 @@ def lamp(port: int) -> socket.socket:
 
 
 def nodes(hub: HubProcess) -> list[tuple[str, str, str]]:
-    return [(each["nodeId"], each["displayName"], each["transport"]) for each in hub.rpc("node.list")["nodes"]]
+    listed = [each for each in hub.rpc("node.list")["nodes"] if each["connected"]]
+    return [(each["nodeId"], each["displayName"], each["transport"]) for each in listed]
 
 
 def switch(hub: HubProcess) -> Any:
@@ -239,6 +241,7 @@ def switch(hub: HubProcess) -> Any:
 def test_a_node_comes_by_its_transport_is_asked_and_goes_with_it(hub: HubProcess, lamps: int) -> None:
     connection = lamp(lamps)
     until(lambda: nodes(hub) == [("lamp-1", "Reading lamp", "lamps")])
+    hub.rpc("node.pair.approve", {"requestId": hub.rpc("node.pair.list")["pending"][0]["requestId"]})
     answered = switch(hub)
 
     edit(hub, "lamps", "node.py", 'name = "lamps"', 'name = "lanterns"')

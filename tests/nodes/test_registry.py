@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hub.core.clock import Clock
-from hub.core.errors import Conflict, NotFound, TimedOut
+from hub.core.context import Authority
+from hub.core.errors import Conflict, Forbidden, NotFound, TimedOut
 from hub.core.events import Event, EventBus
 from hub.core.tasks import TaskOwner
+from hub.nodes.commands import CommandRules
 from hub.nodes.contract import Connect, Disconnect
-from hub.nodes.registry import NodeRegistry
+from hub.nodes.failures import CommandNotAllowed, NodeRefused
+from hub.storage.database import Database
+from hub.storage.migrations import HUB_MIGRATIONS
+from tests.gateway.rig import until
+from tests.nodes.making import admit, make_nodes
 
 
 class Lamp:
     """A node that switches; `slow` never answers."""
 
     name, platform, permissions = "Lamp", "linux", dict[str, bool]()
-    commands = frozenset({"switch", "slow"})
+    commands = frozenset({"switch", "slow", "starting"})
 
     def __init__(self, id: str) -> None:
         self.id = id
@@ -31,12 +38,14 @@ class Lamp:
         self, command: str, params: Mapping[str, Any], *, timeout_s: float, idempotency_key: str
     ) -> Mapping[str, Any]:
         self.keys.append(idempotency_key)
+        if command == "starting" and len(self.keys) < 2:
+            raise NodeRefused("NODE_NOT_READY", "not yet")
         if command == "slow":
             try:
                 await asyncio.Event().wait()
             finally:
                 self.cancelled = True
-        return {"on": params["on"]}
+        return {"on": params.get("on")}
 
 
 class Radio:
@@ -61,12 +70,18 @@ class Radio:
 class Room:
     """A registry and all that it fired."""
 
-    def __init__(self, tasks: TaskOwner) -> None:
+    def __init__(self, tasks: TaskOwner, db: Database | None = None) -> None:
         self.told: list[tuple[str, str, str | None]] = []
+        self.events: list[dict[str, Any]] = []
         bus = EventBus(tasks, Clock().time)
         for type in ("node_connected", "node_disconnected"):
             bus.listen(type, self._heard)
-        self.nodes = NodeRegistry(bus, lambda: 7.0)
+        bus.listen("node_event", lambda event: self.events.append(event.data))
+        self.nodes = make_nodes(bus, lambda: 7.0, tasks, db)
+        self.nodes.configure(CommandRules(allow=("switch", "slow", "starting")))
+
+    def admit(self, id: str) -> None:
+        admit(self.nodes, id)
 
     def _heard(self, event: Event) -> None:
         self.told.append((event.type, event.data["node_id"], event.data.get("reason")))
@@ -83,6 +98,7 @@ async def test_a_node_is_asked_by_its_id_with_a_key_of_its_own_each_time(room: R
     radio, lamp = Radio(), Lamp("lamp")
     await room.nodes.add(radio)
     radio.connect(lamp)
+    room.admit("lamp")
 
     answers = [await room.nodes.invoke("lamp", "switch", {"on": on}) for on in (True, False)]
 
@@ -94,12 +110,16 @@ async def test_a_node_is_asked_by_its_id_with_a_key_of_its_own_each_time(room: R
 async def test_a_node_is_not_asked_for_what_it_cannot_do_nor_when_it_is_away(room: Room) -> None:
     radio, lamp = Radio(), Lamp("lamp")
     await room.nodes.add(radio)
-    radio.connect(lamp)
+    gone = radio.connect(lamp)
+    room.admit("lamp")
 
-    with pytest.raises(NotFound, match="no command explode"):
+    with pytest.raises(CommandNotAllowed, match='"explode" is none of Lamp'):
         await room.nodes.invoke("lamp", "explode")
-    with pytest.raises(NotFound, match="the node fan is not connected"):
+    with pytest.raises(NotFound, match="there is no node fan"):
         await room.nodes.invoke("fan", "switch")
+    gone("it left")
+    with pytest.raises(NodeRefused, match="the node Lamp is not connected"):
+        await room.nodes.invoke("lamp", "switch")
     assert lamp.keys == []
 
 
@@ -107,6 +127,7 @@ async def test_a_node_that_does_not_answer_in_time_is_cancelled(room: Room) -> N
     radio, lamp = Radio(), Lamp("lamp")
     await room.nodes.add(radio)
     radio.connect(lamp)
+    room.admit("lamp")
 
     with pytest.raises(TimedOut):
         await room.nodes.invoke("lamp", "slow", timeout_s=0.01)
@@ -160,3 +181,88 @@ async def test_two_transports_have_neither_one_name_nor_one_node(room: Room) -> 
         await room.nodes.add(Radio())
     with pytest.raises(Conflict, match="connected by radio"):
         wire.connect(Lamp("lamp"))
+
+
+async def test_a_command_passes_three_gates(room: Room) -> None:
+    radio, lamp = Radio(), Lamp("lamp")
+    await room.nodes.add(radio)
+    radio.connect(lamp)
+
+    with pytest.raises(CommandNotAllowed, match="must be approved first"):
+        await room.nodes.invoke("lamp", "switch")
+    room.admit("lamp")
+    assert await room.nodes.invoke("lamp", "switch", {"on": True}) == {"on": True}
+    room.nodes.configure(CommandRules(allow=("*",), deny=("switch",)))
+    with pytest.raises(CommandNotAllowed, match="requires `nodes: commands: allow"):
+        await room.nodes.invoke("lamp", "switch")
+    assert len(lamp.keys) == 1
+
+
+async def test_what_a_node_declares_later_is_asked_for_again(room: Room) -> None:
+    radio, lamp = Radio(), Lamp("lamp")
+    await room.nodes.add(radio)
+    radio.connect(lamp)
+    room.admit("lamp")
+    bold = Lamp("lamp")
+    bold.commands = frozenset({"switch", "system.run"})
+    radio.connect(bold)
+    record = room.nodes.surfaces.known("lamp")
+
+    assert record.approval == "pending-reapproval"
+    assert room.nodes.commands("lamp") == {"switch"}
+    assert record.request is not None
+    with pytest.raises(Forbidden, match=r"operator\.admin"):
+        room.nodes.surfaces.approve(record.request.id, Authority("a", scopes=frozenset({"operator.pairing"})))
+    room.nodes.surfaces.reject(record.request.id)
+    assert room.nodes.commands("lamp") == {"switch"}
+
+
+async def test_a_key_means_one_invocation(room: Room) -> None:
+    radio, lamp = Radio(), Lamp("lamp")
+    await room.nodes.add(radio)
+    radio.connect(lamp)
+    room.admit("lamp")
+
+    answers = [await room.nodes.invoke("lamp", "switch", {"on": on}, key="once") for on in (True, False)]
+
+    assert answers == [{"on": True}, {"on": True}]
+    assert lamp.keys == ["once"]
+
+
+async def test_a_node_that_is_not_ready_yet_is_asked_again(room: Room) -> None:
+    radio, lamp = Radio(), Lamp("lamp")
+    await room.nodes.add(radio)
+    radio.connect(lamp)
+    room.admit("lamp")
+
+    await room.nodes.invoke("lamp", "starting")
+
+    assert len(lamp.keys) == 2
+
+
+async def test_what_waits_for_a_node_outlives_the_hub_and_is_done_when_it_comes(tmp_path: Path) -> None:
+    tasks = TaskOwner("test")
+    db = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    await db.open()
+    room, radio = Room(tasks, db), Radio()
+    await room.nodes.add(radio)
+    gone = radio.connect(Lamp("lamp"))
+    room.admit("lamp")
+    gone("it sleeps")
+    with pytest.raises(CommandNotAllowed):
+        await room.nodes.queue("lamp", "explode", {})
+    item = await room.nodes.queue("lamp", "switch", {"on": True})
+    later, lamp = Room(tasks, db), Lamp("lamp")
+    await db.write(lambda _: None)
+    await later.nodes.records.open()
+    await later.nodes.work.open()
+    await later.nodes.add(radio)
+    radio.connect(lamp)
+    await until(lambda: len(later.events) >= 1)
+
+    assert lamp.keys == [item.id]
+    assert later.events[0]["event"] == "invoke.result"
+    assert later.events[0]["data"]["payload"] == {"on": True}
+    assert later.nodes.work.of("lamp") == []
+    await tasks.cancel_all()
+    await db.close()

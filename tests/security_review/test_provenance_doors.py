@@ -243,6 +243,8 @@ NOT_INTO_CONVERSATIONS = {
         *("dashboard.link", "token.create", "token.list", "token.revoke"),
         *("device.pair.approve", "device.pair.reject", "device.pair.remove", "device.pair.rename"),
         *("device.token.revoke", "device.pair.setupCode", "device.pair.setupStatus"),
+        *("node.pair.approve", "node.pair.reject", "node.pair.remove", "node.rename", "node.pending.enqueue"),
+        "node.invoke",
         *("pairing.approve", "pairing.deny", "pairing.revoke"),
         *("sessions.create", "sessions.patch", "sessions.reset", "sessions.trust", "sessions.delete"),
         "sessions.prune",

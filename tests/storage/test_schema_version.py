@@ -23,6 +23,8 @@ TABLES = {
     "channel_cursors",
     "devices",
     "exec_log",
+    "node_work",
+    "nodes",
     "group_history",
     "device_requests",
     "idempotency",

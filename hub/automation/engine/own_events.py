@@ -22,6 +22,7 @@ OWN_PREFIXES = (
     "hub_",
     "label_registry_",
     "memory_",
+    "node_pair_",
     "pairing_",
     "question_",
     "run_",

@@ -96,6 +96,8 @@ def client_info(params: Mapping[str, Any]) -> ClientInfo:
         role=params["role"],
         caps=tuple(params["caps"]),
         commands=tuple(params["commands"]),
+        permissions=params["permissions"],
+        path_env=params.get("pathEnv"),
         device_id=device["id"].lower() if device is not None else None,
     )
 

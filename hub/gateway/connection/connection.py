@@ -55,6 +55,8 @@ class ClientInfo(Struct, frozen=True):
     role: str = "operator"
     caps: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    permissions: Mapping[str, bool] = {}
+    path_env: str | None = None
     device_id: str | None = None
 
     @property

@@ -123,6 +123,8 @@ class Handshake:
         self._starting = starting
         self._devices: Devices | None = None
         self.setup_codes = SetupCodes(clock)
+        self.lets_nodes_in: Callable[[CallClient], bool] = lambda _client: False
+        """Whether nodes from there are let in without asking, by the configuration."""
 
     def attach(self, devices: Devices) -> None:
         """Load what needs the open hub database."""
@@ -284,13 +286,20 @@ class Handshake:
         grant = self._grant_of(asked)
         if grant is None or not _covers(grant, params["scopes"]):
             by_owner = caller.credential_id in SHARED and asked.client.local
-            wanted = _known_scopes(params["scopes"])
-            if not by_owner or not set(wanted) <= caller.authority.scopes:
+            wanted = () if said.role == "node" else _known_scopes(params["scopes"])
+            known = by_owner or (said.role == "node" and self.lets_nodes_in(asked.client))
+            if not known or not set(wanted) <= caller.authority.scopes:
                 await self._ask(asked, self._authenticator.links(caller))
             if grant is not None:
                 wanted = tuple({*wanted, *grant.scopes})
             grant = await devices.admit(
-                said.device_id or "", params["device"]["publicKey"], said.role, wanted, about_client(said), owner=True
+                said.device_id or "",
+                params["device"]["publicKey"],
+                said.role,
+                wanted,
+                about_client(said),
+                owner=by_owner,
+                made_by=frozenset() if by_owner else self._authenticator.links(caller),
             )
         return self._welcome_device(asked, await devices.refresh(grant), caller)
 

@@ -18,6 +18,7 @@ class Broadcast:
         self.redact: Callable[[Any], Any] | None = None
         """Takes secrets out of a payload before it is sent."""
         self._watched: list[Callable[[bool], None]] = []
+        self._clients: list[Callable[[Connection, bool], None]] = []
         self.watchers = 0
         """How many clients may see chats and are watched by a person."""
         self.programs = 0
@@ -34,9 +35,15 @@ class Broadcast:
         if self.readers:
             listener(True)
 
+    def on_client(self, listener: Callable[[Connection, bool], None]) -> None:
+        """Call `listener(connection, True)` when a client has shaken hands, with False when it has left."""
+        self._clients.append(listener)
+
     def add(self, connection: Connection) -> None:
         """Let a client have events from now on."""
         self._connections[connection.id] = connection
+        for listener in self._clients:
+            listener(connection, True)
         if connection.authority.has(READ):
             self._count(connection, 1)
             if self.readers == 1:
@@ -46,6 +53,8 @@ class Broadcast:
         """Let a client have none any more."""
         if self._connections.pop(connection.id, None) is None:
             return
+        for listener in self._clients:
+            listener(connection, False)
         if connection.authority.has(READ):
             self._count(connection, -1)
             if not self.readers:

@@ -13,7 +13,6 @@ from yarl import URL
 
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.gateway.calls.settings import HttpSettings
-from hub.nodes.registry import NodeRegistry
 from hub.tools.contract import ToolResult
 from integrations.tools.canvas.canvases import Canvases
 from integrations.tools.canvas.origin import CanvasOrigin
@@ -21,6 +20,7 @@ from integrations.tools.canvas.surfaces import COMPONENTS_LIMIT, SURFACES_LIMIT,
 from integrations.tools.canvas.tabs import CanvasTabs
 from integrations.tools.canvas.tool import CanvasTool
 from tests.integrations.tools.standing import Standing
+from tests.nodes.making import admit, make_nodes
 
 
 class Screen:
@@ -61,8 +61,9 @@ class Place(Standing):
         self.origin = CanvasOrigin(
             self.canvases, lambda agent: self.workspace, http, lambda: self.gateway.url, port=None, url=None
         )
-        nodes = NodeRegistry(self.bus, self.clock.time)
+        nodes = make_nodes(self.bus, self.clock.time, self.tasks)
         await nodes.add(Screens(self.screen))
+        admit(nodes, self.screen.id)
         self.nodes = type("Nodes", (), {"registry": nodes})()
         self.dashboard_url = self.gateway.url
         (self.home.path / "configuration.yaml").write_text("hub: {}\n")

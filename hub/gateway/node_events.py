@@ -1,0 +1,120 @@
+"""What nodes report: statistics become entities, spoken words a message, everything else the event `node_event`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.context import Authority, expand_scopes
+from hub.core.errors import HubError
+from hub.core.ids import new_id
+from hub.core.slugs import slugify
+from hub.core.states import StateMachine
+from hub.gateway.calls.contract import READ, WRITE, Caller, Push
+from hub.gateway.connection.server import Gateway
+from hub.gateway.node_socket import SocketNode
+from hub.nodes.registry import NodeRegistry
+
+TEXT_LIMIT = 20_000
+GIB = 1 << 30
+STATS = {
+    "cpuCount": "processors",
+    "memoryTotalBytes": "memory_total",
+    "memoryFreeBytes": "memory_free",
+    "diskTotalBytes": "disk_total",
+    "diskAvailableBytes": "disk_free",
+}
+
+
+class NodeEvents:
+    """Takes the events of nodes.
+
+    Args:
+        nodes: All that are known.
+        gateway: Has the devices, and sends messages on for those that may.
+        states: Where statistics are kept.
+    """
+
+    def __init__(self, nodes: NodeRegistry, gateway: Gateway, states: StateMachine) -> None:
+        self._nodes = nodes
+        self._gateway = gateway
+        self._states = states
+
+    async def take(self, node: SocketNode, name: str, data: Any) -> Mapping[str, Any]:
+        """Do what an event asks for; return the answer as the protocol has it."""
+        answer = {"ok": True, "event": name, "handled": True}
+        if name == "node.host.stats":
+            if not self._stats(node.id, data):
+                return answer | {"handled": False, "reason": "invalid_payload"}
+            return answer | {"reason": "updated"}
+        if name == "node.presence.alive":
+            self._nodes.seen(node.id, "alive")
+            return answer | {"reason": "persisted"}
+        if name in ("voice.transcript", "agent.request"):
+            return await self._say(node, name, data)
+        self._nodes.event(node.id, name, data)
+        return answer
+
+    def _stats(self, id: str, data: Any) -> bool:
+        load = data.get("loadAverage") if isinstance(data, Mapping) else None
+        if not isinstance(data, Mapping) or not all(_is_number(data.get(key, 0)) for key in STATS):
+            return False
+        stats: dict[str, Any] = {key: data[key] for key in STATS if key in data}
+        record = self._nodes.surfaces.known(id)
+        base, name = slugify(record.title)[:80] or f"node_{id[:12]}", record.title
+        shown: dict[str, tuple[str, str | None]] = {}
+        if isinstance(load, list) and load and all(map(_is_number, load[:3])):
+            stats["loadAverage"] = load[:3]
+            shown["load"] = (f"{load[0]:g}", None)
+        for key, what in STATS.items():
+            if key in data:
+                of_bytes = key.endswith("Bytes")
+                value = data[key] / GIB if of_bytes else data[key]
+                shown[what] = (f"{value:.2f}" if of_bytes else f"{value:g}", "GiB" if of_bytes else None)
+        stats["updatedAtMs"] = int(self._gateway.clock.time() * 1000)
+        self._nodes.note(id, "hostStats", stats)
+        for what, (state, unit) in shown.items():
+            attributes = {"friendly_name": f"{name} {what.replace('_', ' ')}", "node_id": id}
+            self._states.set(
+                f"sensor.{base}_{what}", state, attributes | ({"unit_of_measurement": unit} if unit else {})
+            )
+        self._gateway.push(Push("node.hostStats", {"nodeId": id, "hostStats": stats}, scope=READ, droppable=True))
+        return True
+
+    async def _say(self, node: SocketNode, name: str, data: Any) -> Mapping[str, Any]:
+        """Send spoken or typed words on, for a device that is an operator too and may write."""
+        text = data.get("text" if name == "voice.transcript" else "message") if isinstance(data, Mapping) else None
+        caller = self._operator(node)
+        if not isinstance(text, str) or not text.strip() or len(text) > TEXT_LIMIT:
+            return {"ok": True, "event": name, "handled": False, "reason": "invalid_payload"}
+        if caller is None:
+            return {"ok": True, "event": name, "handled": False, "reason": "unauthorized"}
+        default = "main" if name == "voice.transcript" else f"node-{node.id}"
+        params = {
+            "sessionKey": str(data.get("sessionKey") or default),
+            "message": text,
+            "idempotencyKey": str(data.get("eventId") or data.get("key") or new_id())[:256],
+        }
+        dispatcher = self._gateway.dispatcher
+        try:
+            await dispatcher.run(*dispatcher.prepare("chat.send", params, caller))
+        except HubError as error:
+            return {"ok": True, "event": name, "handled": False, "reason": error.message[:200]}
+        return {"ok": True, "event": name, "handled": True}
+
+    def _operator(self, node: SocketNode) -> Caller | None:
+        """Return the operator that a device is besides, if it may write."""
+        gateway, socket = self._gateway, node.connection.caller
+        grant = gateway.devices.grant(node.id, "operator") if gateway.devices is not None else None
+        if grant is None or socket is None or not gateway.authenticator.all_valid(grant.made_by):
+            return None
+        owners = gateway.authenticator.people.owners()
+        person = owners[0].id if grant.owner and owners else None
+        authority = Authority(f"device:{node.id}", person, expand_scopes(grant.scopes), owner=grant.owner)
+        if not authority.has(WRITE):
+            return None
+        return Caller(authority, grant.credential_id, socket.address, socket.local, grant.made_by)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**63

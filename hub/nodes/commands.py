@@ -1,0 +1,90 @@
+"""Which commands a node may ever be asked: the lists by platform, and what the configuration allows and denies. Pure.
+
+A command passes three gates: the node declares it, an owner approved it (`hub.nodes.surfaces`), and it is permitted
+here. The names are those of OpenClaw's nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from msgspec import Struct
+
+ALWAYS = (
+    *("system.notify", "device.info", "device.status", "device.health", "device.permissions"),
+    *("location.get", "camera.list", "canvas.*"),
+)
+"""On every platform: what tells little, or asks its person itself."""
+PHONE = (
+    *("contacts.search", "calendar.events", "reminders.list", "photos.latest", "motion.activity", "motion.pedometer"),
+    *("notifications.list", "notifications.actions", "device.apps", "callLog.search", "mobile.ui.observe"),
+    "mobile.ui.act",
+)
+HOST = (
+    *("system.run", "system.run.prepare", "system.which", "system.execApprovals.*", "fs.listDir"),
+    *("browser.proxy", "browser.proxy.upload.v1", "mcp.tools.call.v1", "screen.snapshot", "desktop.stream"),
+    *("terminal.*", "computer.act", "device.apps"),
+)
+MAC = (
+    *("camera.ptz.status", "contacts.search", "calendar.events", "reminders.list", "photos.latest", "motion.activity"),
+    "motion.pedometer",
+)
+BY_PLATFORM: Mapping[str, tuple[str, ...]] = {
+    "ios": PHONE,
+    "ipados": PHONE,
+    "android": PHONE,
+    "macos": (*HOST, *MAC),
+    "darwin": (*HOST, *MAC),
+    "windows": HOST,
+    "win32": HOST,
+    "linux": HOST,
+}
+TALK = ("talk.ptt.*",)
+"""With the capability `talk`."""
+ADMIN_COMMANDS = (
+    *("system.run", "system.run.prepare", "system.which", "system.execApprovals.*", "browser.proxy*", "fs.*"),
+    *("file.*", "dir.*", "terminal.*", "mcp.*", "computer.act", "desktop.stream"),
+)
+"""Who approves these must be allowed to administer the hub: they control the other machine."""
+
+
+class CommandRules(Struct, frozen=True):
+    """What `nodes: commands:` says; `*` and `?` stand for any characters and any one.
+
+    Attributes:
+        allow: Permitted beyond the list of the platform.
+        deny: Never permitted, whatever else says so.
+        unasked: What an agent may ask of a node without the owner's yes.
+    """
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    unasked: tuple[str, ...] = ()
+
+    @classmethod
+    def from_config(cls, section: Mapping[str, Any]) -> CommandRules:
+        """Read the validated section `nodes`."""
+        commands = section.get("commands", {})
+        return cls(*(tuple(commands.get(key, ())) for key in ("allow", "deny", "unasked")))
+
+    def permits(self, platform: str, caps: Iterable[str], command: str) -> bool:
+        """Whether nodes of a platform may be asked for a command; `deny` goes before everything."""
+        if matches(self.deny, command):
+            return False
+        family = platform.lower().partition(" ")[0]
+        talk = TALK if "talk" in caps else ()
+        return matches((*self.allow, *ALWAYS, *BY_PLATFORM.get(family, ()), *talk), command)
+
+
+def matches(patterns: Iterable[str], command: str) -> bool:
+    """Whether a command is one of the patterns."""
+    return any(fnmatchcase(command, each) for each in patterns)
+
+
+def scopes_to_approve(commands: Iterable[str]) -> tuple[str, ...]:
+    """Return the scopes that are needed to approve these commands."""
+    found = tuple(commands)
+    admin = any(matches(ADMIN_COMMANDS, each) for each in found)
+    return ("operator.pairing", *(("operator.write",) if found else ()), *(("operator.admin",) if admin else ()))

@@ -1,0 +1,108 @@
+"""Tools that a node offers: an agent may use them as any other, and what they return counts as words from outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hub.core.context import Authority
+from hub.core.errors import HubError
+from hub.core.schema import All, AnyOf, Length, Match, Optional, Required, Schema, string
+from hub.core.slugs import slugify
+from hub.nodes.commands import matches
+from hub.nodes.registry import NodeRegistry
+from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.parameters import from_json_schema
+from hub.tools.registry import ToolRegistry
+
+GROUP = "nodes"
+TOOLS_LIMIT = 64
+NAME_LIMIT = 64
+MCP_COMMAND = "mcp.tools.call.v1"
+TIMEOUT_S = 120.0
+OFFERED = Annotations(destructive=True, open_world=True, egress=True)
+
+_TEXT = All(string, Length(min=1, max=2_000))
+TOOLS_SCHEMA = Schema(
+    {
+        Required("tools"): All(
+            [
+                Schema(
+                    {
+                        Required("pluginId"): All(string, Length(min=1, max=128)),
+                        Required("name"): All(string, Match(r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")),
+                        Required("description"): _TEXT,
+                        Optional("parameters"): {string: object},
+                        Optional("command"): All(string, Length(min=1, max=128)),
+                        Optional("mcp"): AnyOf(None, Schema({Required("server"): _TEXT, Required("tool"): _TEXT})),
+                    }
+                )
+            ],
+            Length(max=TOOLS_LIMIT),
+        )
+    }
+)
+"""`node.pluginTools.update`."""
+
+
+class OfferedTools:
+    """Adds the tools that nodes offer, and takes them away when the nodes leave.
+
+    Args:
+        nodes: Asks them.
+        tools: Where they are added.
+    """
+
+    def __init__(self, nodes: NodeRegistry, tools: ToolRegistry) -> None:
+        self._nodes = nodes
+        self._tools = tools
+        self._remove: dict[str, list[Callable[[], None]]] = {}
+
+    def offer(self, node_id: str, offered: Sequence[Mapping[str, Any]]) -> None:
+        """Replace the tools of a node with those it may be asked for now."""
+        self.withdraw(node_id)
+        allowed = self._nodes.commands(node_id)
+        title = self._nodes.surfaces.known(node_id).title
+        added: list[Callable[[], None]] = []
+        for each in offered:
+            command = MCP_COMMAND if each.get("mcp") else each.get("command") or each["name"]
+            if command not in allowed:
+                continue
+            try:
+                added.append(self._tools.register(self._tool(node_id, title, command, each)))
+            except HubError:  # one bad tool, or one of another node of this name, hides no other
+                continue
+        self._remove[node_id] = added
+
+    def withdraw(self, node_id: str) -> None:
+        """Take away the tools of a node."""
+        for remove in self._remove.pop(node_id, ()):
+            remove()
+
+    def _tool(self, node_id: str, title: str, command: str, offered: Mapping[str, Any]) -> Tool:
+        name = slugify(f"{title} {offered['name']}")[:NAME_LIMIT]
+        mcp = offered.get("mcp")
+
+        async def run(call: ToolCall) -> ToolResult:
+            params: Mapping[str, Any] = call.arguments
+            if mcp is not None:
+                params = {"server": mcp["server"], "tool": mcp["tool"], "arguments": dict(call.arguments)}
+            answer = await self._nodes.invoke(node_id, command, params, timeout_s=TIMEOUT_S)
+            return ToolResult(json.dumps(dict(answer), ensure_ascii=False), trusted=False)
+
+        def approval(_: Mapping[str, Any], authority: Authority) -> str | None:
+            if not authority.tainted and matches(self._nodes.surfaces.rules.unasked, command):
+                return None
+            return f"the node {title} does it, with a program of its own"
+
+        return Tool(
+            name if name[:1].isalpha() else f"node_{name}"[:NAME_LIMIT],
+            f"Offered by the node {title}: {offered['description']}",
+            from_json_schema(offered.get("parameters") or {"type": "object"}),
+            run,
+            GROUP,
+            OFFERED,
+            approval=approval,
+            timeout_s=TIMEOUT_S,
+        )

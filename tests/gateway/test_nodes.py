@@ -1,0 +1,240 @@
+"""Nodes over the WebSocket, frame by frame as OpenClaw's node host and apps send them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from hub.hub import Hub
+from hub.security.hub_token import hub_token
+from hub.storage.homedir import Home
+from tests.gateway.rig import Client, Device, Rig, client_of, connected, until
+from tests.nodes.making import admit
+
+NODE_HOST: dict[str, Any] = {
+    "client": {
+        "id": "node-host",
+        "displayName": "RecNode",
+        "version": "2026.9.6",
+        "platform": "linux",
+        "deviceFamily": "Linux",
+        "mode": "node",
+        "instanceId": "2d86d6a1-a72c-4ab8-805d-2a044f555b21",
+    },
+    "caps": ["browser", "file", "local-inference", "mcp", "system"],
+    "commands": ["dir.list", "mcp.tools.call.v1", "system.run", "system.run.prepare", "system.which"],
+    "pathEnv": "/usr/bin:/bin",
+    "role": "node",
+    "scopes": [],
+}
+STATS = {"cpuCount": 2, "loadAverage": [4.33, 3.06, 2.02], "memoryTotalBytes": 2**34, "memoryFreeBytes": 2**33}
+
+
+class House(Rig):
+    """A whole hub, as the clients of these tests see it."""
+
+    def __init__(self, hub: Hub, token: str) -> None:
+        self.hub, self.gateway, self.token = hub, hub.gateway, token
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    home = Home(tmp_path / "home")
+    home.create()
+    home.configuration.write_text(
+        "hub: {name: Test}\nmodels: {default: offline/rules}\nmemory: {embeddings: {provider: none}}\n"
+        "nodes: {commands: {allow: [camera.snap], deny: [fs.*]}}\n"
+    )
+    hub = Hub(home, port=0)
+    await hub.start()
+    try:
+        yield House(hub, hub_token(home).reveal())
+    finally:
+        await hub.stop()
+
+
+@asynccontextmanager
+async def node_of(house: House, device: Device, **changes: Any) -> AsyncIterator[Client]:
+    async with client_of(house) as node:
+        hello = await node.connect(device, **({"token": house.token} | NODE_HOST | changes))
+        assert hello["ok"], hello
+        await until(lambda: house.hub.nodes.get(device.id) is not None)
+        yield node
+
+
+async def test_a_node_host_is_approved_described_and_asked(house: House) -> None:
+    device = Device()
+    async with node_of(house, device) as node, connected(house) as owner:
+        early = await node.call("node.event", {"event": "node.host.stats", "payloadJSON": orjson.dumps(STATS).decode()})
+        offered = [
+            await node.call("node.runnerInventory.update", {"protocolFeatures": [], "workerHost": {"enabled": False}}),
+            await node.call("node.skills.update", {"skills": []}),
+            await node.call("node.pluginTools.update", {"tools": []}),
+        ]
+        before = (await owner.call("node.list"))["payload"]["nodes"][0]
+        (request,) = (await owner.call("node.pair.list"))["payload"]["pending"]
+        approved = await owner.call("node.pair.approve", {"requestId": request["requestId"]})
+        resolved = await owner.event("node.pair.resolved")
+        described = (await owner.call("node.describe", {"nodeId": device.id}))["payload"]
+        asked = await owner.send(
+            "node.invoke",
+            {"nodeId": device.id, "command": "system.which", "params": {"bins": ["ls"]}, "idempotencyKey": "inv1"},
+        )
+        invoked = (await node.event("node.invoke.request"))["payload"]
+        result = {"id": invoked["id"], "nodeId": device.id, "ok": True, "payloadJSON": '{"bins":{"ls":"/usr/bin/ls"}}'}
+        taken = await node.call("node.invoke.result", result)
+        late = await node.call("node.invoke.result", result)
+        answer = (await owner.answer(asked))["payload"]
+        await node.call("node.event", {"event": "node.host.stats", "payloadJSON": orjson.dumps(STATS).decode()})
+        stats = (await owner.event("node.hostStats"))["payload"]
+
+    assert early["error"]["details"] == {"code": "PAIRING_CHANGED"}
+    assert [each["payload"]["nodeId"] for each in offered] == [device.id] * 3
+    assert (before["approvalState"], before["commands"], before["caps"]) == ("pending-approval", [], [])
+    allowed = ["mcp.tools.call.v1", "system.run", "system.run.prepare", "system.which"]
+    assert before["pendingDeclaredCommands"] == request["commands"] == allowed
+    assert request["requiredApproveScopes"] == ["operator.pairing", "operator.write", "operator.admin"]
+    assert approved["payload"]["node"]["commands"] == allowed
+    assert resolved["payload"]["decision"] == "approved"
+    assert (described["approvalState"], described["commands"], described["version"]) == (
+        "approved",
+        allowed,
+        "2026.9.6",
+    )
+    assert invoked == {
+        "id": invoked["id"],
+        "nodeId": device.id,
+        "command": "system.which",
+        "paramsJSON": '{"bins":["ls"]}',
+        "timeoutMs": 30000,
+        "idempotencyKey": "inv1",
+    }
+    assert (taken["payload"], late["payload"]) == ({"ok": True}, {"ok": True, "ignored": True})
+    assert (answer["payload"], answer["payloadJSON"]) == ({"bins": {"ls": "/usr/bin/ls"}}, result["payloadJSON"])
+    assert stats["hostStats"]["loadAverage"] == STATS["loadAverage"]
+    state = house.hub.states.get("sensor.recnode_memory_free")
+    assert state is not None
+    assert (state.state, state.attributes["unit_of_measurement"]) == ("8.00", "GiB")
+
+
+async def test_what_a_node_may_not_be_asked_is_refused_in_the_words_of_the_protocol(house: House) -> None:
+    device = Device()
+
+    async def ask(client: Client, command: str, **more: Any) -> Any:
+        answer = await client.call("node.invoke", {"nodeId": device.id, "command": command, **more})
+        return answer["error"]
+
+    async with node_of(house, device) as node, connected(house) as owner:
+        unapproved = await ask(owner, "system.which")
+        admit(house.hub.nodes, device.id)
+        undeclared = await ask(owner, "camera.snap")
+        not_listed = await ask(owner, "dir.list")
+        approvals = await ask(owner, "system.execApprovals.get")
+        claimed = await ask(owner, "system.run", params={"command": ["ls"], "approved": True, "runId": "x"})
+        slow = await ask(owner, "system.which", timeoutMs=30)
+        cancelled = (await node.event("node.invoke.cancel"))["payload"]
+        asked = await owner.send("node.invoke", {"nodeId": device.id, "command": "system.which"})
+        request = (await node.event("node.invoke.request", lambda each: each["id"] != cancelled["invokeId"]))["payload"]
+        error = {"code": "SYSTEM_RUN_DENIED", "message": "no"}
+        await node.call("node.invoke.result", {"id": request["id"], "nodeId": device.id, "ok": False, "error": error})
+        refused = (await owner.answer(asked))["error"]
+        unknown = await owner.call("node.invoke", {"nodeId": "x", "command": "system.which"})
+        _, secret = await _token(house, "operator.write")
+        async with client_of(house) as program:
+            await program.connect(token=secret, scopes=["operator.write"])
+            stranger = await ask(program, "system.run", params={"command": ["ls"]})
+
+    assert unapproved["details"] == {"reason": "command not approved", "command": "system.which"}
+    assert undeclared["details"]["reason"] == "command not declared by node"
+    assert not_listed["details"]["reason"] == "command not allowlisted"
+    assert approvals["message"].startswith("node.invoke does not allow system.execApprovals.*")
+    assert claimed["details"]["code"] == "APPROVAL_REQUEST_MISMATCH"
+    assert (slow["code"], slow["message"]) == ("UNAVAILABLE", "TIMEOUT: node invoke timed out")
+    assert cancelled["nodeId"] == device.id
+    assert refused["details"] == {"nodeError": error, "nodeCommandDispatched": True}
+    assert unknown["error"]["details"] == {"code": "PAIRING_CHANGED"}
+    assert stranger["code"] == "FORBIDDEN"
+
+
+async def test_work_for_a_sleeping_node_waits_and_is_collected(house: House) -> None:
+    device = Device()
+    async with node_of(house, device):
+        admit(house.hub.nodes, device.id)
+    async with connected(house) as owner:
+        await until(lambda: house.hub.nodes.get(device.id) is None)
+        away = await owner.call("node.invoke", {"nodeId": device.id, "command": "system.which"})
+        waits = await owner.call("node.invoke", {"nodeId": device.id, "command": "system.which", "noWait": True})
+        status = await owner.call("node.pending.enqueue", {"nodeId": device.id, "type": "status.request"})
+        async with node_of(house, device) as node:
+            request = (await node.event("node.invoke.request"))["payload"]
+            await node.call("node.invoke.result", {"id": request["id"], "nodeId": device.id, "ok": True})
+            await until(lambda: house.hub.nodes.work.of(device.id, "command") == [])
+            drained = (await node.call("node.pending.drain", {}))["payload"]
+            again = (await node.call("node.pending.drain", {}))["payload"]
+            pulled = (await node.call("node.pending.pull", {}))["payload"]
+
+    assert away["error"]["details"]["nodeError"]["code"] == "NOT_CONNECTED"
+    assert request["idempotencyKey"] == waits["payload"]["queued"]["id"]
+    assert status["payload"]["queued"]["type"] == "status.request"
+    assert [each["type"] for each in drained["items"]] == ["status.request"]
+    assert (again["items"], pulled["actions"]) == ([], [])
+
+
+async def test_a_node_offers_tools_that_go_when_it_leaves(house: House) -> None:
+    device = Device()
+    tool = {"pluginId": "lab", "name": "weigh", "description": "Weigh", "mcp": {"server": "lab", "tool": "weigh"}}
+    async with node_of(house, device) as node:
+        admit(house.hub.nodes, device.id)
+        await node.call(
+            "node.pluginTools.update", {"tools": [tool, {**tool, "name": "x", "mcp": None, "command": "no"}]}
+        )
+        offered = house.hub.tools.get("recnode_weigh")
+        other = house.hub.tools.get("recnode_x")
+    await until(lambda: house.hub.tools.get("recnode_weigh") is None)
+
+    assert offered is not None
+    assert offered.annotations.open_world
+    assert offered.annotations.owner_only
+    assert other is None
+
+
+async def test_events_of_a_node_reach_automations_and_words_need_an_operator(house: House) -> None:
+    device, heard = Device(), asyncio.Event()
+    house.hub.bus.listen("node_event", lambda _: heard.set(), {"event": "door.opened"})
+    async with node_of(house, device) as node:
+        admit(house.hub.nodes, device.id)
+        opened = await node.call("node.event", {"event": "door.opened", "payload": {"door": "front"}})
+        said = await node.call("node.event", {"event": "voice.transcript", "payloadJSON": '{"text": "hello"}'})
+        alive = await node.call("node.event", {"event": "node.presence.alive", "payloadJSON": '{"trigger": "manual"}'})
+        bad = await node.call("node.event", {"event": "door.opened", "payloadJSON": "{"})
+        await asyncio.wait_for(heard.wait(), 5)
+
+    assert opened["payload"] == {"ok": True, "event": "door.opened", "handled": True}
+    assert said["payload"]["reason"] == "unauthorized"
+    assert alive["payload"]["reason"] == "persisted"
+    assert bad["error"]["code"] == "INVALID_REQUEST"
+
+
+async def test_a_node_that_is_removed_is_closed_and_must_be_paired_again(house: House) -> None:
+    device = Device()
+    async with node_of(house, device), connected(house) as owner:
+        removed = await owner.call("node.pair.remove", {"nodeId": device.id})
+        await until(lambda: house.hub.nodes.get(device.id) is None)
+        listed = (await owner.call("node.list"))["payload"]["nodes"]
+
+    assert removed["ok"]
+    assert listed == []
+    assert house.gateway.devices is not None
+    assert house.gateway.devices.grants() == []
+
+
+async def _token(house: House, scope: str) -> tuple[str, str]:
+    async with connected(house) as owner:
+        made = (await owner.call("token.create", {"name": "program", "scopes": [scope]}))["payload"]
+    return made["id"], made["token"]
