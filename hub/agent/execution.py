@@ -11,12 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.agents import Agent
+from hub.agent.answer_check import asked_again, asked_form, problem_of
 from hub.agent.budgets import Spending
 from hub.agent.conversation import RunConversation
 from hub.agent.draft import DraftTurn
 from hub.agent.ephemeral import ephemeral_transcript
 from hub.agent.limits import RunLimits
-from hub.agent.loop import Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
+from hub.agent.loop import HandedOver, Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
 from hub.agent.outcome import EMPTY, RunOutcome
 from hub.agent.parts import RunDependencies
 from hub.agent.prompt import PromptFile
@@ -83,9 +84,10 @@ class Execution:
         conversation = await self._conversation()
         person = run.session.person if run.session is not None else None
         run.record = RunRecord(parts, request, run.context, conversation.transcript, person)
-        if parts.before and not request.ephemeral and not run.record.has_heard:
+        if parts.before and not request.ephemeral and request.message.content and not run.record.has_heard:
             await self._ask_before(run.record)
         await run.record.hear()
+        run.heard = len(conversation.transcript.branch())
         agent = parts.agents.get(request.agent_id)
         if not parts.workspaces.is_ready(agent.id):
             await asyncio.to_thread(parts.workspaces.ensure, agent.id)
@@ -152,15 +154,17 @@ class Execution:
                     ports.note_usage(event.turn.usage)
                     self._ended(event)
                     if not event.turn.calls:
-                        return self._answered(event.turn)
+                        if not await self._ask_again(event.turn):
+                            return self._answered(event.turn)
+                        continue
                     if record is not None:
                         await record()
                         record = None
                     await self._asked(event.turn)
                 elif isinstance(event, ToolEnded):
                     await self._done(event.call, event.result)
-                elif isinstance(event, Limited):
-                    return RunOutcome.limited(event.hit)
+                elif isinstance(event, (HandedOver, Limited)):
+                    return self._over(event)
         raise AssertionError("the loop ends with an answer or a limit")
 
     async def finish(self, outcome: RunOutcome) -> FileSync | None:
@@ -196,7 +200,8 @@ class Execution:
         authority = request.context.authority
         if request.history is not None:
             trusted = belongs_here(authority)
-            history = ephemeral_transcript(request.history, parts.redactor.redact, trusted=trusted)
+            owner = authority.owner and not authority.tainted
+            history = ephemeral_transcript(request.history, parts.redactor.redact, trusted=trusted, owner=owner)
             return RunConversation(history, parts.zone())
         run.is_new = parts.sessions.get(request.session_key) is None
         session = run.session = await parts.sessions.ensure(request.session_key, person=authority.person)
@@ -205,7 +210,7 @@ class Execution:
         if request.kind == "message" and transcript.get(f"{request.run_id}-user") is None:
             session = run.session = await parts.sessions.hear(request.session_key, request.channel)
             transcript = await parts.sessions.open_transcript(session)
-        if not parts.conversations.knows(session.session_id, transcript):
+        if not request.results and not parts.conversations.knows(session.session_id, transcript):
             await transcript.repair(ts_ms=parts.now_ms())
         return parts.conversations.of(session.session_id, transcript, parts.zone())
 
@@ -249,7 +254,9 @@ class Execution:
 
     async def _extra_prompt(self, model: str) -> str | None:
         """Return what the caller and hooks put behind the system prompt."""
-        hooks, run, extra = self._parts.hooks, self._run, self._request.extra_system_prompt
+        hooks, run, extra, form = self._parts.hooks, self._run, self._request.extra_system_prompt, self._request.form
+        if form is not None:
+            extra = "\n\n".join(each for each in (extra, asked_form(form)) if each)
         if hooks is None or not hooks.wants(BeforePromptBuild):
             return extra
         text = self._request.message.text
@@ -279,8 +286,29 @@ class Execution:
             told = {**run.facts, "model": run.model, "text": message.text, "tools": tools, "usage": usage.as_dict()}
             hooks.observe(LlmOutput(**told, context=run.context))
 
+    def _over(self, event: HandedOver | Limited) -> RunOutcome:
+        if isinstance(event, Limited):
+            return RunOutcome.limited(event.hit)
+        self._run.handed = event.calls
+        return RunOutcome(stop=StopReason.TOOL_CALLS.value)
+
+    async def _ask_again(self, turn: DraftTurn) -> bool:
+        """Ask the model once more when its answer is not in the form that was asked for; return whether it was."""
+        run, form, text = self._run, self._request.form, turn.message.text
+        if run.record is None or form is None or run.asked_again or turn.stop is not StopReason.END or not text.strip():
+            return False
+        if (problem := problem_of(text, form)) is None:
+            return False
+        run.asked_again = True
+        data, derived = run.take_failed_models(), run.heard_outside
+        said = run.record.said(turn.message, run.model, turn.usage, data, derived=derived)
+        await run.record.store([said, run.record.asked(asked_again(problem))])
+        return True
+
     def _answered(self, turn: DraftTurn) -> RunOutcome:
-        run = self._run
+        run, form = self._run, self._request.form
+        if form is not None and turn.stop is StopReason.END and (problem := problem_of(turn.message.text, form)):
+            return RunOutcome.broken("MODEL_FORMAT", f"{run.model} did not answer in the form asked for: {problem}.")
         if turn.message.text.strip():
             run.answer = turn
             return RunOutcome(stop=turn.stop.value)
@@ -297,7 +325,8 @@ class Execution:
         data = run.take_failed_models()
         said = run.record.said(turn.message, run.model, turn.usage, data, derived=run.heard_outside)
         await run.record.store([said])
-        run.open_calls = list(turn.calls)
+        theirs = {spec.name for spec in self._request.client_tools}
+        run.open_calls = [call for call in turn.calls if call.name not in theirs]
         if not self._request.ephemeral:
             # Once per turn, in parallel with the tools, so that nothing waits for the disk before the answer.
             sync = run.record.transcript.sync()
@@ -331,6 +360,8 @@ class Execution:
     def _last_entries(self, record: RunRecord, outcome: RunOutcome) -> list[TranscriptEntry]:
         run = self._run
         answer = run.answer
+        if run.handed and outcome.status is RunStatus.OK:
+            return []  # the turn with the calls is stored
         if outcome.status is RunStatus.OK and answer is not None:
             data = {"final": True, "status": "ok", "stop": outcome.stop, **run.take_failed_models()}
             if run.notices:

@@ -50,6 +50,14 @@ class Ports(Protocol):
         """Whether the call changes nothing."""
         ...
 
+    def of_client(self, call: ToolCallBlock) -> bool:
+        """Whether the call is done by whoever asked for the run."""
+        ...
+
+    def asks_again(self) -> bool:
+        """Whether the model is to answer once more, since its answer does not count."""
+        ...
+
     def steered(self) -> bool:
         """Whether messages wait that are to be heard before anything else is done."""
         ...
@@ -95,17 +103,23 @@ class ToolEnded(Struct, frozen=True):
     result: ToolResult
 
 
+class HandedOver(Struct, frozen=True):
+    """These tool calls are for whoever asked for the run; the last event."""
+
+    calls: tuple[ToolCallBlock, ...]
+
+
 class Limited(Struct, frozen=True):
     """A limit forbids another model call; the last event."""
 
     hit: LimitHit
 
 
-LoopEvent = ModelEvent | TurnBegun | TurnEnded | ToolEnded | Limited
+LoopEvent = ModelEvent | TurnBegun | TurnEnded | ToolEnded | HandedOver | Limited
 
 
 async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEvent, None]:
-    """Run turns until the model answers in plain text or a limit is reached.
+    """Run turns until the model answers in plain text, calls a tool of whoever asked, or a limit is reached.
 
     Raises:
         ModelError: The model failed for good; a conversation that is too long is compacted once and then halved up to
@@ -145,14 +159,21 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
         spent = spent.plus(turn.usage, ports.estimated_tokens())
         yield TurnEnded(turn, spent)
         if not turn.calls:
+            if ports.asks_again():
+                continue
             return
+        theirs = tuple(call for call in turn.calls if ports.of_client(call))
+        ours = [call for call in turn.calls if call not in theirs] if theirs else turn.calls
         spent = spent.called(len(turn.calls))
         repeated: Repetition | None = None
-        async with aclosing(_tools(ports, turn.calls)) as ended:
+        async with aclosing(_tools(ports, ours)) as ended:
             async for done in ended:
                 made.append(call_made(done.call, done.result, read_only=ports.read_only(done.call)))
                 repeated = repetition(made, limits.repeats)
                 yield done if repeated is None else _warned(done, repeated)
+        if theirs:
+            yield HandedOver(theirs)
+            return
         del made[:-CALLS_KEPT]
         if repeated is not None and repeated.is_over:
             yield Limited(LimitHit("repeats", repeated.limit, repeated.times, repeated))

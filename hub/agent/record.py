@@ -14,15 +14,19 @@ from hub.agent.run_request import RunRequest, SteeredMessage
 from hub.agent.side_note import note_channel
 from hub.agent.whose_words import is_own, provenance_of
 from hub.core.context import Context
+from hub.core.errors import InvalidRequest
 from hub.hooks.contract import BeforeMessageWrite
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result
 from hub.sessions.entry import Provenance, TranscriptEntry, event_entry, message_entry
+from hub.sessions.repair import pending_calls
 from hub.sessions.transcript import Transcript
 from hub.tools.contract import ToolResult
+from hub.tools.quoting import quote_untrusted
 
 MODEL = Provenance(trusted=True, who="model")
 DERIVED = Provenance(trusted=False, who="model", derived=True)
 HUB = Provenance(trusted=True, who="hub")
+CLIENT_TOOL = "a tool of the program that asked"
 REMOVED = "[removed by a hook]"
 PROGRAMS = ("token:", "device:")
 """Principals that no channel names for the model."""
@@ -62,9 +66,19 @@ class RunRecord:
         return self.transcript.get(f"{self._request.run_id}-user") is not None
 
     async def hear(self) -> None:
-        """Store the user's words; those that an earlier attempt of this run had heard are taken up again."""
+        """Store the user's words; those that an earlier attempt of this run had heard are taken up again.
+
+        Results of the caller's tools come first. The owner's are taken for the owner's words, all others are data.
+
+        Raises:
+            InvalidRequest: Nothing waits for one of the results.
+        """
         request = self._request
         authority = request.context.authority
+        if request.results:
+            await self._hear_results(trusted=authority.owner and not authority.tainted)
+        if not request.message.content:
+            return
         came = provenance_of(authority, request.session_key, self._person)
         quoted = request.quoted and is_own(authority, request.session_key, self._person)
         known = came.who if came.who.startswith(PROGRAMS) and not came.trusted else None
@@ -91,6 +105,19 @@ class RunRecord:
         if after and all(entry.run_id == request.run_id for entry in after):
             again = event_entry(RUN_RESTARTED, self._parts.now_ms(), run_id=request.run_id, parent_id=said.id)
             await self.transcript.append(again)
+
+    async def _hear_results(self, *, trusted: bool) -> None:
+        branch = self.transcript.branch()
+        waiting = {call.id: call.name for call in pending_calls([each.message for each in branch if each.message])}
+        entries = []
+        for result in self._request.results:
+            name = waiting.pop(result.tool_call_id or "", None)
+            if name is None:
+                raise InvalidRequest("this conversation does not wait for the result of that tool call, or no longer")
+            said = result if trusted else _with_text(result, quote_untrusted(result.text, source=CLIENT_TOOL))
+            entries.append(self._entry(replace(said, tool_name=name), Provenance(trusted, name)))
+        await self.store(entries)
+        self.messages.clear()
 
     async def hear_more(self, steered: SteeredMessage) -> None:
         """Store what the user said while the run went on."""
@@ -170,6 +197,10 @@ class RunRecord:
         """Return the entry of a result that a call never had."""
         return self._entry(tool_result(call, why, is_error=True), HUB)
 
+    def asked(self, text: str) -> TranscriptEntry:
+        """Return the entry of what the hub itself asks the model."""
+        return self._entry(Message(Role.USER, (TextBlock(text),)), HUB)
+
     def ended(self, outcome: RunOutcome) -> TranscriptEntry:
         """Return the entry that says why a run gave no answer."""
         error = outcome.error or {}
@@ -217,6 +248,6 @@ class RunRecord:
 
 def _with_text(message: Message, text: str) -> Message:
     """Return a message with one text in the place of its text blocks."""
-    at = next(index for index, block in enumerate(message.content) if isinstance(block, TextBlock))
+    at = next((index for index, block in enumerate(message.content) if isinstance(block, TextBlock)), 0)
     rest = tuple(block for block in message.content[at:] if not isinstance(block, TextBlock))
     return replace(message, content=(*message.content[:at], TextBlock(text), *rest))

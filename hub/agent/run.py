@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from hub.agent.answer_check import unfenced
 from hub.agent.draft import AnswerDraft, DraftTurn
 from hub.agent.ledger import Spender
 from hub.agent.limits import RunSpent
@@ -55,6 +56,9 @@ class AgentRun:
         spent: What it has spent.
         calls: Usage of each model call that ended, with the model.
         notices: What people are to know beside the answer: `{kind, …}`, as `budget_near` or `budget_degraded`.
+        handed: Calls of the caller's tools, which end it.
+        asked_again: Whether its model was asked to answer once more, in the form that was asked for.
+        heard: How many entries the transcript had when it had heard its input.
         fell_back: The notice that another model answered than the one that was asked.
         trace: When each step of it began and ended.
         clocked: Until when its time is charged to budgets, on the monotonic clock.
@@ -62,7 +66,8 @@ class AgentRun:
 
     __slots__ = (
         *("_begun", "_stopped", "answer", "calls", "context", "created_ms", "draft", "facts"),
-        *("clocked", "failed_models", "fell_back", "fixed_tokens", "notices"),
+        *("asked_again", "clocked", "failed_models", "fell_back", "fixed_tokens", "handed", "heard"),
+        "notices",
         *("heard_outside", "is_new", "model", "open_calls", "phase", "record", "request", "results", "session"),
         *("spent", "started_ms", "tainted", "task", "trace", "window"),
     )
@@ -96,6 +101,9 @@ class AgentRun:
         self.spent = RunSpent()
         self.calls: list[tuple[str, Usage]] = []
         self.notices: list[dict[str, Any]] = []
+        self.handed: tuple[ToolCallBlock, ...] = ()
+        self.asked_again = False
+        self.heard = 0
         self.fell_back: dict[str, Any] | None = None
         self.clocked: float | None = None
         self._begun = False
@@ -157,12 +165,14 @@ class AgentRun:
 
     def result(self, outcome: RunOutcome, error: Mapping[str, Any] | None) -> RunResult:
         """Return the result of the run with this end; `error` is the outcome's without secrets."""
-        record = self.record
+        record, form = self.record, self.request.form
+        text = record.text if record is not None else ""
+        entries = record.transcript.branch() if record is not None and self.request.ephemeral else ()
         return RunResult(
             self.request.run_id,
             self.request.session_key,
             outcome.status,
-            record.text if record is not None else "",
+            text if form is None else unfenced(text),
             tuple(record.messages) if record is not None else (),
             self.spent.usage,
             outcome.stop,
@@ -170,4 +180,7 @@ class AgentRun:
             self.model,
             self.heard_outside or self.request.context.authority.tainted,
             (*self.notices, *([self.fell_back] if self.fell_back is not None else [])),
+            self.handed,
+            tuple(entries),
+            self.heard,
         )

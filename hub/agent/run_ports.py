@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,9 +21,10 @@ from hub.agent.parts import RunDependencies
 from hub.agent.prompts import Prompt
 from hub.agent.run import AgentRun
 from hub.agent.whose_words import is_room, speaker
-from hub.agent.window import budget_for
+from hub.agent.window import budget_for, estimate_text
 from hub.core.errors import HubError
 from hub.hooks.contract import LlmInput
+from hub.models.chat_request import chat_tools, plain
 from hub.models.contract import Message, ModelEvent, ModelRequest, ToolCallBlock, ToolSpec, Usage
 from hub.models.failover import Attempt, stream_with_failover
 from hub.models.resolved import Resolved
@@ -76,7 +78,10 @@ class RunPorts:
         self._degraded: str | None = None
         self._asked = config.candidates[0]
         run.model = self._asked.ref
-        run.fixed_tokens = config.prompt.tokens
+        self._theirs = frozenset(spec.name for spec in run.request.client_tools)
+        self._offered: dict[str, tuple[ToolSpec, ...]] = {}
+        offered = orjson.dumps(chat_tools(run.request.client_tools), default=plain).decode()
+        run.fixed_tokens = config.prompt.tokens + estimate_text(offered)
         run.trace.prompt = {
             "tokens": config.prompt.tokens,
             "system_chars": len(config.prompt.system),
@@ -132,6 +137,14 @@ class RunPorts:
         """See `Ports.read_only`."""
         tool = self._parts.tools.get(meant_call(call).name)
         return tool is None or tool.annotations.read_only
+
+    def of_client(self, call: ToolCallBlock) -> bool:
+        """See `Ports.of_client`; a tool of the caller takes the place of one of ours that has its name."""
+        return call.name in self._theirs
+
+    def asks_again(self) -> bool:
+        """See `Ports.asks_again`; an answer that counts has ended the run before this is asked."""
+        return self._run.asked_again
 
     def steered(self) -> bool:
         """See `Ports.steered`."""
@@ -244,6 +257,8 @@ class RunPorts:
             thinking=config.thinking,
             session_key=None if run.request.ephemeral else run.request.session_key,
             timeout_s=resolved.timeout_s,
+            tool_choice=run.request.tool_choice,
+            form=run.request.form,
             extra={**resolved.params, **config.agent.params} if config.agent.params else resolved.params,
         )
         return self._of_owner(request) if info.program else request
@@ -275,6 +290,18 @@ class RunPorts:
         return f"{candidate.ref}@{candidate.credential}" if several else candidate.ref
 
     def _specs(self, ref: str) -> tuple[ToolSpec, ...]:
+        """Return the tools that are offered: those of the hub, and those of the caller behind them."""
+        request = self._run.request
+        if not request.client_tools:
+            return self._own_specs(ref)
+        if request.tool_choice in self._theirs:
+            return tuple(spec for spec in request.client_tools if spec.name == request.tool_choice)
+        if ref not in self._offered:  # the same object each time, which is put into a provider's form once
+            own = (spec for spec in self._own_specs(ref) if spec.name not in self._theirs)
+            self._offered[ref] = (*own, *request.client_tools)
+        return self._offered[ref]
+
+    def _own_specs(self, ref: str) -> tuple[ToolSpec, ...]:
         """Return the tools of the prompt that may be used while this model answers."""
         config, tools = self._config, self._parts.tools
         prompt = config.prompt

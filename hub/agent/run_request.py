@@ -11,7 +11,9 @@ from msgspec import Struct, field
 from hub.core.context import Context
 from hub.core.lanes import MAIN, Priority
 from hub.core.sql import SqlConnection
-from hub.models.contract import Message, Usage
+from hub.models.answer_form import AnswerForm
+from hub.models.contract import Message, ToolCallBlock, ToolSpec, Usage
+from hub.sessions.entry import TranscriptEntry
 
 Kind = Literal["message", "request"]
 
@@ -35,11 +37,13 @@ class RunResult(Struct, frozen=True):
         reply: What it said last; with a status other than ok, what it had said until then.
         messages: What it added to the conversation behind the user's message, in order; empty when read from storage.
         usage: Of all its model calls.
-        stop: Why it stopped: end, length, refused, aborted, limit, timeout, error.
+        stop: Why it stopped: end, length, refused, tool_calls, aborted, limit, timeout, error.
         error: `{code, message, …}` unless the status is ok.
         model: `provider/id` of the model that spoke last.
         tainted: Whether words from outside were in the model's window; true when unknown.
         notices: What people are to know beside the answer: `{kind, …}`.
+        calls: Calls of the caller's tools, with `tool_calls`; a run with their `results` goes on.
+        entries: An ephemeral run's conversation, for who keeps it; the first `heard` of them are its input.
     """
 
     run_id: str
@@ -53,6 +57,9 @@ class RunResult(Struct, frozen=True):
     model: str | None = None
     tainted: bool = True
     notices: tuple[Mapping[str, Any], ...] = ()
+    calls: tuple[ToolCallBlock, ...] = ()
+    entries: tuple[TranscriptEntry, ...] = ()
+    heard: int = 0
 
 
 class SteeredMessage(Struct, frozen=True):
@@ -85,7 +92,7 @@ class RunRequest(Struct, frozen=True):
         run_id: Names the run and is its idempotency key: asking twice runs once.
         agent_id: The agent that answers.
         session_key: The conversation.
-        message: The message.
+        message: The message; without content only `results` are heard.
         load: Called when the run's turn has come; returns the message in place of `message`, such as with what had to
             be fetched first.
         context: Why, and with whose authority.
@@ -95,7 +102,8 @@ class RunRequest(Struct, frozen=True):
             own prompt.
         extra_system_prompt: Put behind the agent's own prompt.
         skills: Names of the skills that there are in this conversation; None is those of the agent.
-        history: The conversation so far, for an ephemeral run, which leaves no transcript; None for a session.
+        history: The conversation so far, for an ephemeral run, which leaves no transcript; None for a session. What
+            earlier runs of it added is given as their entries, so that it stays known whose words they were.
         inbox_id: The inbox row it answers.
         kind: `message` is run again after a crash when that is safe; `request` never is.
         lane: The shared lane it runs in.
@@ -107,6 +115,10 @@ class RunRequest(Struct, frozen=True):
         quoted: Whether words from outside in the message are quoted in it; what is said under a tainted authority is
             else quoted as a whole.
         steering: What it hears while it goes on.
+        client_tools: Tools of the caller, offered beside the agent's; a call to one ends the run.
+        tool_choice: `required`, or the name of the one of them that is to be called.
+        results: Results of the calls that the run before ended with.
+        form: The form of the answer.
     """
 
     run_id: str
@@ -118,7 +130,7 @@ class RunRequest(Struct, frozen=True):
     thinking: str | None = None
     configured_prompt: str | None = None
     extra_system_prompt: str | None = None
-    history: tuple[Message, ...] | None = None
+    history: tuple[Message | TranscriptEntry, ...] | None = None
     inbox_id: str | None = None
     kind: Kind = "request"
     lane: str = MAIN
@@ -131,6 +143,10 @@ class RunRequest(Struct, frozen=True):
     load: Callable[[], Awaitable[Message]] | None = None
     steering: Steering | None = None
     skills: tuple[str, ...] | None = None
+    client_tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str | None = None
+    results: tuple[Message, ...] = ()
+    form: AnswerForm | None = None
 
     @property
     def ephemeral(self) -> bool:

@@ -395,6 +395,6 @@ class AgentRunner:
             _log.debug("session %s was deleted before its taint was noted", session_key)
 
     def _remember(self, result: RunResult) -> None:
-        self._ended[result.run_id] = replace(result, messages=())
+        self._ended[result.run_id] = replace(result, messages=(), entries=())
         while len(self._ended) > ENDED_KEPT:
             self._ended.popitem(last=False)

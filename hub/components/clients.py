@@ -18,6 +18,7 @@ from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import Method, Route
 from hub.gateway.connection.server import Gateway
 from hub.gateway.http_api.chat_completions import ChatCompletions
+from hub.gateway.http_api.kept_runs import KeptRuns
 from hub.gateway.http_api.models import Models
 from hub.gateway.http_api.responses import Responses
 from hub.gateway.http_api.runs import ApiRuns
@@ -167,12 +168,14 @@ class ClientsComponent(Component):
     def routes(self) -> Iterable[Route]:
         """Return the routes of OpenAI's API, and the one to use a tool."""
         needs = self._needs
-        runs = ApiRuns(needs.agents, needs.sessions, needs.runner, needs.gateway.bus, needs.tasks)
+        gateway = needs.gateway
+        kept = KeptRuns(needs.db, gateway.clock)
+        runs = ApiRuns(needs.agents, needs.sessions, needs.runner, gateway.bus, needs.tasks, gateway.clock, kept)
         return [
             *self._tools.routes(),
             *ChatCompletions(runs).routes(),
-            *Responses(runs, needs.db).routes(),
-            *Models(needs.agents, int(needs.gateway.clock.time())).routes(),
+            *Responses(runs).routes(),
+            *Models(needs.agents, int(gateway.clock.time())).routes(),
         ]
 
     def facts(self, integrations: Callable[[], list[dict[str, Any]]]) -> HubFacts:

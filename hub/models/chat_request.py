@@ -106,6 +106,11 @@ def chat_tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     ]
 
 
+def chat_tool_choice(choice: str) -> str | dict[str, Any]:
+    """Return which tool is to be called: any, or the one of this name."""
+    return choice if choice == "required" else {"type": "function", "function": {"name": choice}}
+
+
 def known_call_ids(messages: Sequence[Message]) -> set[str]:
     """Return the ids of all tool calls so far, so that a new one differs from them."""
     return {call.id for message in messages for call in message.content if type(call) is ToolCallBlock}

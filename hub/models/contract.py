@@ -1,7 +1,4 @@
-"""The contract for model providers: one request in, a stream of events out, typed errors.
-
-Everything above this file is the same for every provider.
-"""
+"""The contract for model providers: one request in, a stream of events out, typed errors."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from msgspec.structs import asdict
 
 from hub.core.context import Context
 from hub.core.errors import HubError
+from hub.models.answer_form import AnswerForm
 
 AUTO = "auto"
 """The reference that leaves the choice of a model to the hub."""
@@ -159,6 +157,8 @@ class ModelRequest(Struct, frozen=True):
         session_key: The conversation, for providers that cache by it and for the offline model.
         timeout_s: Until the first event; then between two events.
         extra: Provider-specific parameters from the configuration (`params`), sent as they are.
+        tool_choice: `required`, or the name of the tool to call; None leaves it to the model.
+        form: The form of the answer, for providers that can keep to one.
         said, context, session_id, run_id: For a program (`ModelInfo.program`), in a run of a kept conversation: the
             message to answer, whose words they are, the conversation until it is begun again, and the run.
     """
@@ -173,6 +173,8 @@ class ModelRequest(Struct, frozen=True):
     session_key: str | None = None
     timeout_s: float = 120.0
     extra: Mapping[str, Any] = field(default_factory=dict)
+    tool_choice: str | None = None
+    form: AnswerForm | None = None
     said: Message | None = None
     context: Context | None = None
     session_id: str | None = None

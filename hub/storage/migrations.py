@@ -204,6 +204,11 @@ _EIGHTH = (
         command TEXT NOT NULL, verdict TEXT NOT NULL, reason TEXT NOT NULL, exit_code INTEGER, ended_ms INTEGER)""",
     """CREATE TABLE nodes(id TEXT PRIMARY KEY, data TEXT NOT NULL)""",
     """CREATE TABLE node_work(id TEXT PRIMARY KEY, node_id TEXT NOT NULL, data TEXT NOT NULL)""",
+    """CREATE TABLE api_runs(
+        id TEXT PRIMARY KEY, principal TEXT NOT NULL, place TEXT, request_hash TEXT NOT NULL, session_key TEXT,
+        agent_id TEXT NOT NULL, previous TEXT, shown INTEGER NOT NULL, echo TEXT NOT NULL, answer TEXT, entries BLOB,
+        heard INTEGER NOT NULL, size INTEGER NOT NULL, used_ms INTEGER NOT NULL)""",
+    """CREATE UNIQUE INDEX api_runs_place ON api_runs(place) WHERE place IS NOT NULL""",
 )
 
 

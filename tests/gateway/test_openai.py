@@ -144,11 +144,19 @@ async def test_models_are_the_agents(api: openai.AsyncOpenAI) -> None:
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]}, "tools"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0]"),
+        ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0]"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}] * 2}, "another tool of the name f"),
+        ({"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "array"}}}]}, "tools[0]"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
+        ({"functions": [{"name": "f"}]}, "tools"),
         ({"n": 2}, "n:"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"response_format": {"type": "json_schema"}}, "response_format"),
+        ({"response_format": {"type": "xml"}}, "response_format"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, "messages"),
-        ({"messages": [{"role": "tool", "content": "x", "tool_call_id": "1"}]}, "messages[0]"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0]"),
+        ({"messages": [{"role": "tool", "content": "x", "tool_call_id": "1"}]}, "tool call"),
         ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
         ({"messages": [{"role": "user", "content": 7}]}, "messages[0].content"),
         ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "messages[0].content[0]"),
@@ -246,18 +254,3 @@ async def test_responses_answer_and_stream(api: openai.AsyncOpenAI, openai_serve
     assert types[-1] == "response.completed"
     assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == "in pieces"
     assert [event.sequence_number for event in events] == list(range(len(events)))
-
-
-async def test_previous_response_id_continues_a_kept_conversation_only(
-    api: openai.AsyncOpenAI, openai_server: OpenAIServer
-) -> None:
-    openai_server.queue("noted", "You are Ada.")
-    first = await api.responses.create(model="homarus", input="my name is Ada", user="ada")
-
-    second = await api.responses.create(model="homarus", input="who am I?", previous_response_id=first.id)
-    lost = await api.responses.create(model="homarus", input="hello")
-    with pytest.raises(openai.BadRequestError, match="not kept"):
-        await api.responses.create(model="homarus", input="again", previous_response_id=lost.id)
-
-    assert second.output_text == "You are Ada."
-    assert "my name is Ada" in orjson.dumps(openai_server.requests()[1]["body"]).decode()

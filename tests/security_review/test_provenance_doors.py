@@ -273,7 +273,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /blueprints/update", "POST /blueprints/remove", "POST /scripts/run", "POST /scripts/check"),
         *("POST /scripts/save", "POST /scripts/delete", "POST /memory/delete", "POST /memory/forget"),
         *("POST /memory/undo", "POST /memory/intents/remove", "POST /memory/index", "POST /developer/remove"),
-        *("POST /developer/templates", "POST /developer/preview"),
+        *("POST /developer/templates", "POST /developer/preview", "DELETE /v1/responses/{id}"),
         *("POST /skills/change", "POST /skills/remove", "POST /skills/install"),
     },
     "service": {

@@ -14,6 +14,7 @@ from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.schema_version import Migration
 
 TABLES = {
+    "api_runs",
     "approvals",
     "automation_authority",
     "automation_makers",

@@ -38,6 +38,8 @@ PROXY_SECRET_HEADER = "X-Homarus-Proxy-Secret"  # noqa: S105  the name of a head
 COOKIE_PREFIX = "homarus_"
 MADE_KINDS = ("token", "device")
 """Kinds of credentials that are made for programs and devices; what is made with one depends on it."""
+KEY_HEADER = "x-api-key"
+"""Where clients of Anthropic's API send their key."""
 CHALLENGE = 'Bearer realm="homarus"'
 
 
@@ -139,7 +141,7 @@ class Authenticator:
     def presented(self, request: web.Request, *, with_cookie: bool) -> Presented:
         """Take the credentials out of a request."""
         scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
-        bearer = bearer.strip() if scheme.lower() == "bearer" else ""
+        bearer = bearer.strip() if scheme.lower() == "bearer" else request.headers.get(KEY_HEADER, "").strip()
         cookie = request.cookies.get(self.cookie_name) if with_cookie and "Cookie" in request.headers else None
         user = request.headers.get(self._settings.user_header) if self.mode is AuthMode.TRUSTED_PROXY else None
         proxy_secret = request.headers.get(PROXY_SECRET_HEADER) if user else None

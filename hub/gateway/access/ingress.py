@@ -13,6 +13,7 @@ from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import Schema, SchemaError, describe_error
 from hub.gateway.access.auth import Authenticator, CallClient, Presented, is_ambient
+from hub.gateway.access.cross_origin import ALLOWED, API_PATHS, judge_origin
 from hub.gateway.access.guarded_socket import PROXY_GROUP, Socket
 from hub.gateway.access.hosts import (
     client_address,
@@ -87,12 +88,13 @@ class Ingress:
         """Apply changed settings."""
         self._settings = settings
         self._names = self._own_names | settings.allowed_hosts
+        self.cors_origins = settings.cors_origins
 
     def route_of(self, request: web.Request) -> RouteMatch | None:
         """Return the route of a request, or None."""
         upgrade = request.headers.get("Upgrade")
         return self._routes.match(
-            request.method, request.path, websocket=upgrade is not None and upgrade.strip().lower() == "websocket"
+            request.method, _path(request), websocket=upgrade is not None and upgrade.strip().lower() == "websocket"
         )
 
     async def admit(self, request: web.Request, match: RouteMatch | None) -> Admitted:
@@ -109,8 +111,10 @@ class Ingress:
         if route is not None and route.scope != Open.SELF:
             self._authenticator.judge_rate(client, presented)
         self._judge_host(request)
-        if client.origin is not None and not client.same_origin:
+        if client.origin is not None and not client.same_origin and not judge_origin(request, self.cors_origins):
             raise Forbidden(phrase("requests from other web sites are refused"), details={"reason": "origin"})
+        if ALLOWED in request:  # nothing that a browser sends by itself counts for a page of another origin
+            presented = Presented(presented.bearer)
         if route is None or match is None:
             raise self._no_route(request)
         caller = await self._authenticate(request, route, client, presented)
@@ -186,7 +190,7 @@ class Ingress:
             )
 
     def _no_route(self, request: web.Request) -> HubError:
-        methods = self._routes.methods_of(request.path)
+        methods = self._routes.methods_of(_path(request))
         if methods:
             return MethodNotAllowed(
                 phrase("{path} takes {names}", path=request.path, names=", ".join(methods)),
@@ -221,6 +225,11 @@ class Ingress:
             request.writer.output_size = 0
         raw = await _read(request, _body_limit(route, caller))
         return raw if route.body is None else parse_body(raw, route.body)
+
+
+def _path(request: web.Request) -> str:
+    """Return the path of a request; other people's programs end some of theirs with a slash."""
+    return request.path.rstrip("/") if request.path.startswith(API_PATHS) else request.path
 
 
 def parse_body(raw: bytes, schema: Schema) -> Any:

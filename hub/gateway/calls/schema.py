@@ -15,6 +15,7 @@ AUTH_MODES = ("token", "password", "trusted_proxy", "none")
 RESTART_KEYS = frozenset({"host", "port", "auth", "tls", "limits"})
 
 _HOST_NAME = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?$")
+_ORIGIN = re.compile(r"^https?://[A-Za-z0-9.:\[\]-]{1,260}$", re.IGNORECASE)
 _HEADER = re.compile(r"^[A-Za-z0-9-]{1,64}$")
 
 
@@ -41,6 +42,13 @@ def host_name(value: Any) -> str:
         except ValueError:
             pass
     raise Invalid("expected a host name or an IP address without scheme and port, such as homarus.example.org")
+
+
+def web_origin(value: Any) -> str:
+    """Accept the origin of a web page: scheme, host and perhaps a port."""
+    if isinstance(value, str) and _ORIGIN.match(value):
+        return value.lower()
+    raise Invalid("expected an origin without a path, such as https://chat.example.org or http://localhost:5173")
 
 
 def network(value: Any) -> str:
@@ -127,6 +135,12 @@ HTTP_SCHEMA = Schema(
         Optional("allowed_hosts", default=list, description="Further names by which browsers may reach the hub."): [
             host_name
         ],
+        Optional(
+            "cors_origins",
+            default=list,
+            description="Web pages of other origins that may call /v1 with a token of their own, such as "
+            "https://chat.example.org.",
+        ): [web_origin],
         Optional(
             "trusted_proxies", default=list, description="Proxies whose forwarded headers count, by address or network."
         ): [network],

@@ -51,6 +51,7 @@ class HttpSettings:
         proxy_socket: Where a trusted proxy connects instead, and the group of the system that may open it too.
         tls: Certificate and key files.
         allowed_hosts: Further Host names, lower case.
+        cors_origins: Origins whose pages may call `/v1`.
         trusted_proxies: Networks whose forwarded headers count.
         limits: Bounds.
         socket_path: Where to listen for the hub's own user, beside TCP.
@@ -65,6 +66,7 @@ class HttpSettings:
     proxy_socket: tuple[Path, str | None] | None = None
     tls: tuple[Path, Path] | None = None
     allowed_hosts: frozenset[str] = frozenset()
+    cors_origins: frozenset[str] = frozenset()
     trusted_proxies: tuple[Network, ...] = ()
     limits: GatewayLimits = field(default_factory=GatewayLimits)
     socket_path: Path | None = None
@@ -103,6 +105,7 @@ class HttpSettings:
             proxy_socket=(directory / socket, valid["auth"].get("proxy_group")) if socket else None,
             tls=(directory / tls["certificate"], directory / tls["key"]) if tls else None,
             allowed_hosts=frozenset(valid["allowed_hosts"]),
+            cors_origins=frozenset(valid["cors_origins"]),
             trusted_proxies=tuple(ipaddress.ip_network(each) for each in valid["trusted_proxies"]),
             limits=GatewayLimits(**valid["limits"]),
             socket_path=Home(directory).socket,

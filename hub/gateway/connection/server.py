@@ -19,6 +19,7 @@ from hub.core.repairs import Repairs
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
 from hub.gateway.access.auth import CHALLENGE, Authenticator
+from hub.gateway.access.cross_origin import API_PATHS, allow_origin, preflight
 from hub.gateway.access.devices import Devices
 from hub.gateway.access.guard import Guard, GuardedServer
 from hub.gateway.access.guarded_socket import Socket
@@ -39,6 +40,7 @@ from hub.gateway.connection.presence import Presence
 from hub.gateway.connection.protocol import CLOSE_POLICY, CLOSE_RESTART, TICK_S, encode_error, encode_result
 from hub.gateway.connection.welcome import Welcomer
 from hub.gateway.http_api.health import health_routes
+from hub.gateway.http_api.openai_shapes import show_error
 from hub.gateway.push.broadcast import Broadcast
 from hub.security.people import People
 from hub.security.rate_limit import AttemptLimiter, PasswordLimiter
@@ -56,8 +58,6 @@ EXPIRY_S = 0.8
 PRUNE_EVERY_S = 3_600.0
 PRESENCE_COALESCE_S = 0.1
 LOGIN_PATH = "/login"
-MODEL_PATHS = "/v1/"
-"""Paths that programs retry after a 503, and never after a 404."""
 SECURITY_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
@@ -233,10 +233,12 @@ class Gateway:
         match: RouteMatch | None = None
         cast(Socket, request.protocol).begin_request()
         try:
+            if (asked := preflight(request, self.ingress.cors_origins)) is not None:
+                return asked
             match = self.ingress.route_of(request)
             if self.state in (GatewayState.STARTING, GatewayState.STOPPING) and not _always(match):
                 raise Unavailable(f"the hub is {self.state}", retry_after_s=1.0)
-            if match is None and self.state is GatewayState.RECOVERY and request.path.startswith(MODEL_PATHS):
+            if match is None and self.state is GatewayState.RECOVERY and request.path.startswith(API_PATHS):
                 raise Unavailable("the hub is in recovery mode; see: homarus check", details={"reason": "recovery"})
             admitted = await self.ingress.admit(request, match)
             socket = cast(Socket, request.protocol)
@@ -246,10 +248,8 @@ class Gateway:
             finally:
                 socket.end_public()
         except HubError as error:
-            if self.unknown_page is not None and isinstance(error, NotFound) and match is None and _is_browser(request):
-                response = await self.unknown_page(request)
-            else:
-                response = self._refusal(request, match, error)
+            page = self.unknown_page if isinstance(error, NotFound) and match is None and _is_browser(request) else None
+            response = self._refusal(request, match, error) if page is None else await page(request)
         except Exception as error:  # whatever goes wrong, the client gets an answer and the log the reason
             _log.exception("%s %s failed", request.method, request.path)
             response = self._refusal(request, match, HubError(f"this failed: {type(error).__name__}"))
@@ -257,6 +257,7 @@ class Gateway:
             for name, value in SECURITY_HEADERS:
                 response.headers.setdefault(name, value)
             response.headers["Server"] = "homarus"
+            response.headers.update(allow_origin(request))
             if cast(Socket, request.protocol).last_answer:
                 response.force_close()
         return response
@@ -265,7 +266,7 @@ class Gateway:
         route = match.route if match is not None else None
         if isinstance(error, Unauthorized) and route is not None and route.login_redirect and _is_browser(request):
             return web.Response(status=303, headers={"Location": LOGIN_PATH, "Cache-Control": "no-store"})
-        show = route.show_error if route is not None and route.show_error is not None else error_body
+        show = (route and route.show_error) or (show_error if request.path.startswith(API_PATHS) else error_body)
         response = json_response(show(error), status=error.http_status)
         if isinstance(error, Unauthorized):
             response.headers["WWW-Authenticate"] = CHALLENGE
@@ -386,9 +387,8 @@ class Gateway:
 
 def json_response(data: Any, *, status: int = 200) -> web.Response:
     """Return a JSON answer that is never cached."""
-    return web.Response(
-        body=orjson.dumps(data), status=status, content_type="application/json", headers={"Cache-Control": "no-store"}
-    )
+    headers = {"Cache-Control": "no-store"}
+    return web.Response(body=orjson.dumps(data), status=status, content_type="application/json", headers=headers)
 
 
 def _always(match: RouteMatch | None) -> bool:

@@ -1,52 +1,132 @@
-"""Answers of `/v1`: one JSON object, an error, or a stream of events."""
+"""Answers of `/v1`: one JSON object, an error, or a stream of events, in the shape of the API that was called."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from aiohttp import web
 
-from hub.agent.run_request import RunResult, RunStatus
 from hub.core.errors import HubError
+from hub.gateway.access.cross_origin import allow_origin
 from hub.gateway.calls.contract import HttpCall
-from hub.gateway.http_api.openai_shapes import RunFailed, show_error
+from hub.gateway.http_api.kept_runs import Answer
+from hub.gateway.http_api.openai_shapes import RunFailed
+from hub.gateway.http_api.run_stream import RunStream
+from hub.gateway.http_api.runs import ApiRequest, ApiRuns
 
 KEEPALIVE = b": keep-alive\n\n"
+KEEPALIVE_S = 15.0
 
 
-def answered(data: Mapping[str, Any]) -> web.Response:
-    """Return the answer to a run that went well."""
-    return web.Response(body=orjson.dumps(data), content_type="application/json", headers=_no_store())
+class AnswerShape(Protocol):
+    """How one API shows an answer."""
+
+    def begin(self, run_id: str) -> None:
+        """Take the id of the run that answers."""
+        ...
+
+    def whole(self, answer: Answer) -> Mapping[str, Any]:
+        """Return the answer as one object."""
+        ...
+
+    def opening(self) -> bytes:
+        """Return the events before the text."""
+        ...
+
+    def delta(self, text: str) -> bytes:
+        """Return the event of a piece of text."""
+        ...
+
+    def closing(self, text: str, answer: Answer) -> bytes:
+        """Return the events behind the text."""
+        ...
+
+    def broken(self, error: HubError) -> bytes:
+        """Return the event of an answer that fails after it has begun."""
+        ...
+
+    def error(self, error: HubError) -> Mapping[str, Any]:
+        """Return an error as one object."""
+        ...
 
 
-def failure(result: RunResult) -> RunFailed | None:
-    """Return why a run has no answer, or None; what was said until it was stopped is one."""
-    if result.status in (RunStatus.OK, RunStatus.ABORTED):
-        return None
-    return RunFailed(result.error, result.status)
+async def serve(runs: ApiRuns, call: HttpCall, asked: ApiRequest, shape: AnswerShape) -> web.StreamResponse:
+    """Answer one request with a run; a client that disconnects aborts it.
+
+    Raises:
+        HubError: No run was begun.
+    """
+    begun = await runs.begin(call, asked)
+    shape.begin(begun.run_id)
+    if isinstance(begun, Answer):
+        return await _send(call, asked, shape, begun)
+    async with begun:
+        if asked.stream:
+            return await _stream(call, asked, shape, begun)
+        answer = await begun.answer()
+    return await _send(call, asked, shape, answer)
 
 
-def failed(error: HubError) -> web.Response:
-    """Return the answer to a run that failed; clients are asked not to repeat by themselves what may have acted."""
-    return web.Response(
-        body=orjson.dumps(show_error(error)),
-        status=error.http_status,
-        content_type="application/json",
-        headers=_no_store() | {"x-should-retry": "false"},
-    )
+async def _stream(call: HttpCall, asked: ApiRequest, shape: AnswerShape, run: RunStream) -> web.StreamResponse:
+    response: web.StreamResponse | None = None
+    text = ""
+    async for piece in run.pieces(KEEPALIVE_S):
+        if piece and asked.form is not None:
+            continue  # it is sent once it is known to have the form
+        if response is None:
+            response = await open_stream(call)
+            run.sent = True
+            await response.write(shape.opening())
+        text += piece
+        await response.write(shape.delta(piece) if piece else KEEPALIVE)
+    return await _send(call, asked, shape, await run.answer(), response, text)
+
+
+async def _send(
+    call: HttpCall,
+    asked: ApiRequest,
+    shape: AnswerShape,
+    answer: Answer,
+    response: web.StreamResponse | None = None,
+    text: str = "",
+) -> web.StreamResponse:
+    """Send an answer, or what of it was not sent yet."""
+    error = RunFailed(answer.error, answer.status) if answer.error is not None else None
+    if error is not None and response is None:
+        return _json(shape.error(error), error.http_status, {"x-should-retry": "false"})
+    if not asked.stream:
+        return _json(shape.whole(answer))
+    if response is None:
+        response = await open_stream(call)
+        await response.write(shape.opening())
+    if error is not None:
+        await response.write(shape.broken(error))
+        return response
+    if not text and answer.text:
+        text = answer.text
+        await response.write(shape.delta(text))
+    await response.write(shape.closing(text, answer))
+    return response
+
+
+def _json(data: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    told = {"Cache-Control": "no-store", **(headers or {})}
+    return web.Response(body=orjson.dumps(data), status=status, content_type="application/json", headers=told)
 
 
 async def open_stream(call: HttpCall) -> web.StreamResponse:
     """Begin an answer of server-sent events."""
-    headers = _no_store() | {"X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
+    headers = {
+        "Cache-Control": "no-store",
+        "Server": "homarus",
+        "X-Accel-Buffering": "no",
+        "X-Content-Type-Options": "nosniff",
+        **allow_origin(call.request),
+    }
     response = web.StreamResponse(headers=headers)
     response.content_type = "text/event-stream"
     response.charset = "utf-8"
     await response.prepare(call.request)
     return response
-
-
-def _no_store() -> dict[str, str]:
-    return {"Cache-Control": "no-store", "Server": "homarus"}

@@ -8,13 +8,13 @@ from typing import Any
 
 import orjson
 from aiohttp import web
-from msgspec import Struct
 
-from hub.agent.run_request import RunRequest, RunResult
-from hub.core.errors import InvalidRequest
+from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
 from hub.gateway.calls.contract import HttpCall, Route
-from hub.gateway.http_api.answers import KEEPALIVE, answered, failed, failure, open_stream
+from hub.gateway.http_api.answers import serve
+from hub.gateway.http_api.client_tools import arguments_of, function_of, read_form, read_tools
+from hub.gateway.http_api.kept_runs import Answer, ClientCall
 from hub.gateway.http_api.openai_shapes import (
     EFFORT,
     FINISH_REASONS,
@@ -24,12 +24,13 @@ from hub.gateway.http_api.openai_shapes import (
     prompt_tokens,
     read_messages,
     refuse,
+    result_message,
+    said_message,
     show_error,
-    split_new,
     thinking_of,
 )
-from hub.gateway.http_api.runs import ApiRuns, RunQuery
-from hub.models.contract import Usage
+from hub.gateway.http_api.runs import ApiRequest, ApiRuns
+from hub.models.contract import Message, Role, ToolCallBlock, Usage
 
 PARTS = {"text": "text", "image_url": "image"}
 DONE = b"data: [DONE]\n\n"
@@ -43,25 +44,6 @@ REQUEST_SCHEMA = Schema(
     },
     extra=ALLOW_EXTRA,
 )
-
-
-class _Head(Struct, frozen=True):
-    """The fields that every chunk begins with."""
-
-    id: str
-    created: int
-    model: str
-
-    def chunk(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
-        data = {
-            "id": self.id,
-            "object": "chat.completion.chunk",
-            "created": self.created,
-            "model": self.model,
-            "choices": choices,
-            **more,
-        }
-        return b"data: " + orjson.dumps(data) + b"\n\n"
 
 
 class ChatCompletions:
@@ -79,88 +61,103 @@ class ChatCompletions:
         return [answering("/v1/chat/completions", self.complete, REQUEST_SCHEMA)]
 
     async def complete(self, call: HttpCall) -> web.StreamResponse:
-        """Answer one request; a client that disconnects aborts the run."""
+        """Answer one request."""
         body = call.body
-        refuse(
-            body, ("tools", "functions"), "the hub's agents use the hub's own tools; tools of clients are not called"
-        )
+        refuse(body, ("functions", "function_call"), "it was replaced by `tools` and `tool_choice`, which are taken")
+        refuse(body, ("audio",), "answers are text; turn it into speech at /v1/audio/speech")
         if (body.get("n") or 1) != 1:
             raise InvalidRequest("n: there is one answer", details={"param": "n"})
-        if (body.get("response_format") or {"type": "text"}) != {"type": "text"}:
-            raise InvalidRequest("response_format: answers are text", details={"param": "response_format"})
-        system, messages = read_messages(body["messages"], "messages", PARTS, _refuse_tools)
-        target = await self._runs.target(call, body["model"], body.get("user"))
-        history, message = split_new(messages, persistent=target.persistent)
-        asked = RunQuery(target, message, history, system, thinking_of(body.get("reasoning_effort")))
-        request = self._runs.request(call, asked)
-        head = _Head(f"chatcmpl-{request.run_id}", int(time.time()), body["model"])
-        if body.get("stream"):
-            usage = bool((body.get("stream_options") or {}).get("include_usage"))
-            return await self._stream(call, request, head, with_usage=usage)
-        async with self._runs.follow(request, streaming=False) as run:
-            result = await run.result()
-        if (error := failure(result)) is not None:
-            return failed(error)
-        return answered(
-            {
-                "id": head.id,
-                "object": "chat.completion",
-                "created": head.created,
-                "model": head.model,
-                "choices": [
-                    {
-                        "index": 0,
-                        "message": {"role": "assistant", "content": result.reply, "refusal": None},
-                        "logprobs": None,
-                        "finish_reason": _finish(result),
-                    }
-                ],
-                "usage": _usage(result.usage),
-            }
+        system, messages = read_messages(body["messages"], "messages", _message)
+        asked = ApiRequest(
+            body["model"],
+            messages,
+            system,
+            user=body.get("user"),
+            tools=read_tools(body.get("tools"), body.get("tool_choice"), function_of, ("function", "name")),
+            form=read_form(body.get("response_format"), "response_format"),
+            thinking=thinking_of(body.get("reasoning_effort")),
+            stream=bool(body.get("stream")),
         )
-
-    async def _stream(
-        self, call: HttpCall, request: RunRequest, head: _Head, *, with_usage: bool
-    ) -> web.StreamResponse:
-        response: web.StreamResponse | None = None
-        more: dict[str, Any] = {"usage": None} if with_usage else {}
-        async with self._runs.follow(request, streaming=True) as run:
-            async for text in run.pieces(self._runs.keepalive_s):
-                if response is None:
-                    response = await open_stream(call)
-                    await response.write(head.chunk([_choice({"role": "assistant", "content": ""})], **more))
-                await response.write(head.chunk([_choice({"content": text})], **more) if text else KEEPALIVE)
-            result = await run.result()
-        if (error := failure(result)) is not None:
-            if response is None:
-                return failed(error)
-            await response.write(b"data: " + orjson.dumps(show_error(error)) + b"\n\n")
-            return response
-        tail = b""
-        if response is None:
-            response = await open_stream(call)
-            tail += head.chunk([_choice({"role": "assistant", "content": result.reply})], **more)
-        tail += head.chunk([_choice({}, _finish(result))], **more)
-        if with_usage:
-            tail += head.chunk([], usage=_usage(result.usage))
-        await response.write(tail + DONE)
-        return response
+        usage = bool((body.get("stream_options") or {}).get("include_usage"))
+        return await serve(self._runs, call, asked, _ChatShape(body["model"], with_usage=usage))
 
 
-def _refuse_tools(message: Mapping[str, Any], place: str) -> None:
-    if message.get("role") in ("tool", "function") or message.get("tool_calls") or message.get("function_call"):
-        raise InvalidRequest(
-            f"{place}: the hub's agents use the hub's own tools; tool calls of clients are not taken",
-            details={"param": place},
-        )
+class _ChatShape:
+    """One completion, or its chunks."""
+
+    def __init__(self, model: str, *, with_usage: bool) -> None:
+        self._head = {"id": "", "created": int(time.time()), "model": model}
+        self._with_usage = with_usage
+        self._more: dict[str, Any] = {"usage": None} if with_usage else {}
+
+    def begin(self, run_id: str) -> None:
+        self._head["id"] = f"chatcmpl-{run_id}"
+
+    def whole(self, answer: Answer) -> Mapping[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
+        if answer.calls:
+            message["content"] = answer.text or None
+            message["tool_calls"] = [_call(call) for call in answer.calls]
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(answer)}
+        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer.usage)}
+
+    def opening(self) -> bytes:
+        return self._chunk([_choice({"role": "assistant", "content": ""})], **self._more)
+
+    def delta(self, text: str) -> bytes:
+        return self._chunk([_choice({"content": text})], **self._more)
+
+    def closing(self, text: str, answer: Answer) -> bytes:
+        said = b""
+        for index, call in enumerate(answer.calls):
+            said += self._chunk([_choice({"tool_calls": [{"index": index, **_call(call)}]})], **self._more)
+        said += self._chunk([_choice({}, _finish(answer))], **self._more)
+        if self._with_usage:
+            said += self._chunk([], usage=_usage(answer.usage))
+        return said + DONE
+
+    def broken(self, error: HubError) -> bytes:
+        return b"data: " + orjson.dumps(show_error(error)) + b"\n\n"
+
+    def error(self, error: HubError) -> Mapping[str, Any]:
+        return show_error(error)
+
+    def _chunk(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
+        data = {**self._head, "object": "chat.completion.chunk", "choices": choices, **more}
+        return b"data: " + orjson.dumps(data) + b"\n\n"
+
+
+def _message(message: Mapping[str, Any], place: str) -> Message | str:
+    if message.get("role") == "tool":
+        return result_message(message.get("tool_call_id"), message.get("content"), place, PARTS)
+    said = said_message(message, place, PARTS)
+    if isinstance(said, str) or said.role is not Role.ASSISTANT:
+        return said
+    return Message(Role.ASSISTANT, (*said.content, *_calls(message.get("tool_calls"), f"{place}.tool_calls")))
+
+
+def _calls(given: Any, place: str) -> list[ToolCallBlock]:
+    """Return the calls that an earlier answer asked for."""
+    read = []
+    for index, call in enumerate(given if isinstance(given, list) else ()):
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(call.get("id"), str):
+            raise InvalidRequest(f"{place}[{index}]: expected the call of a function", details={"param": place})
+        arguments, malformed = arguments_of(function.get("arguments"), f"{place}[{index}]")
+        read.append(ToolCallBlock(call["id"], str(function.get("name")), arguments, malformed))
+    return read
+
+
+def _call(call: ClientCall) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 def _choice(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
 
 
-def _finish(result: RunResult) -> str:
-    return FINISH_REASONS.get(result.stop, "stop")
+def _finish(answer: Answer) -> str:
+    return FINISH_REASONS.get(answer.stop, "stop")
 
 
 def _usage(usage: Usage) -> dict[str, Any]:

@@ -51,7 +51,13 @@ _STATUS_OF_CODE = {
     "TIMEOUT": 504,
     "UNAVAILABLE": 503,
 }
-FINISH_REASONS = {"end": "stop", "length": "length", "limit": "length", "refused": "content_filter"}
+FINISH_REASONS = {
+    "end": "stop",
+    "length": "length",
+    "limit": "length",
+    "refused": "content_filter",
+    "tool_calls": "tool_calls",
+}
 
 
 class RunFailed(HubError):
@@ -117,35 +123,64 @@ def thinking_of(effort: str | None) -> str | None:
 
 
 def read_messages(
-    given: list[Any], name: str, kinds: Mapping[str, str], check: Callable[[Mapping[str, Any], str], None]
+    given: list[Any], name: str, read: Callable[[Mapping[str, Any], str], Message | str | None]
 ) -> tuple[str | None, list[Message]]:
-    """Return the extra prompt of system messages, and the others.
+    """Return the extra prompt of system messages, and the others; neighbours of the assistant become one.
 
     Args:
         given: As the client sent them.
         name: The parameter they came in, for errors.
-        kinds: Type of part → `text` or `image`.
-        check: Called with each and its place; raises `InvalidRequest` for what is not taken.
+        read: Returns the message that one is, given its place too, a text for the prompt, or None for nothing.
 
     Raises:
         InvalidRequest: One is malformed, or not taken.
     """
     system: list[str] = []
-    read: list[Message] = []
-    for index, message in enumerate(given):
+    messages: list[Message] = []
+    for index, each in enumerate(given):
         place = f"{name}[{index}]"
-        if not isinstance(message, Mapping):
+        if not isinstance(each, Mapping):
             raise InvalidRequest(f"{place}: expected an object", details={"param": place})
-        check(message, place)
-        role = message.get("role")
-        if role not in ("user", "assistant", *SYSTEM_ROLES):
-            raise InvalidRequest(f"{place}.role: expected system, user or assistant", details={"param": place})
-        blocks = blocks_of(message.get("content"), f"{place}.content", kinds)
-        if role in SYSTEM_ROLES:
-            system.append(Message(Role.USER, blocks).text)
-        else:
-            read.append(Message(Role.USER if role == "user" else Role.ASSISTANT, blocks))
-    return "\n\n".join(filter(None, system)) or None, read
+        message = read(each, place)
+        if isinstance(message, str):
+            system.append(message)
+        elif message is not None:
+            if messages and message.role is messages[-1].role is Role.ASSISTANT:
+                messages[-1] = Message(Role.ASSISTANT, (*messages[-1].content, *message.content))
+            else:
+                messages.append(message)
+    return "\n\n".join(filter(None, system)) or None, messages
+
+
+def said_message(message: Mapping[str, Any], place: str, kinds: Mapping[str, str]) -> Message | str:
+    """Return a message of the user or the assistant, or the text of one of the system.
+
+    Raises:
+        InvalidRequest: It is none of them, or malformed.
+    """
+    role = message.get("role")
+    if role not in ("user", "assistant", *SYSTEM_ROLES):
+        raise InvalidRequest(
+            f"{place}.role: expected system, user, assistant or a tool's result", details={"param": place}
+        )
+    content = message.get("content")
+    empty = content is None and role == "assistant"
+    blocks = () if empty else blocks_of(content, f"{place}.content", kinds)
+    if role in SYSTEM_ROLES:
+        return Message(Role.USER, blocks).text
+    return Message(Role.USER if role == "user" else Role.ASSISTANT, blocks)
+
+
+def result_message(id: Any, content: Any, place: str, kinds: Mapping[str, str]) -> Message:
+    """Return the result of a client's tool.
+
+    Raises:
+        InvalidRequest: It does not say of which call, or is malformed.
+    """
+    if not isinstance(id, str) or not id:
+        raise InvalidRequest(f"{place}: expected the id of the tool call", details={"param": place})
+    blocks = () if content is None else blocks_of(content, f"{place}.content", kinds)
+    return Message(Role.TOOL, blocks, tool_call_id=id, tool_name="tool")
 
 
 def blocks_of(content: Any, place: str, kinds: Mapping[str, str]) -> tuple[Block, ...]:
@@ -176,25 +211,6 @@ def joined(messages: Iterable[Message]) -> Message:
     return Message(Role.USER, tuple(blocks))
 
 
-def split_new(messages: list[Message], *, persistent: bool) -> tuple[tuple[Message, ...], Message]:
-    """Return the history and the message to answer.
-
-    With a session of their own only what stands after the last assistant message is new; without one everything but
-    the last message is history.
-
-    Raises:
-        InvalidRequest: The last message is not the user's.
-    """
-    if not messages or messages[-1].role is not Role.USER:
-        raise InvalidRequest("messages: the last one must be the user's", details={"param": "messages"})
-    if not persistent:
-        return tuple(messages[:-1]), messages[-1]
-    begin = len(messages)
-    while begin > 0 and messages[begin - 1].role is Role.USER:
-        begin -= 1
-    return tuple(messages[:begin]), joined(messages[begin:])
-
-
 def prompt_tokens(usage: Usage) -> int:
     """Return the tokens that went in, those from a cache too."""
     return usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
@@ -209,7 +225,8 @@ def _block(part: Any, place: str, kinds: Mapping[str, str]) -> Block:
     if kind == "image":
         return _image(part.get("image_url"), place)
     raise InvalidRequest(
-        f"{place}: a part of the type {str(part.get('type'))[:40]!r} is not taken; send text, or images as data: URLs",
+        f"{place}: a part of the type {str(part.get('type'))[:40]!r} is not taken; send text, or images as "
+        "data: URLs (recordings go to /v1/audio/transcriptions first)",
         details={"param": place},
     )
 

@@ -1,4 +1,4 @@
-"""`POST /v1/responses`: the same agents through OpenAI's newer interface."""
+"""`/v1/responses`: the same agents through OpenAI's newer interface."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from hub.agent.run_request import RunRequest, RunResult
-from hub.core.errors import InvalidRequest
+from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.ids import new_id
-from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema
-from hub.gateway.calls.contract import HttpCall, Route
-from hub.gateway.http_api.answers import KEEPALIVE, answered, failed, failure, open_stream
+from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
+from hub.gateway.calls.contract import WRITE, HttpCall, Route
+from hub.gateway.connection.server import json_response
+from hub.gateway.http_api.answers import serve
+from hub.gateway.http_api.client_tools import arguments_of, function_of, read_form, read_tools
+from hub.gateway.http_api.kept_runs import Answer, ClientCall, KeptRun
 from hub.gateway.http_api.openai_shapes import (
     EFFORT,
     MESSAGES_LIMIT,
@@ -24,15 +26,19 @@ from hub.gateway.http_api.openai_shapes import (
     prompt_tokens,
     read_messages,
     refuse,
-    split_new,
+    result_message,
+    said_message,
+    show_error,
     thinking_of,
 )
-from hub.gateway.http_api.runs import ApiRuns, RunQuery, Target
-from hub.models.contract import Message, Role, TextBlock, Usage
-from hub.storage.database import Database
+from hub.gateway.http_api.runs import ApiRequest, ApiRuns
+from hub.models.contract import Message, Role, ToolCallBlock, Usage
 
 PREFIX = "resp_"
 PARTS = {"input_text": "text", "output_text": "text", "text": "text", "input_image": "image"}
+CUT = {"length": "max_output_tokens", "limit": "max_output_tokens", "refused": "content_filter"}
+ECHOED = ("model", "instructions", "previous_response_id", "tools", "tool_choice", "text", "metadata", "user")
+"""What of a request is shown in its response."""
 
 REQUEST_SCHEMA = Schema(
     {
@@ -41,137 +47,144 @@ REQUEST_SCHEMA = Schema(
         Optional("instructions"): AnyOf(None, str),
         Optional("previous_response_id"): AnyOf(None, All(str, Length(min=1, max=128))),
         Optional("reasoning"): AnyOf(None, {Optional("effort"): EFFORT, str: object}),
+        Optional("text"): AnyOf(None, dict),
+        Optional("store"): AnyOf(None, boolean),
     },
     extra=ALLOW_EXTRA,
 )
 
 
 class Responses:
-    """Answers with runs.
+    """Answers with runs, and shows answers again for 24 hours.
 
     Args:
         runs: Makes and follows runs.
-        db: Knows which session a former response belongs to.
     """
 
-    def __init__(self, runs: ApiRuns, db: Database) -> None:
+    def __init__(self, runs: ApiRuns) -> None:
         self._runs = runs
-        self._db = db
 
     def routes(self) -> list[Route]:
-        """Return the route."""
-        return [answering("/v1/responses", self.respond, REQUEST_SCHEMA)]
+        """Return the routes."""
+        path = "/v1/responses/{id}"
+        return [
+            answering("/v1/responses", self.respond, REQUEST_SCHEMA),
+            Route("GET", path, self.get, "gateway", scope=WRITE, show_error=show_error),
+            Route("DELETE", path, self.delete, "gateway", scope=WRITE, show_error=show_error),
+        ]
 
     async def respond(self, call: HttpCall) -> web.StreamResponse:
-        """Answer one request; a client that disconnects aborts the run."""
+        """Answer one request."""
         body = call.body
-        refuse(body, ("tools",), "the hub's agents use the hub's own tools; tools of clients are not called")
         refuse(body, ("background", "conversation", "prompt"), "the hub does not keep this for clients")
-        target = await self._target(call, body)
-        system, messages = _read_input(body["input"])
-        history, message = split_new(messages, persistent=target.persistent)
-        prompt = "\n\n".join(filter(None, [body.get("instructions"), system])) or None
-        thinking = thinking_of((body.get("reasoning") or {}).get("effort"))
-        asked = RunQuery(target, message, history, prompt, thinking)
-        request = self._runs.request(call, asked)
-        shape = _Shape(request, body)
-        if body.get("stream"):
-            return await self._stream(call, request, shape)
-        async with self._runs.follow(request, streaming=False) as run:
-            result = await run.result()
-        if (error := failure(result)) is not None:
-            return failed(error)
-        return answered(shape.finished(result))
-
-    async def _target(self, call: HttpCall, body: Mapping[str, Any]) -> Target:
-        target = await self._runs.target(call, body["model"], body.get("user"))
+        given = body["input"]
+        if isinstance(given, str):
+            given = [{"role": "user", "content": given}]
+        system, messages = read_messages(given, "input", _item)
         previous = body.get("previous_response_id")
-        if not previous:
-            return target
-        run_id = previous.removeprefix(PREFIX)
-        row = await self._db.read(
-            lambda conn: conn.execute("SELECT session_key, agent_id FROM runs WHERE id = ?", (run_id,)).fetchone()
+        asked = ApiRequest(
+            body["model"],
+            messages,
+            "\n\n".join(filter(None, [body.get("instructions"), system])) or None,
+            user=body.get("user"),
+            tools=read_tools(body.get("tools"), body.get("tool_choice"), function_of, ("name",)),
+            form=read_form((body.get("text") or {}).get("format"), "text.format"),
+            thinking=thinking_of((body.get("reasoning") or {}).get("effort")),
+            stream=bool(body.get("stream")),
+            previous=previous.removeprefix(PREFIX) if previous else None,
+            shown=body.get("store") is not False,
+            echo={name: body[name] for name in ECHOED if body.get(name) is not None},
         )
-        if row is None or self._runs.sessions.get(row[0]) is None:
-            raise InvalidRequest(
-                "previous_response_id: that conversation was not kept; name a session with `user` or "
-                "x-homarus-session from its first request on",
-                details={"param": "previous_response_id"},
-            )
-        if target.persistent and target.session_key != row[0]:
-            raise InvalidRequest(
-                "previous_response_id: that response belongs to another session than the one that is named",
-                details={"param": "previous_response_id"},
-            )
-        return Target(row[1], row[0])
+        return await serve(self._runs, call, asked, _ResponseShape(asked.echo))
 
-    async def _stream(self, call: HttpCall, request: RunRequest, shape: _Shape) -> web.StreamResponse:
-        response: web.StreamResponse | None = None
-        text = ""
-        async with self._runs.follow(request, streaming=True) as run:
-            async for piece in run.pieces(self._runs.keepalive_s):
-                if response is None:
-                    response = await open_stream(call)
-                    await response.write(shape.opening())
-                text += piece
-                await response.write(shape.delta(piece) if piece else KEEPALIVE)
-            result = await run.result()
-        error = failure(result)
-        if response is None:
-            if error is not None:
-                return failed(error)
-            response = await open_stream(call)
-            text = result.reply
-            await response.write(shape.opening() + (shape.delta(text) if text else b""))
-        await response.write(shape.failed(error) if error is not None else shape.closing(text, result))
-        return response
+    async def get(self, call: HttpCall) -> web.StreamResponse:
+        """Return a response of the last 24 hours."""
+        run = await self._kept(call)
+        if run.answer is None:
+            raise _not_kept(call)
+        shape = _ResponseShape(run.echo, run.answer.created_s)
+        if run.answer.error is not None:
+            return json_response(shape.failed(run.id, RunFailed(run.answer.error, run.answer.status)))
+        return json_response(shape.whole(run.answer))
+
+    async def delete(self, call: HttpCall) -> web.StreamResponse:
+        """Forget a response."""
+        run = await self._kept(call)
+        await self._runs.kept.forget(run.id)
+        return json_response({"id": f"{PREFIX}{run.id}", "object": "response", "deleted": True})
+
+    async def _kept(self, call: HttpCall) -> KeptRun:
+        principal = call.known_caller.authority.principal
+        run = await self._runs.kept.get(call.params["id"].removeprefix(PREFIX), principal)
+        if run is None or not run.shown:
+            raise _not_kept(call)
+        return run
 
 
-class _Shape:
-    """One response object and its events while it is generated."""
+class _ResponseShape:
+    """One response object, or its events."""
 
-    def __init__(self, request: RunRequest, body: Mapping[str, Any]) -> None:
-        self._id = f"{PREFIX}{request.run_id}"
+    def __init__(self, echo: Mapping[str, Any], created_s: int | None = None) -> None:
+        self._echo = echo
+        self._id = ""
         self._item = f"msg_{new_id()}"
-        self._created = int(time.time())
-        self._body = body
+        self._created = created_s or int(time.time())
         self._sequence = -1
+        self._opened = False
+
+    def begin(self, run_id: str) -> None:
+        """Take the id of the run."""
+        self._id = f"{PREFIX}{run_id}"
+
+    def whole(self, answer: Answer) -> Mapping[str, Any]:
+        self.begin(answer.run_id)
+        return self._finished(answer.text, answer)
 
     def opening(self) -> bytes:
-        """The events before the text."""
         response = self._response("in_progress", [])
-        item = {"id": self._item, "type": "message", "role": "assistant", "status": "in_progress", "content": []}
-        part = {"type": "output_text", "text": "", "annotations": []}
-        return (
-            self._event("response.created", response=response)
-            + self._event("response.in_progress", response=response)
-            + self._event("response.output_item.added", output_index=0, item=item)
-            + self._event("response.content_part.added", **self._place(), part=part)
+        return self._event("response.created", response=response) + self._event(
+            "response.in_progress", response=response
         )
 
     def delta(self, text: str) -> bytes:
-        """The event of a piece of text."""
-        return self._event("response.output_text.delta", **self._place(), delta=text, logprobs=[])
+        said = b""
+        if not self._opened:
+            self._opened = True
+            item = {"id": self._item, "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+            part = {"type": "output_text", "text": "", "annotations": []}
+            said = self._event("response.output_item.added", output_index=0, item=item)
+            said += self._event("response.content_part.added", **self._place(), part=part)
+        return said + self._event("response.output_text.delta", **self._place(), delta=text, logprobs=[])
 
-    def closing(self, text: str, result: RunResult) -> bytes:
-        """The events behind the text."""
-        part = {"type": "output_text", "text": text, "annotations": []}
-        response = self._response("completed", [self._message(text)], result.usage)
-        return (
-            self._event("response.output_text.done", **self._place(), text=text, logprobs=[])
-            + self._event("response.content_part.done", **self._place(), part=part)
-            + self._event("response.output_item.done", output_index=0, item=self._message(text))
-            + self._event("response.completed", response=response)
-        )
+    def closing(self, text: str, answer: Answer) -> bytes:
+        said = b""
+        if self._opened:
+            part = {"type": "output_text", "text": text, "annotations": []}
+            said += self._event("response.output_text.done", **self._place(), text=text, logprobs=[])
+            said += self._event("response.content_part.done", **self._place(), part=part)
+            said += self._event("response.output_item.done", output_index=0, item=self._message(text))
+        for index, call in enumerate(answer.calls, start=int(self._opened)):
+            item = _call(call)
+            place = {"item_id": item["id"], "output_index": index}
+            begun = item | {"arguments": "", "status": "in_progress"}
+            said += self._event("response.output_item.added", output_index=index, item=begun)
+            said += self._event("response.function_call_arguments.delta", **place, delta=call.arguments)
+            done = {"name": call.name, "arguments": call.arguments}
+            said += self._event("response.function_call_arguments.done", **place, **done)
+            said += self._event("response.output_item.done", output_index=index, item=item)
+        response = self._finished(text, answer)
+        return said + self._event(f"response.{response['status']}", response=response)
 
-    def failed(self, error: RunFailed) -> bytes:
-        """The event of a run that failed after it had begun to speak."""
-        told = {"code": error.code, "message": error.message}
-        return self._event("response.failed", response=self._response("failed", []) | {"error": told})
+    def broken(self, error: HubError) -> bytes:
+        return self._event("response.failed", response=self.failed(self._id.removeprefix(PREFIX), error))
 
-    def finished(self, result: RunResult) -> dict[str, Any]:
-        """The response object."""
-        return self._response("completed", [self._message(result.reply)], result.usage)
+    def error(self, error: HubError) -> Mapping[str, Any]:
+        return show_error(error)
+
+    def failed(self, run_id: str, error: HubError) -> Mapping[str, Any]:
+        """Return the object of a run without an answer."""
+        self.begin(run_id)
+        return self._response("failed", []) | {"error": {"code": error.code, "message": error.message}}
 
     def _place(self) -> dict[str, Any]:
         return {"item_id": self._item, "output_index": 0, "content_index": 0}
@@ -185,23 +198,33 @@ class _Shape:
             "content": [{"type": "output_text", "text": text, "annotations": []}],
         }
 
-    def _response(self, status: str, output: list[dict[str, Any]], usage: Usage | None = None) -> dict[str, Any]:
+    def _finished(self, text: str, answer: Answer) -> dict[str, Any]:
+        output = [self._message(text)] if text or not answer.calls else []
+        output += [_call(call) for call in answer.calls]
+        cut = CUT.get(answer.stop)
+        response = self._response("incomplete" if cut else "completed", output)
+        return response | {
+            "usage": _usage(answer.usage),
+            "incomplete_details": {"reason": cut} if cut else None,
+        }
+
+    def _response(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
         return {
-            "id": self._id,
             "object": "response",
-            "created_at": self._created,
-            "status": status,
             "error": None,
             "incomplete_details": None,
-            "instructions": self._body.get("instructions"),
-            "model": self._body["model"],
-            "output": output,
+            "instructions": None,
             "parallel_tool_calls": True,
-            "previous_response_id": self._body.get("previous_response_id"),
+            "previous_response_id": None,
             "tool_choice": "auto",
             "tools": [],
             "metadata": {},
-            "usage": _usage(usage) if usage is not None else None,
+            "usage": None,
+            **self._echo,
+            "id": self._id,
+            "created_at": self._created,
+            "status": status,
+            "output": output,
         }
 
     def _event(self, type: str, **data: Any) -> bytes:
@@ -210,15 +233,41 @@ class _Shape:
         return b"event: %b\ndata: %b\n\n" % (type.encode(), orjson.dumps(payload))
 
 
-def _read_input(given: str | list[Any]) -> tuple[str | None, list[Message]]:
-    if isinstance(given, str):
-        return None, [Message(Role.USER, (TextBlock(given),))]
-    return read_messages(given, "input", PARTS, _refuse_items)
+def _item(item: Mapping[str, Any], place: str) -> Message | str | None:
+    match item.get("type", "message"):
+        case "message":
+            return said_message(item, place, PARTS)
+        case "reasoning":
+            return None  # the hub shows none of its own, and another model's means nothing to its agents
+        case "function_call":
+            if not isinstance(item.get("call_id"), str):
+                raise InvalidRequest(f"{place}.call_id: expected the id of the call", details={"param": place})
+            arguments, malformed = arguments_of(item.get("arguments"), place)
+            call = ToolCallBlock(item["call_id"], str(item.get("name")), arguments, malformed)
+            return Message(Role.ASSISTANT, (call,))
+        case "function_call_output":
+            return result_message(item.get("call_id"), item.get("output"), place, PARTS)
+        case kind:
+            raise InvalidRequest(
+                f"{place}: an item of the type {str(kind)[:40]!r} is not taken; send message, function_call and "
+                "function_call_output",
+                details={"param": place},
+            )
 
 
-def _refuse_items(item: Mapping[str, Any], place: str) -> None:
-    if item.get("type", "message") != "message":
-        raise InvalidRequest(f"{place}: only messages are taken", details={"param": place})
+def _call(call: ClientCall) -> dict[str, Any]:
+    return {
+        "id": f"fc_{call.id.removeprefix('call_')}",
+        "type": "function_call",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "status": "completed",
+    }
+
+
+def _not_kept(call: HttpCall) -> NotFound:
+    return NotFound(f"there is no response {call.params['id'][:64]!r}, or no longer", details={"param": "id"})
 
 
 def _usage(usage: Usage) -> dict[str, Any]:

@@ -1,99 +1,149 @@
-"""Follows a run from its request to its end, streaming its text; a client that disconnects stops it."""
+"""A run that one client follows, or several: its text in pieces, and its answer; the last one who leaves stops it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.runner import AgentRunner
-from hub.core.errors import HubError
+from hub.core.clock import Clock
+from hub.core.errors import Conflict, HubError
 from hub.core.events import Event, EventBus
 from hub.core.tasks import TaskOwner
+from hub.gateway.http_api.kept_runs import Answer
+
+RETRY_WITHIN_S = 15.0
+"""A client that sends its request again is waited for this long before its run is stopped."""
 
 
 class RunStream:
     """Runs a request and gives its text in pieces.
 
-    Use it with `async with`: leaving before the end, or being cancelled, aborts the run.
+    Use it with `async with`: when the last one leaves before the end, or is cancelled, the run is aborted.
 
     Args:
         runner: Runs it.
-        bus: Tells its text; only listened to with `streaming`.
-        tasks: Owner of its task, with `streaming`, so that an abort is waited for by nobody.
+        bus: Tells its text.
+        tasks: Owner of its task.
+        clock: For the wait for a client that comes back.
         request: What to run.
+        begin: Called before the run.
+        finish: Returns the answer for the run's result, and keeps what is to be kept.
+
+    Attributes:
+        keyed: Whether the client gave an idempotency key: it may come back at any time.
+        retried: Whether the client sends its request again by itself, as long as nothing was sent to it.
+        sent: Whether something was.
     """
 
     def __init__(
-        self, runner: AgentRunner, bus: EventBus, tasks: TaskOwner, request: RunRequest, *, streaming: bool
+        self,
+        runner: AgentRunner,
+        bus: EventBus,
+        tasks: TaskOwner,
+        clock: Clock,
+        request: RunRequest,
+        begin: Callable[[], Awaitable[None]] | None,
+        finish: Callable[[RunResult], Awaitable[Answer]],
     ) -> None:
+        self.run_id = request.run_id
+        self.keyed = self.retried = self.sent = False
         self._runner = runner
-        self._bus = bus
         self._tasks = tasks
-        self._request = request
-        self._streaming = streaming
+        self._clock = clock
         self._pieces: list[str] = []
         self._news = asyncio.Event()
-        self._task: asyncio.Task[RunResult] | None = None
-        self._ended = False
         self._said = False
         self._apart = False
+        self._followers = 0
+        self._left = False
+        where = {"run_id": request.run_id}
+        self._unsubscribe = [
+            bus.listen("run_delta", self._delta, where),
+            bus.listen("run_tool_started", self._tool, where),
+        ]
+        self._task = tasks.spawn(self._run(request, begin, finish), name=f"run {request.run_id}")
+        self._task.add_done_callback(self._end)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is an answer."""
+        return self._task.done()
 
     async def __aenter__(self) -> RunStream:
-        where = {"run_id": self._request.run_id}
-        self._unsubscribe = []
-        if self._streaming:
-            self._unsubscribe = [
-                self._bus.listen("run_delta", self._delta, where),
-                self._bus.listen("run_tool_started", self._tool, where),
-            ]
-            self._task = self._tasks.spawn(self._run(), name=f"run {self._request.run_id}")
-            self._task.add_done_callback(lambda _: self._news.set())
+        self._followers += 1
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for unsubscribe in self._unsubscribe:
-            unsubscribe()
-        if self._ended or self._runner.abort(run_id=self._request.run_id):
+        self._followers -= 1
+        if self._followers or self._task.done():
             return
-        if self._task is not None:
-            self._task.cancel()  # it has not begun
+        if self.keyed or (self.retried and not self.sent):
+            self._tasks.spawn(self._wait_for_retry(), name=f"wait for the client of run {self.run_id}")
+        else:
+            self._stop()
 
-    async def result(self) -> RunResult:
-        """Wait for the end; a run that could not begin has failed."""
-        return await (self._run() if self._task is None else asyncio.shield(self._task))
+    async def answer(self) -> Answer:
+        """Wait for the end; a run that could not begin has failed.
+
+        Raises:
+            Conflict: It was stopped, since its client had left.
+        """
+        if self._left:
+            raise Conflict("this request was stopped when its connection broke off; send it as a new one")
+        return await asyncio.shield(self._task)
 
     async def pieces(self, idle_s: float) -> AsyncIterator[str]:
-        """Yield the text as it comes, deltas that came at once as one; it ends with the run (see `result`).
+        """Yield the text from its beginning, deltas that came at once as one; it ends with the run (see `answer`).
 
         Args:
             idle_s: After this long without text an empty piece is given, so that the connection shows life.
         """
+        at = 0
         while True:
-            if self._pieces:
-                text = "".join(self._pieces)
-                self._pieces.clear()
+            if at < len(self._pieces):
+                text, at = "".join(self._pieces[at:]), len(self._pieces)
                 yield text
                 continue
-            if self._task is None or self._task.done():
+            if self._task.done():
                 return
-            self._news.clear()
             try:
                 async with asyncio.timeout(idle_s):
                     await self._news.wait()
             except TimeoutError:
                 yield ""
 
-    async def _run(self) -> RunResult:
+    async def _run(
+        self,
+        request: RunRequest,
+        begin: Callable[[], Awaitable[None]] | None,
+        finish: Callable[[RunResult], Awaitable[Answer]],
+    ) -> Answer:
         try:
-            result = await self._runner.run(self._request, fresh=True)
+            if begin is not None:
+                await begin()
+            result = await self._runner.run(request, fresh=True)
         except HubError as error:
-            request = self._request
             result = RunResult(
                 request.run_id, request.session_key, RunStatus.ERROR, stop="error", error=error.as_dict()
             )
-        self._ended = True
-        return result
+        return await finish(result)
+
+    def _end(self, _: object) -> None:
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        self._tell()
+
+    async def _wait_for_retry(self) -> None:
+        await self._clock.sleep(RETRY_WITHIN_S)
+        if not self._followers and not self._task.done():
+            self._stop()
+
+    def _stop(self) -> None:
+        self._left = True
+        if not self._runner.abort(run_id=self.run_id):
+            self._task.cancel()  # it has not begun
 
     def _delta(self, event: Event) -> None:
         if self._apart and self._said:
@@ -101,8 +151,12 @@ class RunStream:
         self._apart = False
         self._said = True
         self._pieces.append(event.data["text"])
-        self._news.set()
+        self._tell()
 
     def _tool(self, _: Event) -> None:
         # What is said after a tool call is another paragraph; the call itself is not shown.
         self._apart = True
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.models.chat_request import chat_messages, chat_tools
+from hub.models.chat_request import chat_messages, chat_tool_choice, chat_tools
 from hub.models.contract import ModelRequest
 from hub.models.provider_config import ProviderConfig
 from hub.models.vendors import LITELLM_API
@@ -41,6 +41,10 @@ def call_arguments(config: ProviderConfig, request: ModelRequest) -> dict[str, A
             {"type": tool["type"], "function": {**tool["function"], "parameters": dict(tool["function"]["parameters"])}}
             for tool in chat_tools(request.tools)
         ]
+        if request.tool_choice is not None:
+            arguments["tool_choice"] = chat_tool_choice(request.tool_choice)
+    if request.form is not None:
+        arguments["response_format"] = request.form.response_format()
     if request.max_output_tokens is not None:
         arguments["max_tokens"] = request.max_output_tokens
     if request.temperature is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.models.chat_request import ChatHistory
+from hub.models.chat_request import ChatHistory, chat_tool_choice
 from hub.models.contract import ModelRequest
 
 ADAPTABLE = frozenset({400, 404, 422, 501})
@@ -20,6 +20,7 @@ _REFUSED = re.compile(
     r"|invalid|instead|unavailable|only the default",
     re.IGNORECASE,
 )
+_FORMS = re.compile(r"response_format|json_schema|json_object|structured output|guided|grammar", re.IGNORECASE)
 _NO_TOOLS = re.compile(
     r"does not support (?:tools|tool use|function)|support tool use|tool[ _]choice requires"
     r"|tools? (?:is|are) not support|function calling is not",
@@ -36,6 +37,8 @@ class Quirks(Struct, frozen=True):
         limit_learned: Whether that name was learned from a refusal.
         temperature: Whether a temperature may be given.
         tools: Whether tools may be given.
+        tool_choice: Whether a tool call may be demanded.
+        forms: Whether the form of the answer may be given.
         reasoning_back: Whether earlier thinking must be sent back.
         cache_key: Whether the conversation may be named for the provider's cache.
     """
@@ -45,6 +48,8 @@ class Quirks(Struct, frozen=True):
     limit_learned: bool = False
     temperature: bool = True
     tools: bool = True
+    tool_choice: bool = True
+    forms: bool = True
     reasoning_back: bool = False
     cache_key: bool = False
 
@@ -60,6 +65,10 @@ def chat_body(request: ModelRequest, quirks: Quirks, history: ChatHistory) -> di
         body["stream_options"] = {"include_usage": True}
     if request.tools and quirks.tools:
         body["tools"] = history.tools(request.tools)
+        if request.tool_choice is not None and quirks.tool_choice:
+            body["tool_choice"] = chat_tool_choice(request.tool_choice)
+    if request.form is not None and quirks.forms:
+        body["response_format"] = request.form.response_format()
     if request.max_output_tokens is not None and quirks.limit_field is not None:
         body[quirks.limit_field] = request.max_output_tokens
     if request.temperature is not None and quirks.temperature:
@@ -99,6 +108,10 @@ def adapt(quirks: Quirks, body: dict[str, Any], status: int, message: str) -> Qu
         return replace(quirks, stream_options=False)
     if (limit := _other_limit(quirks, body, message)) is not None:
         return limit
+    if quirks.tool_choice and "tool_choice" in body and "tool_choice" in message:
+        return replace(quirks, tool_choice=False)
+    if quirks.forms and "response_format" in body and _FORMS.search(message):
+        return replace(quirks, forms=False)
     if quirks.temperature and "temperature" in body and "temperature" in message:
         return replace(quirks, temperature=False)
     if quirks.cache_key and "prompt_cache_key" in body and "prompt_cache_key" in message:

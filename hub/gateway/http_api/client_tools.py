@@ -1,0 +1,155 @@
+"""Tools of clients: read from what they send, in the words of each API, and their calls as they get them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from hub.core.errors import InvalidRequest
+from hub.models.answer_form import AnswerForm
+from hub.models.chat_request import plain
+from hub.models.contract import ToolCallBlock, ToolSpec
+from hub.tools.json_check import check_schema
+
+TOOLS_LIMIT = 128
+CALL_PREFIX = "call_"
+_NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
+_CALL = re.compile(r"^call_([0-9a-f]{32})_(\d{1,3})$")
+_FREE = frozenset({None, "auto", "none"})
+
+
+class ClientTools(Struct, frozen=True):
+    """The tools that a client offers, and which of them is to be called (`RunRequest.tool_choice`)."""
+
+    specs: tuple[ToolSpec, ...] = ()
+    choice: str | None = None
+
+
+def call_id(run_id: str, number: int) -> str:
+    """Return the id that a client gets for a call: it names the run that goes on with the result."""
+    return f"{CALL_PREFIX}{run_id}_{number}"
+
+
+def run_of_call(id: str | None) -> str | None:
+    """Return the run that made a call, by the id that the client has; None for an id that is not ours."""
+    match = _CALL.match(id or "")
+    return match[1] if match else None
+
+
+def read_tools(
+    given: Any, choice: Any, describe: Callable[[Mapping[str, Any], str], Mapping[str, Any]], chosen: Sequence[str]
+) -> ClientTools:
+    """Return the tools of a request.
+
+    Args:
+        given: Its `tools`.
+        choice: Its `tool_choice`: a word, or an object that names a tool.
+        describe: Returns name, description and parameters of one, given its place too; raises for other kinds.
+        chosen: The keys that lead to the name in a choice.
+
+    Raises:
+        InvalidRequest: One is malformed, or of a kind that the hub does not take; or the choice names none of them.
+    """
+    if not isinstance(given or [], list) or len(given or []) > TOOLS_LIMIT:
+        raise _bad("tools", f"expected a list of at most {TOOLS_LIMIT}")
+    specs: dict[str, ToolSpec] = {}
+    for index, tool in enumerate(given or []):
+        spec = _spec(tool, f"tools[{index}]", describe)
+        if spec.name in specs:
+            raise _bad(f"tools[{index}]", f"there is another tool of the name {spec.name}")
+        specs[spec.name] = spec
+    if isinstance(choice, Mapping):
+        named: Any = choice
+        for key in chosen:
+            named = named.get(key) if isinstance(named, Mapping) else None
+        if named not in specs:
+            raise _bad("tool_choice", "it names none of the tools")
+        return ClientTools(tuple(specs.values()), named)
+    if choice in ("required", "any"):
+        if not specs:
+            raise _bad("tool_choice", "there are no tools to call")
+        return ClientTools(tuple(specs.values()), "required")
+    if choice not in _FREE:
+        raise _bad("tool_choice", "expected auto, none, required, or the name of a tool")
+    return ClientTools() if choice == "none" else ClientTools(tuple(specs.values()))
+
+
+def word_or_object(choice: Any) -> Any:
+    """Return a choice that is an object with the word alone (`{"type": "auto"}`) as the word."""
+    return choice.get("type") if isinstance(choice, Mapping) and set(choice) <= {"type", "mode"} else choice
+
+
+def read_form(form: Any, place: str) -> AnswerForm | None:
+    """Return the form of the answer that a request asks for; None for text.
+
+    Args:
+        form: Type, and for json_schema the name, the schema and `strict`.
+        place: Where it stands, for errors.
+
+    Raises:
+        InvalidRequest: It is none that the hub knows.
+    """
+    kind = form.get("type", "text") if isinstance(form, Mapping) else None
+    if form is None or kind == "text":
+        return None
+    if kind == "json_object":
+        return AnswerForm()
+    asked = form.get("json_schema", form) if kind == "json_schema" else None
+    schema = asked.get("schema") if isinstance(asked, Mapping) else None
+    if not isinstance(asked, Mapping) or not isinstance(schema, Mapping):
+        raise _bad(place, "expected the type text, json_object, or json_schema with a schema")
+    check_schema(schema)
+    return AnswerForm(schema, str(asked.get("name") or "answer")[:64], asked.get("strict"))
+
+
+def arguments_of(text: Any, place: str) -> tuple[Mapping[str, Any], str | None]:
+    """Return the arguments of an earlier call, and their text when they are no JSON object."""
+    if isinstance(text, Mapping):
+        return text, None
+    if not isinstance(text, str):
+        raise _bad(place, "expected the arguments as JSON")
+    try:
+        value = orjson.loads(text or "{}")
+    except ValueError:
+        return {}, text
+    return (value, None) if isinstance(value, dict) else ({}, text)
+
+
+def arguments_text(call: ToolCallBlock) -> str:
+    """Return the arguments of a call as JSON, or what the model wrote in place of it."""
+    return call.malformed if call.malformed is not None else orjson.dumps(call.arguments, default=plain).decode()
+
+
+def function_of(tool: Mapping[str, Any], place: str) -> Mapping[str, Any]:
+    """Return what describes a tool of Chat Completions or of Responses.
+
+    Raises:
+        InvalidRequest: It is not a function.
+    """
+    if tool.get("type", "function") != "function":
+        kind = str(tool.get("type"))[:40]
+        raise _bad(place, f"tools of the type {kind} are not taken; the hub's agents have their own")
+    inner = tool.get("function", tool)
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _spec(tool: Any, place: str, describe: Callable[[Mapping[str, Any], str], Mapping[str, Any]]) -> ToolSpec:
+    if not isinstance(tool, Mapping):
+        raise _bad(place, "expected an object")
+    told = describe(tool, place)
+    name, parameters = told.get("name"), told.get("parameters") or {}
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise _bad(place, "expected a name of letters, digits, _ and -, at most 64")
+    if not isinstance(parameters, Mapping) or parameters.get("type", "object") != "object":
+        raise _bad(place, "expected the parameters as a JSON Schema of type object")
+    check_schema(parameters)
+    shown = {"type": "object", "properties": {}, **parameters}
+    return ToolSpec(name, str(told.get("description") or ""), shown)
+
+
+def _bad(place: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(f"{place}: {reason}", details={"param": place})

@@ -1,0 +1,68 @@
+"""Requests of `/v1` that are sent again: with an `Idempotency-Key`, or by an SDK that says so in a header."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import orjson
+from msgspec import Struct
+
+from hub.core.errors import Conflict, InvalidRequest
+from hub.gateway.calls.contract import HttpCall
+from hub.gateway.http_api.kept_runs import Answer, KeptRun
+
+KEY_HEADER = "Idempotency-Key"
+RETRY_HEADER = "x-stainless-retry-count"
+"""What the SDKs of OpenAI and Anthropic send: how often they have sent this request before."""
+KEY_LIMIT = 255
+
+
+class Place(Struct, frozen=True):
+    """Where a request is remembered.
+
+    Attributes:
+        name: Of the principal, the path, and the key or the body.
+        keyed: Whether the client gave a key.
+        again: Whether the client says that it has sent the request before.
+    """
+
+    name: str
+    keyed: bool
+    again: bool
+
+
+def request_hash(call: HttpCall) -> str:
+    """Return a hash of a request's body."""
+    return sha256(orjson.dumps(call.body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def place_of(call: HttpCall, hashed: str) -> Place | None:
+    """Return where a request is remembered; None for one whose client does not send it again.
+
+    Raises:
+        InvalidRequest: The key is too long.
+    """
+    headers = call.request.headers
+    where = f"{call.known_caller.authority.principal} {call.request.path.rstrip('/')}"
+    if key := headers.get(KEY_HEADER):
+        if len(key) > KEY_LIMIT:
+            raise InvalidRequest(f"{KEY_HEADER}: expected at most {KEY_LIMIT} characters")
+        return Place(f"{where} key {key}", keyed=True, again=False)
+    count = headers.get(RETRY_HEADER)
+    return None if count is None else Place(f"{where} body {hashed}", keyed=False, again=count != "0")
+
+
+def asked_before(run: KeptRun, hashed: str) -> Answer:
+    """Return the answer of the first request with a key.
+
+    Raises:
+        InvalidRequest: That was another request.
+        Conflict: It was cut off.
+    """
+    if run.request_hash != hashed:
+        raise InvalidRequest(f"{KEY_HEADER}: it was used before with another request")
+    if run.answer is None:
+        raise Conflict(
+            f"the hub stopped while it answered this request; see what was done, and repeat it with a new {KEY_HEADER}"
+        )
+    return run.answer
