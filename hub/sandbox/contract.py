@@ -80,6 +80,11 @@ class Sandbox(Protocol):
     workdir: str
 
     @property
+    def reaches_out(self) -> bool:
+        """Whether programs in it can carry something out of it by a network."""
+        ...
+
+    @property
     def busy(self) -> bool:
         """Whether a program runs in it that was started by `start`."""
         ...

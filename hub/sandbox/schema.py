@@ -23,6 +23,7 @@ from hub.core.schema import (
     string,
 )
 from hub.sandbox.binds import check_written
+from hub.sandbox.network import HOST
 from hub.sandbox.settings import SandboxSettings
 
 IMAGE = "homarus-sandbox:latest"
@@ -30,6 +31,7 @@ MEMORY = 512 * 1024 * 1024
 PIDS = 128
 CPUS = 1.0
 BINDS_LIMIT = 20
+HOSTS_LIMIT = 200
 MEMORY_MIN, MEMORY_MAX = 16 * 1024**2, 1024**4
 _SIZE = re.compile(r"([1-9][0-9]{0,12})([kmg]?)")
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -62,12 +64,33 @@ def _bind(value: Any) -> str:
         raise Invalid(error.message) from error
 
 
-def _network(value: Any) -> str:
+def _network(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _reachable(value)
     if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", value) and value not in _NO_NETWORKS:
         return value
     raise Invalid(
-        "expected none, or the name of a network made for it with `docker network create`; not host or bridge"
+        "expected none, {allow: [HOST, …]}, or the name of a network made for it with `docker network create`; not "
+        "host or bridge"
     )
+
+
+def _allowed(value: Any) -> Any:
+    if value == "none":
+        return value
+    if isinstance(value, Mapping):
+        return _reachable(value)
+    raise Invalid("expected none, or {allow: [HOST, …]}")
+
+
+def _reachable(value: Mapping[str, Any]) -> dict[str, list[str]]:
+    hosts = value.get("allow")
+    if {*value} != {"allow"} or not isinstance(hosts, list) or not 0 < len(hosts) <= HOSTS_LIMIT:
+        raise Invalid(f"expected {{allow: [HOST, …]}} with 1 to {HOSTS_LIMIT} hosts")
+    for host in hosts:
+        if not isinstance(host, str) or not HOST.fullmatch(host):
+            raise Invalid(f"{host!r:.100} is not a host: expected example.org, *.example.org or example.org:8443")
+    return {"allow": [*hosts]}
 
 
 def _mapping(value: Any) -> Any:
@@ -89,14 +112,22 @@ DOCKER_SCHEMA = {
     Optional("image", default=IMAGE, description="Its image, with sh and sleep"): All(
         string, Match(r"^[a-z0-9][A-Za-z0-9_.:/@-]{0,254}$", msg="expected the name of an image")
     ),
-    Optional("network", default="none", description="none, or a network made with `docker network create`"): Described(
-        _network, {"type": "string"}, "network"
-    ),
+    Optional(
+        "network",
+        default="none",
+        description="none, {allow: [HOST, …]}, or a network made with `docker network create`",
+    ): Described(_network, {"type": ["string", "object"]}, "network"),
     Optional("setup_command", description="Run once when it is made, by sh"): All(string, Length(min=1, max=10_000)),
     Optional("cpus", default=CPUS, description="How many processors it may use"): All(number, Range(min=0.1, max=256)),
     **_COMMON,
 }
-ENGINES: Mapping[str, Mapping[Any, Any]] = {"docker": DOCKER_SCHEMA, "bubblewrap": _COMMON}
+BUBBLEWRAP_SCHEMA = {
+    Optional("network", default="none", description="none, or {allow: [HOST, …]}"): Described(
+        _allowed, {"type": ["string", "object"]}, "network"
+    ),
+    **_COMMON,
+}
+ENGINES: Mapping[str, Mapping[Any, Any]] = {"docker": DOCKER_SCHEMA, "bubblewrap": BUBBLEWRAP_SCHEMA}
 """The settings of each engine; without any in the configuration, the first that works here is used."""
 
 
@@ -143,5 +174,5 @@ def sandbox_settings(item: Mapping[str, Any] | None) -> SandboxSettings:
 
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "docker": {"image": IMAGE, "network": "none", "cpus": CPUS, "memory": MEMORY, "pids": PIDS, "binds": []},
-    "bubblewrap": {"memory": MEMORY, "pids": PIDS, "binds": []},
+    "bubblewrap": {"network": "none", "memory": MEMORY, "pids": PIDS, "binds": []},
 }

@@ -158,13 +158,13 @@ class Egress:
         await asyncio.gather(*under_way, return_exceptions=True)
         await self.reader.close()
 
-    async def connect(self, place: str, *, private: bool = False) -> socket.socket:
+    async def connect(self, place: str, *, private: bool | None = False) -> socket.socket:
         """Connect to a host for a program that makes its own requests, such as a browser.
 
         Args:
             place: `host:port`.
             private: Whether only private targets that the owner named are reached, instead of only public ones: no
-                page of the one kind then reaches the other.
+                page of the one kind then reaches the other. None reaches both.
 
         Raises:
             InvalidRequest: The place is not a host and a port.
@@ -173,7 +173,8 @@ class Egress:
             TimeoutError: It does not answer in time.
         """
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            return await (await judge_place(place, self._look_up, self._named(private))).connect()
+            chosen = place.lower() in self._allow_private() if private is None else private
+            return await (await judge_place(place, self._look_up, self._named(chosen))).connect()
 
     async def check(self, place: str, *, private: bool = False) -> None:
         """Judge a place as `connect` does, for a program that dials by itself."""

@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the engine."""
-    host.sandboxes.add(BubblewrapEngine(host.clock.time))
+    host.sandboxes.add(BubblewrapEngine(host.clock.time, host.egress))

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
 from hub.sandbox.contract import WORKSPACE, SandboxCommand, SandboxSpec
+from integrations.sandbox.bubblewrap.beginning import Beginning
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SETTINGS = (
@@ -85,17 +86,25 @@ def options(spec: SandboxSpec, command: SandboxCommand, *, root: bool) -> list[s
 
 
 def command_line(
-    programs: BubblewrapPrograms, spec: SandboxSpec, command: SandboxCommand, inherited: Inherited, *, root: bool
+    programs: BubblewrapPrograms,
+    spec: SandboxSpec,
+    command: SandboxCommand,
+    inherited: Inherited,
+    beginning: Beginning | None = None,
+    *,
+    root: bool,
 ) -> list[str]:
     """Return how a program is started: bubblewrap, what takes its rights away, what sets its bounds, and itself.
 
     Args:
         programs: The programs of this system.
         inherited: The files that bubblewrap reads.
+        beginning: What the program waits for, if it does.
     """
     line = [programs.setsid, "--ctty", "--wait"] if command.pty else []
     line += [programs.bwrap, "--args", str(inherited.options)]
     line += [] if inherited.filter is None else ["--seccomp", str(inherited.filter)]
+    line += [] if beginning is None else beginning.options
     line.append("--")
     if root:
         line += [programs.setpriv, f"--reuid={spec.uid}", f"--regid={spec.gid}", "--clear-groups", "--no-new-privs"]

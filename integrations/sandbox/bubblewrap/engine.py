@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,9 @@ from hub.core.errors import Unavailable
 from hub.core.executors import Executor
 from hub.core.tasks import TaskOwner
 from hub.sandbox.contract import WORKSPACE, SandboxCommand, SandboxInfo, SandboxSpec
+from hub.sandbox.network import ENVIRONMENT, WayOut, allowed_hosts, reaches_out
+from hub.security.egress import Egress
+from integrations.sandbox.bubblewrap.beginning import Beginning
 from integrations.sandbox.bubblewrap.command_line import (
     BubblewrapPrograms,
     Inherited,
@@ -43,15 +46,22 @@ class BubblewrapSandbox:
         spec: What it is like.
         programs: The programs that make it.
         created: When, in seconds since the epoch.
+        egress: Connects programs that may reach some hosts.
     """
 
     workdir = WORKSPACE
 
-    def __init__(self, spec: SandboxSpec, programs: BubblewrapPrograms, created: float) -> None:
+    def __init__(self, spec: SandboxSpec, programs: BubblewrapPrograms, created: float, egress: Egress) -> None:
+        self._egress = egress
         self.spec, self.name, self.created = spec, spec.name, created
         self._programs = programs
         self._running: set[BubblewrapProcess] = set()
         self._tasks = TaskOwner(spec.name)
+
+    @property
+    def reaches_out(self) -> bool:
+        """Whether its programs reach some hosts."""
+        return reaches_out(self.spec.settings)
 
     @property
     def busy(self) -> bool:
@@ -60,8 +70,11 @@ class BubblewrapSandbox:
 
     async def start(self, command: SandboxCommand) -> BubblewrapProcess:
         """Start a program."""
-        root, code, bubblewrap_environment = os.getuid() == 0, system_call_filter(), environment(command.environment)
+        root, code, hosts = os.getuid() == 0, system_call_filter(), allowed_hosts(self.spec.settings)
+        bubblewrap_environment = environment({**(ENVIRONMENT if hosts else {}), **command.environment})
+        way: WayOut | None = None
         with ExitStack() as files:
+            beginning = Beginning.pipes(files) if hosts else None
             lines = "\0".join(options(self.spec, command, root=root)).encode()
             inherited = Inherited(_in_memory(lines, files), None if code is None else _in_memory(code, files))
             hub_side, program_side = os.openpty() if command.pty else (None, None)
@@ -69,12 +82,15 @@ class BubblewrapSandbox:
                 files.callback(os.close, program_side)
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *command_line(self._programs, self.spec, command, inherited, root=root),
+                    *command_line(self._programs, self.spec, command, inherited, beginning, root=root),
                     stdin=asyncio.subprocess.PIPE if program_side is None else program_side,
                     stdout=asyncio.subprocess.PIPE if program_side is None else program_side,
                     stderr=asyncio.subprocess.STDOUT,
                     env=bubblewrap_environment,
-                    pass_fds=[each for each in (inherited.options, inherited.filter) if each is not None],
+                    pass_fds=[
+                        *(each for each in (inherited.options, inherited.filter) if each is not None),
+                        *(beginning.theirs if beginning is not None else ()),
+                    ],
                     cwd="/",
                     umask=0o022,
                 )
@@ -84,9 +100,11 @@ class BubblewrapSandbox:
                 if isinstance(error, OSError):
                     raise Unavailable(f"bubblewrap cannot be started: {error}") from error
                 raise
+            if beginning is not None and hosts is not None:
+                way = await self._opened(process, beginning, hosts)
         started = BubblewrapProcess(process, hub_side, None if hub_side is None else await terminal_reader(hub_side))
         self._running.add(started)
-        self._tasks.spawn(self._watch(started, hub_side), name=f"watch {process.pid}")
+        self._tasks.spawn(self._watch(started, hub_side, way), name=f"watch {process.pid}")
         return started
 
     async def close(self) -> None:
@@ -96,7 +114,19 @@ class BubblewrapSandbox:
         await self._tasks.drain(timeout_s=2.0)
         await self._tasks.cancel_all()
 
-    async def _watch(self, process: BubblewrapProcess, terminal: int | None) -> None:
+    async def _opened(self, process: asyncio.subprocess.Process, beginning: Beginning, hosts: Sequence[str]) -> WayOut:
+        """Open the way out of a program that waits for it, and let it begin."""
+        way = WayOut(self._egress, hosts)
+        try:
+            await way.open(await asyncio.to_thread(beginning.process))
+            beginning.begin()
+        except BaseException:
+            process.kill()
+            await asyncio.shield(way.close())
+            raise
+        return way
+
+    async def _watch(self, process: BubblewrapProcess, terminal: int | None, way: WayOut | None) -> None:
         """Kill a program that uses too much memory together with all that it started; clear up at its end."""
         try:
             end = asyncio.ensure_future(process.wait())
@@ -106,6 +136,8 @@ class BubblewrapSandbox:
                     await process.kill()
         finally:
             self._running.discard(process)
+            if way is not None:
+                await way.close()
             if terminal is not None:
                 os.close(terminal)
 
@@ -115,13 +147,14 @@ class BubblewrapEngine:
 
     Args:
         wall_time: Seconds since the epoch.
+        egress: Connects programs that may reach some hosts.
         bwrap: Where bubblewrap is; found by its name by default.
     """
 
     name = "bubblewrap"
 
-    def __init__(self, wall_time: Callable[[], float], bwrap: str | None = None) -> None:
-        self._wall_time = wall_time
+    def __init__(self, wall_time: Callable[[], float], egress: Egress, bwrap: str | None = None) -> None:
+        self._wall_time, self._egress = wall_time, egress
         found = {name: shutil.which(name) or "" for name in ("bwrap", "prlimit", "setpriv", "setsid")}
         self._programs = BubblewrapPrograms(**{**found, **({} if bwrap is None else {"bwrap": bwrap})})
         self._sandboxes: dict[str, BubblewrapSandbox] = {}
@@ -144,7 +177,7 @@ class BubblewrapEngine:
             return known
         await self.remove(spec.name)
         await asyncio.to_thread(write_accounts, spec)
-        made = self._sandboxes[spec.name] = BubblewrapSandbox(spec, self._programs, self._wall_time())
+        made = self._sandboxes[spec.name] = BubblewrapSandbox(spec, self._programs, self._wall_time(), self._egress)
         return made
 
     async def all(self) -> list[SandboxInfo]:
@@ -172,7 +205,7 @@ class BubblewrapEngine:
         try:
             spec = SandboxSpec("trial", "", "", "", "", uid, gid, folder, (), (), {"memory": 1 << 28, "pids": 64})
             await asyncio.to_thread(write_accounts, spec)
-            trial = BubblewrapSandbox(spec, self._programs, 0.0)
+            trial = BubblewrapSandbox(spec, self._programs, 0.0, self._egress)
             process = await trial.start(SandboxCommand(("/bin/true",), "/"))
             said = b"".join([chunk async for chunk in process.output])
             code = await process.wait()

@@ -10,6 +10,7 @@ from typing import Any
 
 from hub.core.errors import Forbidden
 from hub.sandbox.contract import WORKSPACE, SandboxSpec
+from hub.sandbox.network import ENVIRONMENT, allowed_hosts
 
 HOME_LABEL, DIGEST_LABEL = "homarus.home", "homarus.digest"
 AGENT_LABEL, SCOPE_LABEL = "homarus.agent", "homarus.scope"
@@ -40,6 +41,9 @@ def create_body(spec: SandboxSpec) -> dict[str, Any]:
         Forbidden: It would not be safe.
     """
     settings, part = spec.settings, spec.settings["memory"] // TMP_SHARE
+    proxied = allowed_hosts(settings) is not None
+    network = "none" if proxied else settings["network"]
+    variables = ENVIRONMENT if proxied else {}
     tmpfs = {"/tmp": f"rw,nosuid,nodev,exec,size={part},mode=1777"}  # noqa: S108  inside the sandbox
     tmpfs.update(dict.fromkeys(spec.covered, "ro,nosuid,nodev,noexec,size=4096,mode=0755"))
     body: dict[str, Any] = {
@@ -48,7 +52,7 @@ def create_body(spec: SandboxSpec) -> dict[str, Any]:
         "Cmd": ["/bin/sh", "-c", _WAIT],
         "User": f"{spec.uid}:{spec.gid}",
         "WorkingDir": WORKSPACE,
-        "Env": [f"HOME={WORKSPACE}", "LANG=C.UTF-8"],
+        "Env": [f"HOME={WORKSPACE}", "LANG=C.UTF-8", *(f"{name}={value}" for name, value in variables.items())],
         "Hostname": "sandbox",
         "Labels": {
             HOME_LABEL: spec.home,
@@ -56,10 +60,10 @@ def create_body(spec: SandboxSpec) -> dict[str, Any]:
             AGENT_LABEL: spec.agent_id,
             SCOPE_LABEL: spec.scope,
         },
-        "NetworkDisabled": settings["network"] == "none",
+        "NetworkDisabled": network == "none",
         "HostConfig": {
             "ReadonlyRootfs": True,
-            "NetworkMode": settings["network"],
+            "NetworkMode": network,
             "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges"],
             "Memory": settings["memory"],

@@ -13,6 +13,8 @@ from hub.core.errors import Conflict, HubError, NotFound, Unavailable
 from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
 from hub.sandbox.contract import WORKSPACE, SandboxCommand, SandboxInfo, SandboxSpec
+from hub.sandbox.network import WayOut, allowed_hosts, reaches_out
+from hub.security.egress import Egress
 from integrations.sandbox.docker.connection import DockerConnection
 from integrations.sandbox.docker.create_body import AGENT_LABEL, DIGEST_LABEL, HOME_LABEL, SCOPE_LABEL, create_body
 from integrations.sandbox.docker.process import DockerProcess
@@ -47,6 +49,11 @@ class DockerSandbox:
         self._tasks = TaskOwner(spec.name)
 
     @property
+    def reaches_out(self) -> bool:
+        """Whether it has a network."""
+        return reaches_out(self.spec.settings)
+
+    @property
     def busy(self) -> bool:
         """Whether a program runs in it."""
         return any(not process.ended for process in self._running)
@@ -67,6 +74,7 @@ class DockerSandbox:
             if by_all_means:
                 _log.warning("%s begins again: a program could not be ended", self.name)
                 await self._connection.call(lambda client: client.restart(self.name, timeout=0))
+                await self._engine.make(self.spec)
                 return
             killer = await self._create(["/bin/sh", "-c", _KILL, "sh", mark], [], terminal=False)
             await self._connection.call(lambda client: client.exec_start(killer, detach=True))
@@ -93,12 +101,15 @@ class DockerEngine:
     Args:
         socket: The path of the socket.
         home: The mark of the hub's home: containers of other hubs are left alone.
+        egress: Connects those that may reach some hosts.
     """
 
     name = "docker"
 
-    def __init__(self, socket: str, home: str) -> None:
+    def __init__(self, socket: str, home: str, egress: Egress) -> None:
         self.connection = DockerConnection(socket)
+        self._egress = egress
+        self._ways_out: dict[str, tuple[int, WayOut]] = {}
         self._home = home
         self._sandboxes: dict[str, DockerSandbox] = {}
         self._images: dict[str, float] = {}
@@ -134,7 +145,7 @@ class DockerEngine:
         try:
             facts = await self.connection.call(lambda client: client.inspect_container(spec.name))
             if facts["Config"]["Labels"].get(DIGEST_LABEL) == spec.digest and facts["State"]["Running"]:
-                return
+                return await self._open_way_out(spec, facts)
             await self.remove(spec.name)
         except NotFound:
             pass
@@ -142,6 +153,9 @@ class DockerEngine:
         await self.connection.call(lambda client: client.create_container_from_config(body, spec.name))
         try:
             await self.connection.call(lambda client: client.start(spec.name))
+            await self._open_way_out(
+                spec, await self.connection.call(lambda client: client.inspect_container(spec.name))
+            )
             await self._set_up(spec)
         except BaseException:
             await self.remove(spec.name)
@@ -168,6 +182,7 @@ class DockerEngine:
     async def remove(self, name: str) -> None:
         """Remove a container."""
         sandbox = self._sandboxes.pop(name, None)
+        await self._close_way_out(name)
         with suppress(NotFound, Conflict):  # it is gone, or going
             await self.connection.call(lambda client: client.remove_container(name, force=True))
         if sandbox is not None:
@@ -178,6 +193,25 @@ class DockerEngine:
         if self.connection.used:
             names = [each.name for each in await self.all()]
             await asyncio.gather(*map(self.remove, names), return_exceptions=True)
+
+    async def _open_way_out(self, spec: SandboxSpec, facts: Mapping[str, Any]) -> None:
+        """Let a container reach the hosts that it may; one that has begun again has another network than before."""
+        hosts, process = allowed_hosts(spec.settings), int(facts["State"]["Pid"])
+        if hosts is None or (spec.name in self._ways_out and self._ways_out[spec.name][0] == process):
+            return
+        await self._close_way_out(spec.name)
+        way = WayOut(self._egress, hosts)
+        try:
+            await way.open(process)
+        except Unavailable:
+            await self.remove(spec.name)
+            raise
+        self._ways_out[spec.name] = process, way
+
+    async def _close_way_out(self, name: str) -> None:
+        _, way = self._ways_out.pop(name, (0, None))
+        if way is not None:
+            await way.close()
 
     async def _set_up(self, spec: SandboxSpec) -> None:
         command = spec.settings.get("setup_command")

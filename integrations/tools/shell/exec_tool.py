@@ -88,6 +88,7 @@ class ExecTool:
                 raise Forbidden("commands are switched off in the configuration (exec.mode: deny)")
             sandbox = await needs.place(call, arguments["host"])
             if sandbox is not None:
+                await self._permit_network(call, sandbox)
                 log_id = await needs.log.begin(call, place, CommandVerdict.SANDBOX)
                 running = await self._in_sandbox(call, command, sandbox, environment)
             else:
@@ -97,6 +98,19 @@ class ExecTool:
             await needs.log.begin(call, place, CommandVerdict.REFUSED, error.message)
             raise
         return await self._follow(call, running, log_id)
+
+    async def _permit_network(self, call: ToolCall, sandbox: Sandbox) -> None:
+        """Let a command carry something out of a sandbox only when the owner alone asks for it, or says yes.
+
+        Raises:
+            Forbidden: The owner said no.
+        """
+        authority = call.context.authority
+        if sandbox.reaches_out and (authority.tainted or not authority.owner):
+            text = (
+                "The assistant wants to run this in a sandbox with a network; it could carry things out of this home."
+            )
+            await self.ask(call, call.arguments["command"], text, {"host": "sandbox", "agent": call.agent_id})
 
     async def _in_sandbox(
         self, call: ToolCall, command: WrittenCommand, sandbox: Sandbox, environment: dict[str, str]

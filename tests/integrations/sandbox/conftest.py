@@ -14,6 +14,7 @@ from hub.core.schema import Schema
 from hub.sandbox.contract import Sandbox, SandboxCommand, SandboxEngine
 from hub.sandbox.places import SandboxPlaces, WorkspaceRules
 from hub.sandbox.schema import SANDBOX_SCHEMA, sandbox_settings
+from hub.security.egress import Egress
 from integrations.sandbox.bubblewrap.engine import BubblewrapEngine
 from integrations.sandbox.docker.engine import DockerEngine
 from tests.servers.docker_server import IMAGE, docker_server
@@ -36,9 +37,11 @@ class Kennel:
         (self.workspace / "memory" / "day.md").write_text("canary")
         (self.workspace / "AGENTS.md").write_text("be kind")
         self.places = SandboxPlaces(self.home, self.home / ".storage/sandboxes", lambda _: self.workspace, RULES)
+        self.private: set[str] = set()
+        self.egress = Egress(lambda: self.private)
         self.engines: Mapping[str, Callable[[], SandboxEngine]] = {
-            "docker": lambda: DockerEngine(socket, self.places.mark),
-            "bubblewrap": lambda: BubblewrapEngine(time.time),
+            "docker": lambda: DockerEngine(socket, self.places.mark, self.egress),
+            "bubblewrap": lambda: BubblewrapEngine(time.time, self.egress),
         }
 
     async def open(self, name: str, access: str = "none", **settings: Any) -> tuple[SandboxEngine, Sandbox]:

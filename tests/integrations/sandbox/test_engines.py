@@ -6,17 +6,24 @@ One file, so that one server of Docker is started.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from hub.core.errors import Unavailable
 from hub.sandbox.contract import SandboxCommand
+from hub.sandbox.network import WayOut
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
+from integrations.sandbox.docker.engine import DockerEngine, DockerSandbox
 from tests.integrations.sandbox.conftest import Kennel, run
 
 ENGINES = ("docker", "bubblewrap")
+PROXY = "127.0.0.1 3128"
+GET = "printf 'GET {} HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n' | busybox nc {} 2>&1; echo"
+TUNNEL = "printf 'CONNECT {} HTTP/1.1\\r\\n\\r\\nGET /t HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n' | busybox nc 127.0.0.1 3128"
 
 ATTEMPTS = {
     "writes to the system": "for f in /x /usr/x /etc/x /bin/x /dev/x /proc/x /sys/x; do try touch $f; done",
@@ -35,8 +42,7 @@ ATTEMPTS = {
     "try sh -c 'echo x > /proc/sys/kernel/core_pattern'; try busybox dmesg; try busybox hostname x",
     "finds sockets": "for s in $(find / -xdev -type s 2>/dev/null); do echo ESCAPED $s; done; "
     "for s in /var/run/docker.sock /run/docker.sock /run/dbus; do [ -e $s ] && echo ESCAPED; done",
-    "reaches the network": "try busybox wget -q -T 1 -O - http://127.0.0.1:$PORT/; "
-    "[ $(grep -c : /proc/net/dev) = 1 ] || echo ESCAPED",
+    "reaches the network": "try busybox nc -w 1 127.0.0.1 $PORT; [ $(grep -c : /proc/net/dev) = 1 ] || echo ESCAPED",
     "finds the hub's environment": "env | grep -q HUB_CANARY && echo ESCAPED",
     "links to what is outside": "try ln /etc/passwd /workspace/hard; ln -s $HUB/.storage/hub_token /workspace/soft; "
     "try cat /workspace/soft; ln -s / /workspace/all; try cat /workspace/all$HUB/.storage/hub_token",
@@ -233,3 +239,72 @@ def open_to_all(name: str) -> tuple[Path, Path]:
         each.chmod(0o777)
     (folder / "shown/photo").write_text("seen")
     return folder / "shown", folder / "given"
+
+
+@pytest.fixture
+async def targets(kennel: Kennel) -> AsyncIterator[tuple[str, str]]:
+    """Two servers of this machine, of which the owner named the first as one that may be called."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\nwelcome " + b" ".join(head[:2]))
+        writer.close()
+
+    servers = [await asyncio.start_server(answer, "127.0.0.1", 0) for _ in range(2)]
+    named, other = (f"127.0.0.1:{each.sockets[0].getsockname()[1]}" for each in servers)
+    kennel.private.add(named)
+    yield named, other
+    kennel.private.clear()
+    for each in servers:
+        each.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_program_reaches_the_hosts_of_the_list_and_no_others(
+    engine: str, kennel: Kennel, targets: tuple[str, str]
+) -> None:
+    named, other = targets
+    allow = [named, other, "*.example.test"]
+    made, sandbox = await kennel.open(engine, network={"allow": allow})
+
+    async def said(url: str, by: str = PROXY) -> str:
+        return (await run(sandbox, "sh", "-c", GET.format(url, by)))[1]
+
+    reached = await said(f"http://{named}/a?b=c")
+    _, tunnelled = await run(sandbox, "sh", "-c", TUNNEL.format(named))
+    private, unknown = await said(f"http://{other}/"), await said("http://elsewhere.test/")
+    straight = await said("/", named.replace(":", " "))
+    _, proxy = await run(sandbox, "sh", "-c", "echo $https_proxy")
+    _, links = await run(sandbox, "sh", "-c", "cat /proc/net/dev | grep -c :")
+    await made.close()
+
+    assert reached.startswith("HTTP/1.0 200")
+    assert f"welcome GET /a?b=c HTTP/1.1 Host: {named}" in reached
+    assert proxy == "http://127.0.0.1:3128\n"
+    assert tunnelled.startswith("HTTP/1.1 200 OK")
+    assert "welcome GET /t HTTP/1.0 Host: x" in tunnelled
+    assert private.startswith("HTTP/1.1 502")
+    assert unknown.startswith("HTTP/1.1 403")
+    assert "welcome" not in straight + private + unknown
+    assert links.strip() == "1"
+    assert sandbox.reaches_out
+
+
+async def test_a_container_that_begins_again_is_let_out_again(kennel: Kennel, targets: tuple[str, str]) -> None:
+    made, sandbox = await kennel.open("docker", network={"allow": [targets[0]]})
+    assert isinstance(made, DockerEngine)
+    assert isinstance(sandbox, DockerSandbox)
+    await made.connection.call(lambda client: client.restart(sandbox.name, timeout=0))
+
+    again = await made.open(sandbox.spec)
+    _, reached = await run(again, "sh", "-c", GET.format(f"http://{targets[0]}/", PROXY))
+    await made.close()
+
+    assert "welcome" in reached
+
+
+async def test_no_way_out_is_opened_into_the_network_of_the_machine(kennel: Kennel) -> None:
+    way = WayOut(kennel.egress, ["example.org"])
+
+    with pytest.raises(Unavailable, match="the process has the network of the machine"):
+        await way.open((await asyncio.create_subprocess_exec("sleep", "0.5")).pid)

@@ -51,6 +51,7 @@ class LocalSandbox:
     """A sandbox as far as a tool sees one: it notes what it starts."""
 
     name, busy = "local", False
+    reaches_out = False
 
     def __init__(self, folder: Path) -> None:
         self.workdir = str(folder)

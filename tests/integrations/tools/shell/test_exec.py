@@ -289,6 +289,22 @@ async def test_an_owner_lets_a_conversation_run_on_the_hub_and_no_words_from_out
     assert "needs a sandbox" in after.output
 
 
+async def test_a_sandbox_with_a_network_asks_when_another_than_the_owner_alone_could_carry_something_out(
+    bench: ShellBench,
+) -> None:
+    bench.sandbox = sandbox = LocalSandbox(bench.workspace)
+    sandbox.reaches_out = True
+
+    await bench.exec("pwd", host="sandbox")
+    approval, running = await bench.asked("pwd", authority=bench.hub.owner.narrow(tainted=True))
+    await bench.answer(approval, False)
+    refused = await running
+
+    assert len(sandbox.started) == 1
+    assert "needs the owner's approval" in refused.output
+    assert "could carry things out of this home" in approval.text
+
+
 async def test_in_a_sandbox_nothing_is_asked_and_only_named_secrets_are_given(bench: ShellBench) -> None:
     (bench.workspace / "sub").mkdir()
     bench.sandbox = sandbox = LocalSandbox(bench.workspace)

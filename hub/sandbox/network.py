@@ -1,0 +1,195 @@
+"""The way out of a sandbox that may reach some hosts: an HTTP proxy of the hub on the sandbox's own loopback.
+
+A sandbox has no other network. Programs find the proxy by their environment (`https_proxy`); it leads to the hosts of a
+list, and each connection is judged as the hub's own: no name leads to a private address.
+https://www.rfc-editor.org/rfc/rfc9110#name-connect
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from hub.core.errors import HubError, Unavailable
+from hub.security.egress import Egress
+
+PORT = 3128
+CONNECTIONS_LIMIT = 64
+CONNECTION_LIMIT_BYTES = 512_000_000
+HEAD_LIMIT_S = 30.0
+LISTEN_LIMIT_S = 20.0
+CHUNK_BYTES = 65_536
+PLAIN_PORTS = frozenset({80, 443})
+"""Those of a host that is named without a port."""
+ENVIRONMENT: Mapping[str, str] = dict.fromkeys(
+    ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), f"http://127.0.0.1:{PORT}"
+)
+HOST = re.compile(r"^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?$")
+_INSIDE = Path(__file__).with_name("listen_inside.py")
+_HOPS = (b"connection:", b"proxy-", b"keep-alive:", b"host:")
+
+
+def allowed_hosts(settings: Mapping[str, Any]) -> Sequence[str] | None:
+    """Return the hosts that an engine's settings allow; None when it has no such list."""
+    network = settings.get("network")
+    return [*network["allow"]] if isinstance(network, Mapping) else None
+
+
+def reaches_out(settings: Mapping[str, Any]) -> bool:
+    """Whether programs in a sandbox with these settings reach anything outside of it."""
+    return bool(settings.get("network", "none") != "none")
+
+
+def allows(allow: Sequence[str], host: str, port: int) -> bool:
+    """Whether a list has a host: `example.org`, `example.org:8443`, or `*.example.org` for all below it."""
+    for entry in allow:
+        name, _, stated = entry.lower().partition(":")
+        fits = host.endswith(name[1:]) if name.startswith("*.") else host == name
+        if fits and (port == int(stated) if stated else port in PLAIN_PORTS):
+            return True
+    return False
+
+
+class WayOut:
+    """The proxy of one sandbox.
+
+    Args:
+        egress: Judges and connects.
+        allow: The hosts.
+    """
+
+    def __init__(self, egress: Egress, allow: Sequence[str]) -> None:
+        self._egress, self._allow = egress, allow
+        self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def open(self, process: int) -> None:
+        """Listen on the loopback of a process's network.
+
+        Raises:
+            Unavailable: The hub may not: it is neither root nor the one who made the network.
+        """
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            number = str(theirs.fileno())
+            helper = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", str(_INSIDE), str(process), number, str(PORT)),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
+            )
+            try:
+                async with asyncio.timeout(LISTEN_LIMIT_S):
+                    _, said = await helper.communicate()
+            finally:
+                if helper.returncode is None:
+                    helper.kill()
+                    await helper.wait()
+            if helper.returncode:
+                why = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
+                raise Unavailable(
+                    f"the sandbox's network cannot be opened to network.allow: {why}. See docs/sandbox.md"
+                )
+            _, descriptors, *_ = socket.recv_fds(ours, 1, 1)
+        self._server = await asyncio.start_server(self._accept, sock=socket.socket(fileno=descriptors[0]))
+
+    async def close(self) -> None:
+        """Close everything."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._serving) >= CONNECTIONS_LIMIT:
+            writer.transport.abort()
+            return
+        task = asyncio.create_task(self._serve(reader, writer), name="connection of a sandbox")
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with contextlib.suppress(OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
+                async with asyncio.timeout(HEAD_LIMIT_S):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                await self._tunnel(head, reader, writer)
+        finally:
+            writer.transport.abort()
+
+    async def _tunnel(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            host, port, first = read_head(head)
+        except ValueError:
+            return await _refuse(writer, 400, "expected CONNECT host:port, or a request for an http:// address")
+        place = f"{host}:{port}"
+        if not allows(self._allow, host, port):
+            return await _refuse(writer, 403, f"{place} is not in network.allow of this sandbox")
+        try:
+            dialled = await self._egress.connect(place, private=None)
+        except (HubError, OSError, TimeoutError) as error:
+            return await _refuse(writer, 502, f"{place} cannot be reached: {error}")
+        far_reader, far_writer = await asyncio.open_connection(sock=dialled)
+        try:
+            if first is None:
+                writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            else:
+                far_writer.write(first)
+            async with asyncio.TaskGroup() as both:
+                both.create_task(_pass(reader, far_writer))
+                both.create_task(_pass(far_reader, writer))
+        except* OSError:
+            pass
+        finally:
+            far_writer.transport.abort()
+
+
+def read_head(head: bytes) -> tuple[str, int, bytes | None]:
+    """Return host and port that a request is for, and what is sent there first; None for a tunnel.
+
+    Raises:
+        ValueError: It is not a request that a proxy takes.
+    """
+    line, _, rest = head.partition(b"\r\n")
+    method, target, version = line.decode("ascii").split(" ")
+    if method == "CONNECT":
+        host, _, port = target.rpartition(":")
+        return host.lower().rstrip("."), int(port), None
+    parts = urlsplit(target)
+    if parts.scheme != "http" or not parts.hostname or "@" in parts.netloc or version not in ("HTTP/1.0", "HTTP/1.1"):
+        raise ValueError(target)
+    path = target[len("http://") + len(parts.netloc) :] or "/"
+    kept = [each for each in rest.split(b"\r\n") if each and not each.lower().startswith(_HOPS)]
+    lines = [f"{method} {path} HTTP/1.1".encode(), f"Host: {parts.netloc}".encode(), b"Connection: close", *kept]
+    return parts.hostname.rstrip("."), parts.port or 80, b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+async def _refuse(writer: asyncio.StreamWriter, status: int, why: str) -> None:
+    body = f"{why}\n".encode()
+    writer.write(
+        f"HTTP/1.1 {status} Refused\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+    )
+    await writer.drain()
+    writer.write_eof()
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on what comes, until it ends or is too much."""
+    passed = 0
+    while chunk := await reader.read(CHUNK_BYTES):
+        passed += len(chunk)
+        if passed > CONNECTION_LIMIT_BYTES:
+            raise ConnectionError("more than one connection may bring")
+        writer.write(chunk)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()

@@ -1,0 +1,66 @@
+"""A program that waits in its new namespaces until the hub has opened what it needs there; see bwrap(1)."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import ExitStack
+from io import FileIO
+
+from msgspec import Struct
+
+from hub.core.errors import Unavailable
+
+INFO_LIMIT_BYTES = 65_536
+
+
+class Beginning(Struct, frozen=True):
+    """The pipes by which bubblewrap says which process it has made, and learns when to go on.
+
+    Attributes:
+        told, begins: The hub's ends.
+        tells, waits: bubblewrap's ends.
+    """
+
+    told: FileIO
+    begins: FileIO
+    tells: FileIO
+    waits: FileIO
+
+    @classmethod
+    def pipes(cls, files: ExitStack) -> Beginning:
+        """Make them; `files` closes them."""
+        (told, tells), (waits, begins) = os.pipe(), os.pipe()
+        ends = [FileIO(told), FileIO(begins, "w"), FileIO(tells, "w"), FileIO(waits)]
+        for each in ends:
+            files.callback(each.close)
+        return cls(*ends)
+
+    @property
+    def theirs(self) -> tuple[int, int]:
+        """What bubblewrap inherits."""
+        return self.tells.fileno(), self.waits.fileno()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of bubblewrap."""
+        tells, waits = self.theirs
+        return ("--info-fd", str(tells), "--block-fd", str(waits))
+
+    def process(self) -> int:
+        """Return the process that bubblewrap has made. Blocks.
+
+        Raises:
+            Unavailable: It has made none.
+        """
+        self.tells.close()
+        said = b""
+        while len(said) < INFO_LIMIT_BYTES and (chunk := self.told.read(4_096)):
+            said += chunk
+            if said.rstrip().endswith(b"}"):
+                return int(json.loads(said)["child-pid"])
+        raise Unavailable("bubblewrap made no sandbox")
+
+    def begin(self) -> None:
+        """Let the program begin."""
+        self.begins.write(b".")

@@ -1,0 +1,69 @@
+"""The way out of a sandbox: which hosts a list names, and what its proxy takes. Programs use it in test_engines.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from hub.core.schema import Invalid, Schema
+from hub.sandbox.network import allows, read_head
+from hub.sandbox.schema import SANDBOX_SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "reached"),
+    [
+        ("example.org", 443, True),
+        ("example.org", 80, True),
+        ("example.org", 22, False),
+        ("a.example.org", 443, False),
+        ("pypi.test", 8443, True),
+        ("pypi.test", 443, False),
+        ("a.b.files.test", 443, True),
+        ("files.test", 443, False),
+        ("evilfiles.test", 443, False),
+        ("example.org.evil.test", 443, False),
+    ],
+)
+def test_a_list_names_hosts_and_ports(host: str, port: int, reached: bool) -> None:
+    assert allows(["Example.org", "pypi.test:8443", "*.files.test"], host, port) is reached
+
+
+def test_a_plain_request_goes_on_as_the_server_expects_it() -> None:
+    head = b"POST http://Example.org/x?y HTTP/1.1\r\nHost: evil.test\r\nProxy-Connection: keep-alive\r\nA: b\r\n\r\n"
+
+    assert read_head(head) == (
+        "example.org",
+        80,
+        b"POST /x?y HTTP/1.1\r\nHost: Example.org\r\nConnection: close\r\nA: b\r\n\r\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "GET /x HTTP/1.1",
+        "GET https://example.org/ HTTP/1.1",
+        "GET http://a@example.org/ HTTP/1.1",
+        "GET http:///x HTTP/1.1",
+        "CONNECT example.org HTTP/1.1",
+        "nonsense",
+        "GET http://ex\u00e4mple.org/ HTTP/1.1",
+    ],
+)
+def test_what_is_no_request_to_a_proxy_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read_head(f"{line}\r\n\r\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("network", "why"),
+    [
+        ({"allow": []}, "1 to 200 hosts"),
+        ({"allow": ["http://x.test/"]}, "'http://x.test/' is not a host"),
+        ({"deny": ["x.test"]}, "expected {allow"),
+        ("somewhere", "expected none, or {allow"),
+    ],
+)
+def test_a_list_that_is_none_is_refused(network: object, why: str) -> None:
+    with pytest.raises(Invalid, match=why):
+        Schema(SANDBOX_SCHEMA)({"bubblewrap": {"network": network}})
