@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.config.sections import Section
-from hub.core.schema import All, Described, In, Invalid, Length, Optional, Schema, boolean, ensure_list
+from hub.core.schema import All, Described, In, Invalid, Length, Optional, Schema, boolean, ensure_list, string
 from node.rules.allowed_words import allowed_words, is_allowed
 from node.rules.command_line import CommandRefused
 
@@ -44,6 +44,11 @@ EXEC_KEYS = {
         description="Whether what commands print counts as this home's own words. Otherwise the conversation counts as "
         "having words from outside, and its next command does not run on the hub's machine.",
     ): boolean,
+    Optional(
+        "reader",
+        description="A model that reads what would run without asking (but what is known to be harmless), and can have "
+        "you asked; it never lets anything run.",
+    ): All(string, Length(min=1, max=200)),
 }
 
 EXEC_SCHEMA = Schema(EXEC_KEYS)
@@ -57,18 +62,20 @@ class ExecRules(Struct, frozen=True):
         mode: deny | allowlist | ask | full.
         allow: Commands that run without asking, in words.
         trust_output: Whether what they print counts as this home's own words.
+        reader: A model that may have the owner asked.
     """
 
     mode: str = "ask"
     allow: tuple[tuple[str, ...], ...] = ()
     trust_output: bool = False
+    reader: str | None = None
 
     @classmethod
     def from_config(cls, section: Mapping[str, Any], agent: Mapping[str, Any]) -> ExecRules:
         """Read the validated section `exec:` and the keys of an agent, which go before it."""
         found = {**section, **agent}
         allow = tuple(allowed_words(line) for line in found.get("allow", ()))
-        return cls(found.get("mode", "ask"), allow, found.get("trust_output", False))
+        return cls(found.get("mode", "ask"), allow, found.get("trust_output", False), found.get("reader"))
 
     def allows(self, words: tuple[str, ...]) -> bool:
         """Whether a command is one of the allowed."""

@@ -61,6 +61,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
         allowed=allowed,
         log=log,
         running=running,
+        models=host.models.registry,
         ended=ended,
     )
     executing = ExecTool(needs)

@@ -14,6 +14,7 @@ from hub.core.clock import Clock
 from hub.core.errors import Forbidden, HubError, InvalidRequest
 from hub.core.executors import FILES
 from hub.core.secret import Secret
+from hub.models.registry import ModelRegistry
 from hub.sandbox.contract import Sandbox, SandboxCommand
 from hub.tools.approval import ApprovalDecision, Ask, AskOwner
 from hub.tools.approval_questions import CALL_TIMEOUT_S, why_not
@@ -25,6 +26,7 @@ from integrations.tools.shell.binding import BoundCommand, bind
 from integrations.tools.shell.environment import checked_environment, given_variables, hub_environment
 from integrations.tools.shell.local_process import start_local
 from integrations.tools.shell.log import CommandLog
+from integrations.tools.shell.reader import objection
 from integrations.tools.shell.running import RunningCommand, RunningCommands
 from integrations.tools.shell.verdict import CommandJudgement, CommandVerdict, judge
 
@@ -58,6 +60,7 @@ class ExecNeeds(Struct, frozen=True):
     allowed: AllowedCommands
     log: CommandLog
     running: RunningCommands
+    models: ModelRegistry
     ended: EndedInBackground
 
 
@@ -135,7 +138,7 @@ class ExecTool:
     ) -> tuple[RunningCommand, str]:
         refuse_on_hub(call)
         needs, terminal = self._needs, call.arguments["pty"]
-        bound = await self._bind(call, command, seals=rules.mode != "full")
+        bound = await self._bind(call, command, seals=rules.mode != "full" or rules.reader is not None)
         try:
             judgement = await self._judge(call, bound, rules, environment)
             if judgement.verdict is not None:
@@ -190,6 +193,10 @@ class ExecTool:
         plain = not environment and not call.arguments["pty"]
         known = needs.allowed.has(call.agent_id)
         judgement = await FILES.run(judge, bound, rules, plain=plain, view=view, has_rule=known)
+        if rules.reader and judgement.verdict not in (None, CommandVerdict.HARMLESS):
+            agent = needs.agents.get(call.agent_id)
+            why = await objection(needs.models, rules.reader, agent, call.arguments["command"], bound.workdir)
+            judgement = judgement if why is None else CommandJudgement(None, why)
         if judgement.verdict is None and rules.mode == "allowlist":
             raise Forbidden(f"only commands of exec.allow run here (exec.mode: allowlist), and {judgement.why}")
         return judgement

@@ -100,6 +100,7 @@ class ShellBench:
             allowed=self.allowed,
             log=self.log,
             running=self.running,
+            models=self.hub.models,
             ended=self._ended,
         )
         executing = ExecTool(needs)

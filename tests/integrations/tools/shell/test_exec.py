@@ -7,11 +7,14 @@ import os
 
 import pytest
 
+from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest
 from hub.core.secret import Secret
 from hub.tools.approval import ApprovalState, shown
 from hub.tools.exec_rules import ExecRules
+from integrations.models.openai_compatible.model import OpenAIProvider
 from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench, runs, until
+from tests.servers.openai_server import OpenAIServer
 
 
 async def test_a_harmless_command_runs_at_once_and_its_listing_is_the_homes_own_word(bench: ShellBench) -> None:
@@ -35,6 +38,37 @@ async def test_a_command_that_is_not_known_waits_for_a_yes_and_is_shown_exactly(
     result = await running
     assert "\nhello there\n" in result.output
     assert (result.is_error, result.trusted) == (False, False)
+
+
+async def test_a_model_that_reads_first_only_makes_it_stricter(bench: ShellBench, openai_server: OpenAIServer) -> None:
+    provider = {"api": "openai", "base_url": openai_server.base_url, "api_key": "k", "models": ["reader"]}
+    bench.hub.models.register_api("openai", lambda name, config: OpenAIProvider(name, config, Clock()))
+    bench.hub.models.configure({"providers": {"mine": provider}, "retry": {"attempts": 1}})
+    bench.rules = ExecRules(mode="full", reader="mine/reader")
+    openai_server.queue('{"ask": false}', '{"ask": true, "why": "it deletes"}', "do as you like", '{"ask": "no"}')
+
+    passed = await bench.exec("echo one; echo two")
+    questions = []
+    for reader in ("mine/reader", "mine/reader", "mine/reader", "nowhere/model"):
+        bench.rules = ExecRules(mode="full", reader=reader)
+        approval, running = await bench.asked("echo one; rm -r /")
+        questions.append(approval.text)
+        await bench.answer(approval, False)
+        assert (await running).is_error
+    bench.rules = ExecRules(reader="nowhere/model")
+    harmless = await bench.exec("ls")
+    unknown, running = await bench.asked("printf x")
+    await bench.answer(unknown, True)
+    await bench.hub.models.close()
+
+    assert "one\ntwo" in passed.output
+    assert "says: it deletes" in questions[0]
+    assert "gave no answer" in questions[1]
+    assert "says: ask" in questions[2]
+    assert "gave no answer" in questions[3]
+    assert not harmless.is_error
+    assert "x" in (await running).output
+    assert len(openai_server.requests()) == 4
 
 
 async def test_shell_text_runs_only_after_a_yes_and_a_no_ends_it(bench: ShellBench) -> None:
@@ -187,7 +221,7 @@ async def test_the_environment_is_an_allow_list(bench: ShellBench, monkeypatch: 
     printed = (await bench.exec("env")).output.splitlines()
     found = {line.partition("=")[0] for line in printed if "outside" not in line}
 
-    assert found <= {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "TERM"}
+    assert found <= {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "TERM", "HOMARUS_RUN"}
     for name in (*planted[:16], "PATH", "HOME"):
         assert "cannot be set" in (await bench.exec("env", env={name: "x"})).output
     assert "NO_COLOR=1" in (await bench.exec("env", env={"NO_COLOR": "1"})).output

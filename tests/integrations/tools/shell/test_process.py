@@ -47,6 +47,17 @@ async def test_a_killed_command_takes_its_whole_group_along(bench: ShellBench) -
     await until(lambda: not runs(child))
 
 
+async def test_a_killed_command_takes_along_what_left_its_group(bench: ShellBench) -> None:
+    command = await _start(bench, "setsid sh -c '(sleep 1000 & echo $!)' & wait; sleep 1000")
+    polled = await _process(bench, "poll", id=command.id, wait_s=60)
+    child = int(polled.output.split()[0])
+    assert os.getsid(child) != command.process._process.pid  # type: ignore[attr-defined]
+
+    await _process(bench, "kill", id=command.id)
+
+    await until(lambda: not runs(child))
+
+
 async def test_a_terminal_takes_keys_and_has_a_size(bench: ShellBench) -> None:
     command = await _start(bench, "stty size; read line; echo got $line; exec sleep 1000", pty=True)
     while "40 120" not in command.output.text():
