@@ -42,7 +42,12 @@ class ModelAccountsComponent(Component):
         self._methods = ModelMethods(
             models.models, self._accounts, base.config, apply=apply, budgets=budgets.status, used=used
         )
-        self._usage = UsageMethods(models.models, used, base.clock.time, base.zone)
+        self._usage = UsageMethods(
+            models.models,
+            lambda days, zone, sessions: history.usage_by_day(days, zone, sessions=sessions),
+            base.clock.time,
+            base.zone,
+        )
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that ends the sign-ins that wait."""

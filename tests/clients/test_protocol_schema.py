@@ -113,6 +113,7 @@ def calls(ids: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         ("update.status", {}),
         ("usage.status", {}),
         ("usage.cost", {}),
+        ("sessions.usage", {"agentScope": "all"}),
         ("tasks.list", {}),
         ("talk.catalog", {}),
         ("progressCard.get", {"sessionKey": KEY}),

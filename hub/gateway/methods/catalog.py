@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agent, Agents
-from hub.core.schema import All, Length, Optional, Schema
+from hub.core.schema import All, In, Length, Optional, Schema
 from hub.gateway.calls.contract import READ, Method, MethodCall
 from hub.models.contract import ModelInfo
 from hub.models.registry import ModelRegistry
@@ -35,7 +35,7 @@ class CatalogMethods:
                 Optional("sessionKey"): All(str, Length(min=1, max=2048)),
             }
         )
-        listed = Schema({Optional("agentId"): All(str, Length(min=1, max=64))})
+        listed = Schema({**identity.schema, Optional("view"): In(("default", "configured", "provider-config", "all"))})
         return [
             Method("models.list", self._models_list, OWNER, listed, READ),
             Method("agents.list", self._agents_list, OWNER, Schema({}), READ),
@@ -56,7 +56,7 @@ class CatalogMethods:
         }
 
     async def _models_list(self, call: MethodCall) -> Mapping[str, Any]:
-        agent = self._agents.get(call.params.get("agentId") or self._agents.default().id)
+        agent = self._agents.get(self._agent_of(call))
         default = self._models.describe(agent.model).get("ref")
         aliases = {ref: alias for alias, ref in self._models.aliases.items()}
         return {"models": [_model(info, default, aliases.get(info.ref)) for info in await self._models.list()]}
@@ -77,13 +77,14 @@ class CatalogMethods:
         return {**plain, **chosen, "identity": _identity(agent)}
 
     async def _identity(self, call: MethodCall) -> Mapping[str, Any]:
-        params = call.params
-        default = self._agents.default().id
-        agent_id = params.get("agentId") or default
-        if "sessionKey" in params and "agentId" not in params:
-            agent_id = SessionKey.parse(params["sessionKey"], default_agent=default).agent
-        agent = self._agents.get(agent_id)
+        agent = self._agents.get(self._agent_of(call))
         return {"agentId": agent.id, "mainSessionKey": main_key(agent.id), **_identity(agent)}
+
+    def _agent_of(self, call: MethodCall) -> str:
+        params, default = call.params, self._agents.default().id
+        if "sessionKey" in params and "agentId" not in params:
+            return SessionKey.parse(params["sessionKey"], default_agent=default).agent
+        return str(params.get("agentId") or default)
 
 
 def _model(info: ModelInfo, default: str | None, alias: str | None) -> dict[str, Any]:

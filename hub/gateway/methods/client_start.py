@@ -66,6 +66,7 @@ class StartMethods:
                 Optional("agentId"): _KEY,
                 Optional("sessionKey"): _KEY,
                 Optional("limit", default=100): All(integer, Range(min=1, max=TASKS_LIMIT)),
+                Optional("sortBy"): In(("createdAt", "updatedAt", "endedAt")),
                 Optional("cursor"): All(string, Length(max=64)),
             }
         )
@@ -85,6 +86,8 @@ class StartMethods:
             and params.get("agentId") in (None, each.agent_id)
             and params.get("sessionKey") in (None, each.session_key, each.requester_key)
         ]
+        if params.get("sortBy") == "endedAt":
+            found.sort(key=lambda each: -(each.ended_ms or 0))
         begin = int(params["cursor"]) if params.get("cursor", "").isdecimal() else 0
         end = begin + params["limit"]
         page = {"tasks": [self._redactor.redact_data(_task(each)) for each in found[begin:end]]}
