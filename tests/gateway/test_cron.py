@@ -63,7 +63,9 @@ async def test_a_job_is_added_listed_changed_and_removed(client: Client) -> None
     assert job["payload"] == TELL
     assert (job["sessionTarget"], job["delivery"]) == ("isolated", {"mode": "announce", "channel": "last"})
     assert job["state"]["nextRunAtMs"] == int(NEW_YEAR * 1000) + 7_200_000
-    assert (await client.call("cron.list"))["jobs"] == [job]
+    page = await client.call("cron.list")
+    assert page["jobs"] == [await client.call("cron.get", id=job["id"])] == [job]
+    assert (page["snapshotRevision"].startswith("sha256:"), page["hasMore"], page["nextOffset"]) == (True, False, None)
 
     patch = {
         "schedule": {"kind": "cron", "expr": "0 7 * * *", "tz": "UTC"},
