@@ -26,12 +26,15 @@ from hub.gateway.methods.agent_files import AgentFileMethods
 from hub.gateway.methods.agent_runs import AgentMethods
 from hub.gateway.methods.catalog import CatalogMethods
 from hub.gateway.methods.chat import ChatMethods
+from hub.gateway.methods.chat_views import ChatViews
 from hub.gateway.methods.client_start import StartMethods
 from hub.gateway.methods.context import ContextMethods
 from hub.gateway.methods.hub_state import HubFacts
 from hub.gateway.methods.runs import RunMethods
 from hub.gateway.methods.secrets import SecretMethods
+from hub.gateway.methods.session_rows import SessionRows
 from hub.gateway.methods.session_search import SessionSearchMethods
+from hub.gateway.methods.session_views import SessionViews
 from hub.gateway.methods.sessions import SessionMethods
 from hub.gateway.methods.subagents import SubagentMethods
 from hub.gateway.methods.tools import ToolMethodDependencies, ToolMethods
@@ -107,6 +110,7 @@ class ClientsComponent(Component):
     def methods(self) -> Iterable[Method]:
         """Return the methods about chat, sessions, runs, agents, models and tools."""
         needs, clock, channels = self._needs, self._needs.gateway.clock, self._needs.outbox.channels
+        rows = SessionRows(needs.agents, needs.models, needs.runner, needs.subagents)
         sessions = SessionMethods(
             needs.gateway,
             sessions=needs.sessions,
@@ -114,7 +118,9 @@ class ClientsComponent(Component):
             models=needs.models,
             runner=needs.runner,
             channels=channels,
+            rows=rows,
         )
+        views = SessionViews(sessions, needs.sessions, rows, clock)
         chat = ChatMethods(
             keys=sessions,
             sessions=needs.sessions,
@@ -125,6 +131,7 @@ class ClientsComponent(Component):
             clock=clock,
             channels=channels,
         )
+        chat_views = ChatViews(sessions, needs.sessions, rows, needs.gateway.methods)
         agent = AgentMethods(
             sessions=needs.sessions,
             agents=needs.agents,
@@ -154,8 +161,10 @@ class ClientsComponent(Component):
             files,
             start,
             sessions,
+            views,
             search,
             chat,
+            chat_views,
             agent,
             self._tools,
             context,

@@ -255,16 +255,17 @@ class ModelRegistry:
         return [info for infos in lists for info in infos]
 
     def describe(self, ref: str | None = None) -> dict[str, Any]:
-        """Return the model that `ref` means now as plain data, `ref` and `reason`, without a request; see `resolve`."""
+        """Return what `ref` means now as plain data, without a request; `context_window` once it was used."""
         try:
             choice = self._named(ref) or self._auto()
         except HubError as error:
             return {"ref": None, "reason": error.message}
         config = self._providers[choice.provider]
         model_id = choice.model_id or self._known_default(config)
-        if model_id is None and (resolved := self._resolved.get(ref or "default")) is not None:
-            model_id = resolved.info.id
-        return {"ref": f"{choice.provider}/{model_id}" if model_id else choice.provider, "reason": choice.reason}
+        info = resolved.info if (resolved := self._resolved.get(ref or "default")) is not None else None
+        model_id = model_id or (info.id if info is not None else None)
+        found = {"ref": f"{choice.provider}/{model_id}" if model_id else choice.provider, "reason": choice.reason}
+        return found | ({"context_window": info.context_window} if info is not None else {})
 
     def status(self) -> dict[str, Any]:
         """Return the state of models as plain data, without a request."""

@@ -1,10 +1,17 @@
-"""What to ask for when a model refuses a level of thinking. Pure."""
+"""Levels of thinking, and what to ask for when a model refuses one. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 LEVELS = ("off", "minimal", "low", "medium", "high")
+WORDS: Mapping[str, str | None] = {
+    **{level: level for level in LEVELS},
+    **dict.fromkeys(("xhigh", "max", "ultra"), "high"),
+    "adaptive": None,
+}
+"""What people and programs may write for a level, and what is meant: as much as there is, or as the model likes."""
 
 _ABOUT = re.compile(r"reasoning|thinking|\beffort\b", re.IGNORECASE)
 _REFUSED = re.compile(

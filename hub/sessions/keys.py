@@ -162,6 +162,11 @@ def _parsed(text: str, default_agent: str) -> SessionKey:
     return key
 
 
+def agent_of(key: str) -> str | None:
+    """Return the agent of a full key; None for any other text."""
+    return key.split(":", 2)[1] if key.startswith("agent:") else None
+
+
 def main_key(agent: str) -> str:
     """Return the key of an agent's main session."""
     return str(SessionKey(agent, SessionKind.MAIN))
@@ -170,6 +175,14 @@ def main_key(agent: str) -> str:
 def direct_key(agent: str, peer: str, *, channel: str | None = None, account: str | None = None) -> str:
     """Return the key of a direct conversation: per peer, per channel and peer, or per account too."""
     return str(SessionKey(agent, SessionKind.DIRECT, peer, channel=channel, account=account))
+
+
+def named_key(agent: str, name: str) -> str:
+    """Return the key of a conversation that a client names: any form of a key, or a text of its own for a new one."""
+    key = SessionKey.parse(name, default_agent=agent)
+    if key.kind is SessionKind.DIRECT and key.id == name:
+        key = SessionKey(agent, SessionKind.DIRECT, name, named=True)
+    return str(key)
 
 
 def incognito_key(agent: str, id: str, channel: str) -> str:

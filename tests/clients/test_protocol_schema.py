@@ -24,10 +24,15 @@ from tests.servers.openai_server import OpenAIServer
 
 OWNER = Authority("owner", "owner", SCOPES, owner=True)
 KEY = "agent:main:main"
-LISTS = {"cron.list": ("jobs", "CronJob"), "cron.runs": ("entries", "CronRunLogEntry")}
+LISTS = {
+    "cron.list": ("jobs", "CronJob"),
+    "cron.runs": ("entries", "CronRunLogEntry"),
+    "sessions.list": ("sessions", "SessionRow"),
+}
 NAMED = {
     "agent.identity.get": "AgentIdentityResult",
     "config.schema": "ConfigSchemaResponse",
+    "chat.metadata": "ModelsListResult",
     "cron.get": "CronJob",
     "cron.update": "CronJob",
     "exec.approvals.get": "ExecApprovalsSnapshot",
@@ -127,6 +132,16 @@ def calls(ids: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         ("question.get", {"id": ids["question"]}),
         ("question.resolve", {"id": ids["question"], "answers": {"answers": {"answer": ["Tea"]}}}),
         ("plugin.approval.list", {}),
+        ("sessions.create", {"key": "tui-1", "agentId": "main", "label": "Trip"}),
+        ("sessions.create", {}),
+        ("sessions.list", {"archived": "all", "includeGlobal": True}),
+        ("sessions.resolve", {"label": "Trip"}),
+        ("sessions.resolve", {"label": "None", "allowMissing": True}),
+        ("sessions.search", {"query": "hello"}),
+        ("sessions.fork", {"key": KEY}),
+        ("sessions.delete", {"key": "agent:main:tui-1"}),
+        ("sessions.observer.visibility", {"visible": True}),
+        ("chat.metadata", {"sessionKey": KEY}),
     ]
 
 

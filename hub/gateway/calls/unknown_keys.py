@@ -20,7 +20,16 @@ _CONDITIONS = frozenset(
         *("permissionMode", "promptMode", "reviewer", "scopes", "sessionEffects", "suppressCommandInterpretation"),
         *("suppressPromptPersistence", "toolBindings", "toolOverrides", "toolsAllow", "toolsDeny", "trigger"),
         *("worktree", "worktreeBaseRef", "worktreeName", "cwd", "execApprovalFollowupExpectedSessionId"),
-        *("contextWindow", "swarmOutputSchema", "ttlMinutes", "visibility", "task"),
+        *(
+            "contextWindow",
+            "swarmOutputSchema",
+            "ttlMinutes",
+            "visibility",
+            "task",
+            "message",
+            "attachments",
+            "threadId",
+        ),
     }
 )
 """Keys of the protocol that limit what is done, or say with which rights, on whom or for how long."""

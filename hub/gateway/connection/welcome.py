@@ -42,6 +42,9 @@ EVENTS = (
     "tick",
 )
 
+CAPABILITIES = ("published-model-catalog", "session-scoped-chat-metadata")
+"""What clients of the protocol ask for by name: `models.list` has the models, `chat.metadata` takes a session."""
+
 Facts = Callable[[], Mapping[str, Any]]
 
 
@@ -113,7 +116,7 @@ class Welcomer:
             "type": "hello-ok",
             "protocol": welcome.protocol,
             "server": {"version": self._version, "connId": connection.id},
-            "features": {"methods": may, "events": list(EVENTS), "capabilities": []},
+            "features": {"methods": may, "events": list(EVENTS), "capabilities": list(CAPABILITIES)},
             "snapshot": snapshot,
             "auth": auth,
             "policy": {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hub.agent.agents import Agents
@@ -23,7 +23,7 @@ from hub.messaging.contract import Address
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import message_of
 from hub.models.contract import Message, Role, TextBlock
-from hub.models.thinking import LEVELS
+from hub.models.thinking import WORDS
 from hub.sessions.keys import SessionKey, main_key
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
@@ -35,6 +35,8 @@ WAIT_LIMIT_MS = 3_600_000
 SUMMARY_LIMIT = 200
 
 _NAME = All(str, Length(min=1, max=256))
+_CHANNEL, _ACCOUNT, _TO = ("replyChannel", "channel"), ("replyAccountId", "accountId"), ("replyTo", "to")
+"""Where an answer goes: the first of each that is given."""
 
 
 class AgentMethods:
@@ -80,16 +82,16 @@ class AgentMethods:
                 Optional("agentId"): AnyOf(None, _NAME),
                 Optional("sessionKey"): AnyOf(None, All(str, Length(min=1, max=2048))),
                 Optional("sessionId"): AnyOf(None, _NAME),
+                Optional("provider", description="Of the model, if its name does not say it."): AnyOf(None, _NAME),
                 Optional("model"): AnyOf(None, _NAME),
-                Optional("thinking"): AnyOf(None, In(LEVELS)),
+                Optional("thinking"): AnyOf(None, In(list(WORDS))),
                 Optional("deliver", default=False): boolean,
-                Optional("channel"): AnyOf(None, _NAME),
-                Optional("accountId"): AnyOf(None, _NAME),
-                Optional("to"): AnyOf(None, All(str, Length(min=1, max=512))),
+                **{Optional(name): AnyOf(None, _NAME) for pair in (_CHANNEL, _ACCOUNT) for name in pair},
+                **{Optional(name): AnyOf(None, All(str, Length(min=1, max=512))) for name in _TO},
                 Optional("attachments", default=list): ATTACHMENTS_SCHEMA,
                 Optional("timeout"): AnyOf(None, All(integer, Range(min=0, max=86_400))),
                 Optional("extraSystemPrompt"): AnyOf(None, All(str, Length(max=TEXT_LIMIT))),
-                Optional("lane", default=MAIN): In(sorted(DEFAULT_LIMITS)),
+                Optional("lane", default=MAIN, description="One that is not known here is main."): _NAME,
             }
         )
         wait = Schema(
@@ -148,10 +150,10 @@ class AgentMethods:
             session_key=session_key,
             message=Message(Role.USER, (TextBlock(params["message"]), *images_of(params["attachments"]))),
             context=call.context,
-            model=params.get("model"),
-            thinking=params.get("thinking"),
+            model=_model(params),
+            thinking=WORDS.get(params.get("thinking") or ""),
             extra_system_prompt=params.get("extraSystemPrompt"),
-            lane=params["lane"],
+            lane=params["lane"] if params["lane"] in DEFAULT_LIMITS else MAIN,
             timeout_s=float(params["timeout"]) if params.get("timeout") else None,
             on_final=on_final if address is not None else None,
         )
@@ -166,9 +168,9 @@ class AgentMethods:
             key = str(SessionKey.parse(params["sessionKey"], default_agent=agent_id or self._agents.default().id))
         elif params.get("sessionId"):
             found = [each for each in self._sessions.list() if each.session_id == params["sessionId"]]
-            if not found:
-                raise NotFound(f"there is no session with the id {params['sessionId'][:64]}")
-            key = found[0].key
+            # As OpenClaw's command line names the session of an id that it does not find.
+            new = f"agent:{agent_id or self._agents.default().id}:explicit:{params['sessionId']}"
+            key = found[0].key if found else str(SessionKey.parse(new))
         else:
             key = main_key(agent_id or self._agents.default().id)
         if agent_id is not None and SessionKey.parse(key).agent != agent_id:
@@ -176,9 +178,9 @@ class AgentMethods:
         return key
 
     async def _address(self, params: Mapping[str, Any]) -> Address:
-        channel, to = params.get("channel"), params.get("to")
+        channel, account, to = (_first(params, names) for names in (_CHANNEL, _ACCOUNT, _TO))
         if channel and to:
-            return Address(channel, to, params.get("accountId") or "default")
+            return Address(channel, to, account or "default")
         place = None if channel or to else await self._addresses.of_session(self._session_key(params))
         if place is None:
             raise InvalidRequest("deliver: say where to, with channel and to")
@@ -219,6 +221,15 @@ class AgentMethods:
             "stopReason": result.stop,
         }
         return shown | ({"error": dict(result.error)} if result.error else {})
+
+
+def _first(params: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    return next((params[name] for name in names if params.get(name)), None)
+
+
+def _model(params: Mapping[str, Any]) -> str | None:
+    provider, model = params.get("provider"), params.get("model")
+    return f"{provider}/{model}" if provider and model else model
 
 
 def _final(result: RunResult) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`chat.send|history|abort|inject`: a conversation as people have it; messages go through the inbox."""
+"""`chat.send|abort|inject`: a conversation as people have it; messages go through the inbox."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.lanes import Lanes
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
-from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, WRITE, Method, MethodCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
-from hub.gateway.methods.session_shapes import shown_messages
-from hub.gateway.methods.sessions import MESSAGES_LIMIT, SessionMethods
+from hub.gateway.methods.sessions import SessionMethods
 from hub.gateway.push.events import RunEvents
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.inbox.inbox import Inbox
 from hub.models.contract import Message, Role, TextBlock
-from hub.models.thinking import LEVELS
+from hub.models.thinking import WORDS
 from hub.sessions.entry import EntryType, TranscriptEntry
 from hub.sessions.store import SessionStore
-from hub.sessions.tail import last_messages
 
 OWNER = "gateway"
 TEXT_LIMIT = 1_000_000
 
 _KEY = All(str, Length(min=1, max=2048))
 _TEXT = All(str, Length(max=TEXT_LIMIT))
+_SESSION = {Required("sessionKey"): _KEY, Optional("agentId"): All(str, Length(max=64))}
 
 
 class ChatMethods:
@@ -71,27 +70,22 @@ class ChatMethods:
         """Return the methods."""
         send = Schema(
             {
-                Required("sessionKey"): _KEY,
+                **_SESSION,
+                Optional("sessionId"): All(str, Length(max=256)),
                 Required("message"): _TEXT,
                 Required(IDEMPOTENCY_KEY): IDEMPOTENCY_KEY_SCHEMA,
                 Optional("attachments", default=list): ATTACHMENTS_SCHEMA,
                 Optional("model"): AnyOf(None, All(str, Length(min=1, max=200))),
-                Optional("thinking"): AnyOf(None, In(LEVELS)),
+                Optional("thinking"): AnyOf(None, In(list(WORDS))),
                 Optional("timeoutMs"): AnyOf(None, All(integer, Range(min=0, max=86_400_000))),
                 # Clients of the protocol say that they show the answer themselves; there is no other way here.
                 Optional("deliver"): All(boolean, In([False])),
             }
         )
-        history = Schema(
-            {
-                Required("sessionKey"): _KEY,
-                Optional("limit", default=200): All(integer, Range(min=1, max=MESSAGES_LIMIT)),
-            }
-        )
-        abort = Schema({Required("sessionKey"): _KEY, Optional("runId"): All(str, Length(min=1, max=256))})
+        abort = Schema({**_SESSION, Optional("runId"): All(str, Length(min=1, max=256))})
         inject = Schema(
             {
-                Required("sessionKey"): _KEY,
+                **_SESSION,
                 Required("message"): All(str, Length(min=1, max=TEXT_LIMIT)),
                 Optional("label"): AnyOf(None, All(str, Length(max=100))),
             }
@@ -100,7 +94,6 @@ class ChatMethods:
             Method(
                 "chat.send", self._send, OWNER, send, WRITE, acts=True, repeatable=True, frame_limit=LARGE_FRAME_BYTES
             ),
-            Method("chat.history", self._history, OWNER, history, READ),
             Method("chat.abort", self._abort, OWNER, abort, WRITE),
             Method(
                 "chat.inject",
@@ -117,12 +110,12 @@ class ChatMethods:
         params = call.params
         if not params["message"].strip() and not params["attachments"]:
             raise InvalidRequest("message: it is empty, and nothing is attached")
-        session_key = self._keys.full_key(params["sessionKey"])
+        session_key = self._key(params)
         run_id = params[IDEMPOTENCY_KEY]
         principal = call.caller.authority.principal
         options = {
             "model": params.get("model"),
-            "thinking": params.get("thinking"),
+            "thinking": WORDS.get(params.get("thinking") or ""),
             "timeout_s": params["timeoutMs"] / 1000 if params.get("timeoutMs") else None,
         }
         channel = self._channels.home
@@ -148,27 +141,17 @@ class ChatMethods:
         self._events.chat_final(run_id, key, reply)
         return {"runId": run_id, "status": "ok", "sessionKey": key, "reply": reply}
 
-    async def _history(self, call: MethodCall) -> Mapping[str, Any]:
-        key = self._keys.full_key(call.params["sessionKey"])
-        session = self._sessions.get(key)
-        if session is None:
-            return {"sessionKey": key, "sessionId": None, "messages": [], "thinkingLevel": None}
-        limit = call.params["limit"]
-        return {
-            "sessionKey": key,
-            "sessionId": session.session_id,
-            "messages": shown_messages(await last_messages(self._sessions, session, limit), limit),
-            "thinkingLevel": session.thinking,
-        }
+    def _key(self, params: Mapping[str, Any]) -> str:
+        return self._keys.full_key(params["sessionKey"], params.get("agentId"))
 
     async def _abort(self, call: MethodCall) -> Mapping[str, Any]:
-        key = self._keys.full_key(call.params["sessionKey"])
+        key = self._key(call.params)
         stopped = self._keys.stop(key, call.params.get("runId"))
         return {"ok": True, "aborted": bool(stopped), "runIds": stopped}
 
     async def _inject(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
-        key = self._keys.full_key(params["sessionKey"])
+        key = self._key(params)
         label = params.get("label")
         text = f"[{label}]\n\n{params['message']}" if label else params["message"]
         async with self._lanes.hold(f"session:{key}", call.context.child()):

@@ -47,7 +47,8 @@ class SessionSearchMethods:
             return agent_id in (None, session.agent_id) and may_search(session, authority)
 
         found = await self._search.search(call.params["query"], may_see, call.params["limit"])
-        return {"count": len(found), "messages": [self._shown(each) for each in found]}
+        hits = [_hit(each) for each in found]
+        return {"count": len(found), "messages": [self._shown(each) for each in found], "results": hits}
 
     def _shown(self, found: FoundMessage) -> dict[str, Any]:
         session = self._sessions.get(found.session_key)
@@ -62,3 +63,16 @@ class SessionSearchMethods:
             "timestamp": found.ts_ms,
             "text": found.text,
         }
+
+
+def _hit(found: FoundMessage) -> dict[str, Any]:
+    """Return a message as the protocol shows it; all have the same score, since each has all the words."""
+    return {
+        "sessionKey": found.session_key,
+        "sessionId": found.session_id,
+        "messageId": found.entry_id,
+        "role": found.role,
+        "timestamp": found.ts_ms,
+        "snippet": found.text,
+        "score": 1,
+    }

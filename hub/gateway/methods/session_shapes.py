@@ -9,7 +9,7 @@ import orjson
 
 from hub.agent.side_note import note_channel
 from hub.sessions.entry import TranscriptEntry
-from hub.sessions.keys import SessionKey, is_incognito
+from hub.sessions.keys import ROOMS, SessionKey, SessionKind, is_incognito
 from hub.sessions.session import Session
 
 HISTORY_BYTES = 8_388_608
@@ -29,26 +29,28 @@ SEND_POLICIES = {"on": "allow", "off": "deny"}
 
 
 def shown_session(session: Session) -> dict[str, Any]:
-    """Return a session's row."""
+    """Return a session's row; what the protocol has no null for is left out."""
     usage = session.usage
-    return {
+    kind = SessionKey.parse(session.key).kind
+    row: dict[str, Any] = {
         "key": session.key,
-        "kind": SessionKey.parse(session.key).kind.value,
+        "kind": "group" if kind in ROOMS else "direct",
+        "chatType": kind.value if kind in ROOMS else "direct",
+        "classification": kind.value,
+        "isMain": kind is SessionKind.MAIN,
         "sessionId": session.session_id,
         "agentId": session.agent_id,
         "title": session.title,
-        "label": session.title,
-        "displayName": session.title or session.key,
-        "model": session.model,
+        "modelOverride": session.model,
+        "modelOverrideSource": "user" if session.model else None,
         **{shown: getattr(session, name) for shown, name in SHOWN_SETTINGS.items()},
         "sendPolicy": SEND_POLICIES.get(session.send or ""),
         "createdAt": session.created_ms,
         "updatedAt": session.updated_ms,
         "inputTokens": usage.input_tokens,
         "outputTokens": usage.output_tokens,
-        "totalTokens": usage.total_tokens,
-        "contextTokens": session.context_tokens,
-        "costUsd": usage.cost_usd,
+        "totalTokens": session.context_tokens,
+        "totalTokensFresh": True,
         "turns": session.turns,
         "tainted": session.tainted,
         "archived": session.archived,
@@ -58,8 +60,16 @@ def shown_session(session: Session) -> dict[str, Any]:
         "lastChannel": session.channel,
         "copyOf": session.copy_of,
         "person": session.person,
-        "incognito": is_incognito(session.key),
     }
+    if session.title is not None:
+        row |= {"label": session.title, "displayName": session.title}
+    if usage.cost_usd is not None:
+        row["estimatedCostUsd"] = usage.cost_usd
+    if session.heard_ms:
+        row["lastInteractionAt"] = session.heard_ms
+    if is_incognito(session.key):
+        row["incognito"] = True
+    return row
 
 
 def shown_messages(entries: Iterable[TranscriptEntry], limit: int) -> list[dict[str, Any]]:

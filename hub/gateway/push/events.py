@@ -17,6 +17,7 @@ from hub.core.events import Event, EventBus, Unsubscribe
 from hub.gateway.calls.contract import READ, Push
 from hub.gateway.push.broadcast import Broadcast
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED, SCOPE
+from hub.sessions.keys import agent_of
 
 COALESCE_S = 0.15
 FOLLOWED_LIMIT = 1_000
@@ -295,14 +296,8 @@ class RunEvents:
                 continue
             audience = run.audiences[ui]
             audience.agent_seq += 1
-            payload = {
-                "runId": run.view.run_id,
-                "seq": audience.agent_seq,
-                "stream": stream,
-                "ts": self._now_ms(),
-                "data": data,
-                "sessionKey": run.view.session_key,
-            }
+            shown = {"seq": audience.agent_seq, "stream": stream, "ts": self._now_ms(), "data": data}
+            payload = {**_whose(run), **shown}
             self._broadcast.push(Push("agent", payload, scope=READ, droppable=droppable), ui=ui)
 
     def _chat(self, run: _Followed, told: dict[str, Any], *, ui: bool | None = None, droppable: bool = False) -> None:
@@ -311,7 +306,7 @@ class RunEvents:
                 continue
             audience = run.audiences[each]
             audience.chat_seq += 1
-            payload = {"runId": run.view.run_id, "sessionKey": run.view.session_key, "seq": audience.chat_seq, **told}
+            payload = {**_whose(run), "seq": audience.chat_seq, **told}
             self._broadcast.push(Push("chat", payload, scope=READ, droppable=droppable), ui=each)
 
     def _message(self, text: str) -> dict[str, Any]:
@@ -390,6 +385,11 @@ class HubEvents:
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)
+
+
+def _whose(run: _Followed) -> dict[str, Any]:
+    key = run.view.session_key
+    return {"runId": run.view.run_id, "sessionKey": key, "agentId": agent_of(key)}
 
 
 def _cancel_timers(run: _Followed) -> None:

@@ -10,14 +10,9 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from hub.models.thinking import LEVELS
+from hub.models.thinking import WORDS
 
-THINKING: Mapping[str, str | None] = {
-    **{level: level for level in LEVELS},
-    # Levels that other assistants have: as much as there is, and as much as the model likes.
-    **dict.fromkeys(("xhigh", "max", "ultra"), "high"),
-    **dict.fromkeys(("adaptive", "default"), None),
-}
+THINKING: Mapping[str, str | None] = {**WORDS, "default": None}
 SHORTCUTS = ("status", "whoami", "help", "commands")
 """Commands that run at once inside a message, which goes on without them."""
 
