@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hub.core.context import Context
+from hub.core.errors import Unauthorized
 from hub.core.events import Event, EventBus, Listener, Unsubscribe
 from hub.core.schema import Schema
 from hub.core.services import AgentRule, Handler, ResponseMode, ServiceRegistry
 from hub.core.states import EntityState, StateMachine
-from hub.gateway.calls.contract import Method, Push, Route
+from hub.gateway.calls.contract import Caller, Method, Push, Route
 from hub.gateway.connection.server import Gateway
 from hub.gateway.pages import FrameOrigin, Page, PageTable
 from hub.hooks.contract import HookHandler
@@ -266,6 +267,25 @@ class HostMethods:
             Conflict: Another part has this name.
         """
         return self._registrations.keep(self._gateway.methods.add(method))
+
+    async def call(self, caller: Caller, name: str, params: Mapping[str, Any]) -> Any:
+        """Return what a method answers to a caller, within what the caller may do.
+
+        Raises:
+            HubError: What the method raises; the caller lacks its scope, or a credential of the caller has ended.
+        """
+        if not self.all_valid(caller.came_from):
+            raise Unauthorized("the credential behind this has ended")
+        method, prepared = self._gateway.dispatcher.prepare(name, params, caller)
+        return await self._gateway.dispatcher.run(method, prepared)
+
+    def links(self, caller: Caller) -> frozenset[str]:
+        """Return the credentials that what a caller makes depends on; none for the owner."""
+        return self._gateway.authenticator.links(caller)
+
+    def all_valid(self, links: Iterable[str]) -> bool:
+        """Whether all of these credentials are still valid."""
+        return self._gateway.authenticator.all_valid(links)
 
 
 class HostRoutes:
