@@ -26,6 +26,8 @@ OTHER_MEANINGS = frozenset(
         ("sandbox/schema.py", "docker"),  # a key of an agent's configuration
         ("sandbox/schema.py", "bubblewrap"),  # another
         ("cli/sandbox.py", "docker"),  # the name of a program
+        ("gateway/methods/client_start.py", "speech"),  # a key of the wire protocol
+        ("nodes/offered_tools.py", "mcp"),  # another
         ("messaging/outbox/markup.py", "irc"),  # a flavour of markup
         ("messaging/outbox/markup.py", "whatsapp"),  # a flavour of markup
     }

@@ -41,7 +41,7 @@ def _print(answer: Mapping[str, Any]) -> None:
         return
     if answer["dry_run"]:
         click.echo(answer["diff"])
-    click.echo(f"{'Not done yet: ' if answer['dry_run'] else ''}{answer['summary']}")
+    click.echo(f"{'Nothing is written. Without --dry-run: ' if answer['dry_run'] else ''}{answer['summary']}")
     for each in answer["contradictions"]:
         click.echo(f"  {each['older']['text']}  ({each['older']['path']})")
         click.echo(f"  {each['newer']['text']}  ({each['newer']['path']})")

@@ -216,7 +216,7 @@ async def test_runs_that_nothing_takes_up_are_given_up(desk: Desk) -> None:
         {"message": "x", "announce": {"channel": "test"}},
         {"message": "x", "tools": {"profile": "everything"}},
         {"message": "x", "timeout": -1},
-        {"message": "x", "session": "agent:main:what:is:this:even"},
+        {"message": "x", "session": "agent:main:what:group"},
         {"message": "x", "agent": "nobody"},
         {"message": "x", "unknown": 1},
     ],
