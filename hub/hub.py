@@ -101,8 +101,6 @@ class Hub:
         self.agent_secrets = tools.secrets
         entities = EntitiesComponent(base, services=self.services)
         self.entities, self.targets = entities.entities, entities.targets
-        nodes = NodesComponent(base, gateway=self.gateway, db=self.db, tools=self.tools)
-        self.nodes = nodes.nodes
         hooks = HooksComponent(base, tools=self.tools)
         self.hooks = hooks.hooks
         models = ModelsComponent(base, db=self.db)
@@ -121,6 +119,15 @@ class Hub:
         )
         self.agents, self.runner, self.lanes = agents.agents, agents.runner, agents.lanes
         self.workspaces = agents.workspaces
+        nodes = NodesComponent(
+            base,
+            gateway=self.gateway,
+            db=self.db,
+            tools=self.tools,
+            services=self.services,
+            workspaces=self.workspaces,
+        )
+        self.nodes = nodes.nodes
         sandboxes = SandboxesComponent(base, agents=agents, tools=self.tools)
         self.sandboxes = sandboxes.sandboxes
         memory = MemoryComponent(base, db=self.db, agents=agents, services=self.services, people=people)

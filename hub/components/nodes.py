@@ -5,9 +5,13 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Sequence
 
+from hub.agent.workspace import Workspaces, media_folder
 from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.events import Event
+from hub.core.executors import FILES
+from hub.core.ids import new_id
+from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.gateway.access.auth import CallClient
 from hub.gateway.calls.contract import READ, Method, Push
@@ -20,9 +24,12 @@ from hub.nodes.commands import CommandRules
 from hub.nodes.offered_tools import OfferedTools
 from hub.nodes.records import NodeRecords
 from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED, NodeRegistry
+from hub.nodes.services import add_node_services
 from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED, NodeSurfaces
+from hub.nodes.tool import NodesTool
 from hub.nodes.work import PendingWork
 from hub.storage.database import Database
+from hub.tools.contract import ToolCall
 from hub.tools.registry import ToolRegistry
 
 BOOTSTRAP = "bootstrap"
@@ -34,7 +41,16 @@ class NodesComponent(Component):
     name = "nodes"
     sections = frozenset({"nodes"})
 
-    def __init__(self, base: Foundation, *, gateway: Gateway, db: Database, tools: ToolRegistry) -> None:
+    def __init__(
+        self,
+        base: Foundation,
+        *,
+        gateway: Gateway,
+        db: Database,
+        tools: ToolRegistry,
+        services: ServiceRegistry,
+        workspaces: Workspaces,
+    ) -> None:
         self._base = base
         self._gateway = gateway
         wall_time = base.clock.time
@@ -43,6 +59,9 @@ class NodesComponent(Component):
         self._sockets = SocketNodes(gateway.broadcast)
         self._tools = OfferedTools(self.nodes, tools)
         self._events = NodeEvents(self.nodes, gateway, base.states)
+        self._workspaces = workspaces
+        tools.register(NodesTool(self.nodes, self._keep).tool())
+        add_node_services(services, self.nodes)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that loads what is known of nodes and takes those that connect."""
@@ -83,6 +102,17 @@ class NodesComponent(Component):
 
     async def _stop(self) -> None:
         await self.nodes.remove(self._sockets.name)
+
+    async def _keep(self, call: ToolCall, data: bytes, suffix: str) -> str:
+        """Keep a file of a node with the attachments of a conversation; return its path in the workspace."""
+        path = f"{media_folder(call.session_key)}/node-{new_id()}{suffix}"
+        await FILES.run(self._write, call.agent_id, path, data)
+        return path
+
+    def _write(self, agent_id: str, path: str, data: bytes) -> None:
+        self._workspaces.ensure(agent_id)
+        self._workspaces.outside.mark(agent_id, path, data)
+        self._workspaces.root(agent_id).write_bytes(path, data, parents=True, executable=False)
 
     async def _unpair(self, device_id: str) -> None:
         if self._gateway.devices is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
+from hub.nodes.contract import Connect
 from hub.nodes.records import NodeRecords
 from hub.nodes.registry import NodeRegistry
 from hub.nodes.surfaces import NodeSurfaces
@@ -24,3 +26,32 @@ def admit(nodes: NodeRegistry, id: str) -> None:
     """Approve all that a node declares."""
     nodes.surfaces.admit(nodes.surfaces.known(id))
     nodes.begin_work(id)
+
+
+class ScriptedNode:
+    """A node that answers each command as a test says, and notes what it was asked."""
+
+    def __init__(self, id: str, name: str, platform: str, answers: Mapping[str, Any]) -> None:
+        self.id, self.name, self.platform = id, name, platform
+        self.answers = dict(answers)
+        self.commands = frozenset(answers)
+        self.permissions = dict[str, bool]()
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    async def invoke(
+        self, command: str, params: Mapping[str, Any], *, timeout_s: float, idempotency_key: str
+    ) -> Mapping[str, Any]:
+        self.asked.append((command, params))
+        answer: Mapping[str, Any] = self.answers[command]
+        return answer
+
+
+class Cable:
+    """A transport that a test drives."""
+
+    name = "cable"
+
+    async def start(self, connect: Connect) -> None:
+        self.connect = connect
+
+    async def stop(self) -> None: ...

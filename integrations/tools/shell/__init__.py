@@ -17,6 +17,7 @@ from integrations.tools.shell.allowed import AllowedCommands
 from integrations.tools.shell.elevated import Elevated
 from integrations.tools.shell.exec_tool import ExecNeeds, ExecTool, place_of
 from integrations.tools.shell.log import CommandLog
+from integrations.tools.shell.on_node import NodeCommands
 from integrations.tools.shell.process_tool import ProcessTool
 from integrations.tools.shell.running import RunningCommand, RunningCommands
 from integrations.tools.shell.tool import shell_tools
@@ -62,6 +63,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
         log=log,
         running=running,
         models=host.models.registry,
+        nodes=NodeCommands(host.nodes.registry, log),
         ended=ended,
     )
     executing = ExecTool(needs)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from hub.agent.agents import Agents
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
-from hub.core.errors import Forbidden, HubError, InvalidRequest
+from hub.core.errors import Forbidden, HubError
 from hub.core.executors import FILES
 from hub.core.secret import Secret
 from hub.models.registry import ModelRegistry
@@ -26,6 +26,7 @@ from integrations.tools.shell.binding import BoundCommand, bind
 from integrations.tools.shell.environment import checked_environment, given_variables, hub_environment
 from integrations.tools.shell.local_process import start_local
 from integrations.tools.shell.log import CommandLog
+from integrations.tools.shell.on_node import NodeCommands
 from integrations.tools.shell.reader import objection
 from integrations.tools.shell.running import RunningCommand, RunningCommands
 from integrations.tools.shell.verdict import CommandJudgement, CommandVerdict, judge
@@ -61,6 +62,7 @@ class ExecNeeds(Struct, frozen=True):
     log: CommandLog
     running: RunningCommands
     models: ModelRegistry
+    nodes: NodeCommands
     ended: EndedInBackground
 
 
@@ -90,6 +92,10 @@ class ExecTool:
             if rules.mode == "deny":
                 raise Forbidden("commands are switched off in the configuration (exec.mode: deny)")
             sandbox = await needs.place(call, arguments["host"])
+            if arguments["host"] == "node":
+                place = "node"
+                refuse_on_hub(call)
+                return await needs.nodes.run(call, command, rules, environment, self.ask)
             if sandbox is not None:
                 await self._permit_network(call, sandbox)
                 log_id = await needs.log.begin(call, place, CommandVerdict.SANDBOX)
@@ -325,7 +331,7 @@ def refuse_on_hub(call: ToolCall) -> None:
     """
     authority = call.context.authority
     if not authority.owner or authority.tainted:
-        raise Forbidden("only an owner's command runs on the hub's machine, without words from outside")
+        raise Forbidden("only an owner's command runs outside a sandbox, and none after words from outside")
 
 
 def place_of(
@@ -342,10 +348,8 @@ def place_of(
     """
 
     async def place(call: ToolCall, host: str) -> Sandbox | None:
-        if host == "node":
-            raise InvalidRequest("host: there are no nodes that run commands; use sandbox, hub or auto")
         needed = await of(call) if elevated(call) == "off" else None
-        if needed is not None and host == "hub":
+        if needed is not None and host in ("hub", "node"):
             raise Forbidden("host: this conversation's commands run in a sandbox; use sandbox or auto")
         return await open(call) if needed is None and host == "sandbox" else needed
 

@@ -37,6 +37,9 @@ EXEC = Schema(
         Optional("host", default="auto", description="Where; auto is where this conversation's commands run."): In(
             HOSTS
         ),
+        Optional("node", description="Of host node: its name or id; not needed if one alone runs commands."): All(
+            string, Length(min=1, max=128)
+        ),
     }
 )
 

@@ -27,10 +27,12 @@ from integrations.tools.shell.elevated import Elevated
 from integrations.tools.shell.exec_tool import ExecNeeds, ExecTool, place_of
 from integrations.tools.shell.local_process import LocalProcess, start_local
 from integrations.tools.shell.log import CommandLog
+from integrations.tools.shell.on_node import NodeCommands
 from integrations.tools.shell.process_tool import ProcessTool
 from integrations.tools.shell.running import RunningCommand, RunningCommands
 from integrations.tools.shell.tool import shell_tools
 from tests.integrations.tools.standing import MAIN, Standing
+from tests.nodes.making import make_nodes
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -87,6 +89,7 @@ class ShellBench:
         self.log = CommandLog(self.hub.db, self.hub.clock.time, Redactor().redact)
         self.allowed = AllowedCommands(JsonStorage(folder / "allowed.json"), self.hub.clock.time)
         self.running = RunningCommands(TaskOwner("shell"), self.hub.clock)
+        self.nodes = make_nodes(self.hub.bus, self.hub.clock.time, self.hub.tasks)
         self.elevated = Elevated(lambda: True, lambda: "en")
         self.hub.commands.add(self.elevated.command())
         needs = ExecNeeds(
@@ -101,6 +104,7 @@ class ShellBench:
             log=self.log,
             running=self.running,
             models=self.hub.models,
+            nodes=NodeCommands(self.nodes, self.log),
             ended=self._ended,
         )
         executing = ExecTool(needs)

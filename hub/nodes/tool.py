@@ -1,0 +1,199 @@
+"""The tool `nodes`: an agent asks phones and computers for a picture, a place, a notification, or another command."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hub.core.context import Authority
+from hub.core.errors import InvalidRequest, NotFound, Unavailable
+from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, number, string
+from hub.models.contract import Image
+from hub.models.images import image_type
+from hub.nodes.commands import matches
+from hub.nodes.offered_tools import GROUP
+from hub.nodes.records import NodeRecord
+from hub.nodes.registry import NodeRegistry
+from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.parameters import from_schema
+
+TIMEOUT_S = 60
+TIMEOUT_LIMIT_S = 300
+FILE_LIMIT_BYTES = 25_000_000
+IMAGE_LIMIT_BYTES = 5_000_000
+COMMANDS = {
+    "notify": "system.notify",
+    "camera_list": "camera.list",
+    "camera_snap": "camera.snap",
+    "camera_clip": "camera.clip",
+    "screen_snapshot": "screen.snapshot",
+    "screen_record": "screen.record",
+    "location_get": "location.get",
+    "device_status": "device.status",
+}
+LOOKS = frozenset({"list", "describe"})
+SUFFIXES = frozenset({"jpg", "jpeg", "png", "webp", "mp4", "mov", "webm", "m4a", "ogg", "wav"})
+_EFFECTS = Annotations(destructive=False, open_world=False, egress=True)
+
+_NODES = Schema(
+    {
+        Required("action", description="notify needs message; invoke needs command."): In(
+            [*sorted(LOOKS), *COMMANDS, "invoke"]
+        ),
+        Optional("node", description="Its name or id; not needed where one alone can do it."): All(
+            string, Length(min=1, max=128)
+        ),
+        Optional("message"): All(string, Length(min=1, max=4_000)),
+        Optional("title"): All(string, Length(min=1, max=200)),
+        Optional("command", description="One of the node's commands, as describe lists them."): All(
+            string, Length(min=1, max=128)
+        ),
+        Optional(
+            "params", default=dict, description="What the command takes: facing, maxWidth, durationMs, maxAgeMs, …"
+        ): {string: object},
+        Optional("no_wait", default=False, description="Have it done when the node next connects."): boolean,
+        Optional("timeout_s", default=TIMEOUT_S): All(number, Range(min=1, max=TIMEOUT_LIMIT_S)),
+    }
+)
+
+Keep = Callable[[ToolCall, bytes, str], Awaitable[str]]
+"""Keeps a file with the attachments of a conversation, given its ending; returns its path in the workspace."""
+
+
+class NodesTool:
+    """The tool.
+
+    Args:
+        nodes: All that are known.
+        keep: Where pictures and films are kept.
+    """
+
+    def __init__(self, nodes: NodeRegistry, keep: Keep) -> None:
+        self._nodes = nodes
+        self._keep = keep
+
+    def tool(self) -> Tool:
+        """Return the tool."""
+        return Tool(
+            "nodes",
+            "Ask the owner's phones and computers: list and describe them, notify, take a picture or a film, see the "
+            "screen, get the location, or invoke another command of theirs. To run programs there, use exec.",
+            from_schema(_NODES),
+            self._run,
+            GROUP,
+            _EFFECTS,
+            approval=self._approval,
+            preview=self._preview,
+            timeout_s=TIMEOUT_LIMIT_S + 10,
+        )
+
+    def _approval(self, arguments: Mapping[str, Any], authority: Authority) -> str | None:
+        action = arguments.get("action")
+        if action in LOOKS:
+            return None
+        if authority.tainted:
+            return "words from outside are in this conversation, and may be what it is about"
+        command = COMMANDS.get(str(action), arguments.get("command", ""))
+        if action == "notify" or matches(self._nodes.surfaces.rules.unasked, command):
+            return None
+        return f"it asks a device of yours for {command}"
+
+    async def _preview(self, call: ToolCall) -> str:
+        """Return which device is asked; the approval is bound to it."""
+        if call.arguments["action"] in LOOKS:
+            return ""
+        record = self._node(call.arguments.get("node"), _command(call))
+        return f"{record.title} ({record.id})"
+
+    async def _run(self, call: ToolCall) -> ToolResult:
+        arguments, action = call.arguments, call.arguments["action"]
+        if action == "list":
+            return ToolResult(_text([_brief(self._nodes, each) for each in self._nodes.records.all()]))
+        if action == "describe":
+            record = self._node(arguments.get("node"), None)
+            return ToolResult(_text(self._nodes.listed(record.id) or {}), trusted=False)
+        command = _command(call)
+        record = self._node(arguments.get("node"), command)
+        params = dict(arguments["params"])
+        if action == "notify":
+            if "message" not in arguments:
+                raise InvalidRequest("message: needed for the action notify")
+            params |= {"title": arguments.get("title", "Homarus"), "body": arguments["message"]}
+        if arguments["no_wait"]:
+            item = await self._nodes.queue(record.id, command, params)
+            return ToolResult(f"{record.title} will be asked for {command} when it connects ({item.id}).")
+        answer = await self._nodes.invoke(
+            record.id, command, params, timeout_s=arguments["timeout_s"], key=call.id, on_progress=call.update
+        )
+        return await self._result(call, record, answer)
+
+    async def _result(self, call: ToolCall, record: NodeRecord, answer: Mapping[str, Any]) -> ToolResult:
+        """Return what a node answered, with its picture or film kept as a file."""
+        encoded, shown = answer.get("base64"), {key: value for key, value in answer.items() if key != "base64"}
+        if not isinstance(encoded, str):
+            return ToolResult(_text(shown) if shown else f"{record.title} did it.", trusted=not shown)
+        data = _decoded(encoded)
+        mime_type, ending = image_type(data), str(answer.get("format", "")).lower()
+        suffix = f".{ending}" if ending in SUFFIXES else ".jpg" if mime_type else ".bin"
+        shown["file"] = await self._keep(call, data, suffix)
+        seen = mime_type is not None and len(data) <= IMAGE_LIMIT_BYTES
+        media = (Image(mime_type, base64.b64encode(data).decode()),) if mime_type is not None and seen else ()
+        return ToolResult(_text(shown), {"node": record.id, "file": shown["file"]}, media, trusted=False)
+
+    def _node(self, given: str | None, command: str | None) -> NodeRecord:
+        """Return the node that is meant.
+
+        Raises:
+            NotFound: There is none of this name, or several.
+            Unavailable: No node that is connected can do it.
+        """
+        if given is not None:
+            record = self._nodes.records.find(given)
+            if record is None:
+                names = ", ".join(each.title for each in self._nodes.records.all()) or "none"
+                raise NotFound(f"there is no one node {given!r:.80}; there are: {names}")
+            return record
+        able = [each.node.id for each in self._nodes.all() if command in (None, *self._nodes.commands(each.node.id))]
+        if len(able) == 1:
+            return self._nodes.surfaces.known(able[0])
+        if not able:
+            raise Unavailable(f"no node that is connected may be asked for {command or 'anything'}")
+        titles = ", ".join(self._nodes.surfaces.known(id).title for id in able)
+        raise NotFound(f"several nodes can do this; name one: {titles}")
+
+
+def _command(call: ToolCall) -> str:
+    action = call.arguments["action"]
+    command = COMMANDS.get(action) or call.arguments.get("command")
+    if not command:
+        raise InvalidRequest("command: needed for the action invoke")
+    if command.startswith(("system.run", "system.execApprovals")):
+        raise InvalidRequest("command: run programs of a node with exec and host: node")
+    return str(command)
+
+
+def _decoded(encoded: str) -> bytes:
+    if len(encoded) > FILE_LIMIT_BYTES * 4 // 3 + 4:
+        raise InvalidRequest(f"the node sent a file of more than {FILE_LIMIT_BYTES} bytes")
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        raise InvalidRequest("the node sent a file that is not base64") from None
+
+
+def _brief(nodes: NodeRegistry, record: NodeRecord) -> dict[str, Any]:
+    connected = nodes.get(record.id) is not None
+    return {
+        "node": record.title,
+        "id": record.id[:12],
+        "platform": record.platform,
+        "connected": connected,
+        "commands": sorted(nodes.commands(record.id) if connected else record.commands),
+    }
+
+
+def _text(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False)
