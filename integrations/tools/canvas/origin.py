@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -31,8 +32,12 @@ BRIDGE = "~bridge.js"
 _HERE = Path(__file__).parent
 _POLICY = (
     "sandbox allow-scripts; default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self'; "
-    "frame-src 'none'; form-action 'none'; base-uri 'none'; object-src 'none'"
+    "frame-src 'none'; form-action 'none'; base-uri 'none'; object-src 'none'; require-trusted-types-for 'script'"
 )
+_XML = ("image/svg+xml", "application/xml", "text/xml", "application/xhtml+xml")
+"""Documents that can have scripts, and get no prelude."""
+_BEGINNING = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?:<!doctype[^>]*>)?", re.IGNORECASE)
+_OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-DNS-Prefetch-Control": "off",
@@ -120,7 +125,8 @@ class CanvasOrigin:
             status = error.http_status if isinstance(error, HubError) else 404
             response = web.Response(status=status, text="There is no such file on the canvas.\n")
         response.headers.extend(_HEADERS)
-        response.headers["Content-Security-Policy"] = f"{_POLICY}; frame-ancestors {self._ancestors(request)}"
+        policy = _POLICY.replace(" allow-scripts", "") if response.content_type in _XML else _POLICY
+        response.headers["Content-Security-Policy"] = f"{policy}; frame-ancestors {self._ancestors(request)}"
         return response
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
@@ -139,6 +145,7 @@ class CanvasOrigin:
         body = await asyncio.to_thread(root.read_bytes, checked_path(path), FILE_LIMIT_BYTES)
         kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
         if kind == "text/html":
+            body = await asyncio.to_thread(_guarded, body)
             body += f'\n<script src="/{canvas.token}/{BRIDGE}"></script>\n'.encode()
         text = kind.startswith("text/") or kind == "application/json"
         return web.Response(body=body, headers={"Content-Type": f"{kind}; charset=utf-8" if text else kind})
@@ -166,6 +173,16 @@ def checked_path(path: str) -> str:
             f"path: expected a file below {FOLDER}/ such as index.html, without names that begin with . or ~"
         )
     return path
+
+
+def _guarded(page: bytes) -> bytes:
+    """Return a page that runs the prelude first, and has no document within an attribute."""
+    if page.startswith(_OTHER_ENCODINGS):
+        raise InvalidRequest("the page is in UTF-16; write it in UTF-8")
+    beginning = _BEGINNING.match(page)
+    at = beginning.end() if beginning is not None else 0
+    rest = re.sub(rb"srcdoc", b"srcd0c", page[at:], flags=re.IGNORECASE)
+    return page[:at] + b"<script>" + (_HERE / "prelude.js").read_bytes() + b"</script>" + rest
 
 
 def _bridge() -> str:

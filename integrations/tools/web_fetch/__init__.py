@@ -21,4 +21,5 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     """Register the tool."""
     settings = config or CONFIG_SCHEMA({})
     known = KnownUrls(host.sessions)
-    host.tools.add(WebFetch(host.egress, RecentAnswers(host.clock, settings["keep"]), known, settings).tool())
+    recent: RecentAnswers[Any] = RecentAnswers(host.clock, settings["keep"])
+    host.tools.add(WebFetch(host.egress, recent, known, host.agent_secrets.for_call, settings).tool())

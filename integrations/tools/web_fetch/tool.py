@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, string
+from hub.core.secret import Secret
 from hub.security.egress import URL_LENGTH_LIMIT, Egress, EgressFailed, parse_url
+from hub.tools.agent_secrets import NAMED
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.known_urls import KnownUrls, why_ask
@@ -18,10 +22,15 @@ from integrations.tools.web_fetch.schema import BODY_LIMIT_BYTES, LENGTH_LIMIT
 NAME = "web_fetch"
 GROUP = "web"
 REDIRECT_LIMIT = 3
+HEADERS_LIMIT = 10
+VALUE_CHARS = 2_000
+IN_HEADERS = frozenset({"headers"})
 READING_S = 60.0
 """For reading what was fetched, beside the time for fetching it."""
 READS_WEB = Annotations(read_only=True, destructive=False, idempotent=True, owner_only=False, egress=True)
 _HEADERS = {"Accept": "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, */*;q=0.5"}
+
+SecretsOf = Callable[[ToolCall, frozenset[str]], Mapping[str, Secret]]
 
 SCHEMA = Schema(
     {
@@ -31,6 +40,10 @@ SCHEMA = Schema(
         ): In(MODES),
         Optional("offset", default=0, description="First character."): All(integer, Range(min=0, max=TEXT_CHARS)),
         Optional("length", description="Characters."): All(integer, Range(min=1, max=LENGTH_LIMIT)),
+        Optional("headers", description="Of the request; $NAME in a value is a secret. The owner is asked."): All(
+            {All(string, Length(min=1, max=100)): All(string, Length(max=VALUE_CHARS))},
+            Length(min=1, max=HEADERS_LIMIT),
+        ),
     }
 )
 
@@ -42,6 +55,7 @@ class WebFetch:
         egress: Fetches.
         recent: Keeps what was read, with the status and the last URL.
         known: The URLs that conversations know.
+        secrets: Returns the secrets that a call names in some of its arguments.
         settings: The validated section `web_fetch:`.
     """
 
@@ -50,8 +64,10 @@ class WebFetch:
         egress: Egress,
         recent: RecentAnswers[tuple[int, str, ReadPage]],
         known: KnownUrls,
+        secrets: SecretsOf,
         settings: Mapping[str, Any],
     ) -> None:
+        self._secrets = secrets
         self._egress = egress
         self._recent = recent
         self._known = known
@@ -66,17 +82,19 @@ class WebFetch:
             self._run,
             GROUP,
             READS_WEB,
-            approval=why_ask,
-            unasked=self._known.covers,
+            approval=why_ask_headers,
+            unasked=self._covers,
+            secrets=IN_HEADERS,
             timeout_s=self._settings["timeout"] + READING_S,
             output_limit=LENGTH_LIMIT + 2 * URL_LENGTH_LIMIT,
         )
 
     async def _run(self, call: ToolCall) -> ToolResult:
         url, mode = str(parse_url(call.arguments["url"])), call.arguments["mode"]
-        kept = self._recent.get((url, mode))
+        headers = named_values(call.arguments.get("headers", {}), self._secrets(call, IN_HEADERS))
+        kept = None if headers else self._recent.get((url, mode))
         try:
-            status, final, page = kept or await self._read(url, mode)
+            status, final, page = kept or await self._read(url, mode, headers)
         except HubError as error:
             ours = is_ours(error, url)
             return ToolResult(f"error: {error.message}", error.as_dict(), is_error=True, trusted=ours)
@@ -89,10 +107,13 @@ class WebFetch:
         facts |= {"offset": offset, "characters": len(page.text), "cached": kept is not None}
         return ToolResult(_told(facts, shown), details=facts, trusted=False)
 
-    async def _read(self, url: str, mode: str) -> tuple[int, str, ReadPage]:
+    async def _covers(self, call: ToolCall) -> bool:
+        return "headers" not in call.arguments and await self._known.covers(call)
+
+    async def _read(self, url: str, mode: str, headers: Mapping[str, str]) -> tuple[int, str, ReadPage]:
         answer = await self._egress.fetch(
             url,
-            headers=_HEADERS,
+            headers={**_HEADERS, **headers},
             limit_bytes=BODY_LIMIT_BYTES,
             timeout_s=self._settings["timeout"],
             redirect_limit=REDIRECT_LIMIT,
@@ -100,9 +121,33 @@ class WebFetch:
         arguments = answer.body, dict(answer.headers), answer.url, mode, self._settings["text_bytes"]
         page = await self._egress.reader.read("the page", read, *arguments, returns=ReadPage)
         found = answer.status, answer.url, page
-        if 200 <= answer.status < 300:
+        if 200 <= answer.status < 300 and not headers:
             self._recent.put((url, mode), found, len(page.text))
         return found
+
+
+def why_ask_headers(arguments: Mapping[str, Any], authority: Authority) -> str | None:
+    """Return why the owner has to approve a call: headers may hold secrets, or what is in the conversation."""
+    if headers := arguments.get("headers"):
+        shown = ", ".join(f"{name}: {value}" for name, value in headers.items())
+        return f"it sends headers to {parse_url(arguments['url'])}: {shown}"
+    return why_ask(arguments, authority)
+
+
+def named_values(headers: Mapping[str, str], secrets: Mapping[str, Secret]) -> dict[str, str]:
+    """Return headers with the secrets that they name.
+
+    Raises:
+        InvalidRequest: There is no such secret.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1] or found[2]
+        if name not in secrets:
+            raise InvalidRequest(f"there is no secret {name}; ask_secret asks the person for one")
+        return secrets[name].reveal()
+
+    return {name: NAMED.sub(value, text) for name, text in headers.items()}
 
 
 def is_ours(error: HubError, url: str) -> bool:

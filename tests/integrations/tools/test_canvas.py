@@ -101,7 +101,7 @@ async def test_files_are_served_sandboxed_to_who_knows_the_token_and_nothing_els
     token = place.canvases.of("main").token
 
     status, text, headers = await place.get(f"/{token}/index.html")
-    assert (status, text.splitlines()[0]) == (200, "<p>Hello")
+    assert (status, text.startswith("<script>"), "</script><p>Hello\n" in text) == (200, True, True)
     policy = headers["Content-Security-Policy"]
     assert policy.startswith("sandbox allow-scripts;")
     assert "allow-same-origin" not in policy
@@ -113,6 +113,23 @@ async def test_files_are_served_sandboxed_to_who_knows_the_token_and_nothing_els
         status, text, _ = await place.get(f"/{token}/{path}")
         assert (status in (400, 403, 404), "hidden" in text or text.startswith("#")) == (True, False), path
     assert (await place.get(f"/{token}/index.html", **{"Sec-Fetch-Dest": "document"}))[0] == 403
+
+
+async def test_the_prelude_comes_first_and_documents_without_one_have_no_scripts(place: Place) -> None:
+    canvas = place.workspace / "canvas"
+    (canvas / "index.html").write_text("\ufeff\n<!DOCTYPE html><!--><script>first()</script>-->")
+    (canvas / "wide.html").write_text("<script>first()</script>", encoding="utf-16")
+    (canvas / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>first()</script></svg>")
+    await place.show("present")
+    token = place.canvases.of("main").token
+
+    _, text, _ = await place.get(f"/{token}/index.html")
+    status, _, _ = await place.get(f"/{token}/wide.html")
+    _, _, picture = await place.get(f"/{token}/a.svg")
+
+    assert text.lstrip("\ufeff").startswith("\n<!DOCTYPE html><script>// At the head")
+    assert status == 400
+    assert picture["Content-Security-Policy"].startswith("sandbox;")
 
 
 PRIVATE = (

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import pytest
 
 from hub.core.errors import HubError
+from hub.core.secret import Secret
 from hub.models.contract import Message, Role, TextBlock
 from hub.security.egress import Egress, EgressFailed
 from hub.sessions.entry import EntryType, Provenance, TranscriptEntry
+from hub.tools.agent_secrets import Holder
 from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.contract import ToolResult
 from integrations.tools import web_fetch
@@ -76,6 +78,35 @@ async def test_an_article_comes_as_markdown_with_whole_links_in_slices_and_once(
     assert f"[characters 10-30 of {whole.details['characters']}; go on with offset=30]" in part.output
     assert "offset is 10000; the text has" in after.output
     assert len(reading.server.asked) == 1
+
+
+async def test_headers_ask_each_time_and_name_secrets_that_no_model_and_no_question_shows(reading: Reading) -> None:
+    holder = Holder("main", "me")
+    await reading.standing.agent_secrets.keep(holder, "SHOP_TOKEN", Secret("sesame-open"))
+    reading.server.page("/orders", "three", Content_Type="text/plain")
+    url, headers = reading.server.url("/orders"), {"Authorization": "Bearer ${SHOP_TOKEN}", "X-Plain": "a"}
+
+    refused = await reading.fetch(url, headers=headers)
+    reading.says = True
+    first = await reading.fetch(url, headers=headers)
+    second = await reading.fetch(url, headers=headers, tainted=True)
+    unknown = await reading.fetch(url, headers={"A": "$OTHER_TOKEN"})
+    split = await reading.fetch(url, headers={"A": "b\r\nHost: c"})
+    plain = await reading.fetch(url)
+
+    assert [each.is_error for each in (refused, first, second, unknown, split, plain)] == [
+        *(True, False, False),
+        *(True, True, False),
+    ]
+    sent = [each.headers for each in reading.server.asked]
+    assert [(each.get("Authorization"), each.get("X-Plain")) for each in sent] == [
+        *[("Bearer sesame-open", "a")] * 2,
+        (None, None),
+    ]
+    assert "there is no secret OTHER_TOKEN" in unknown.output
+    assert len(reading.asked) == 5
+    assert f"it sends headers to {url}: Authorization: Bearer ${{SHOP_TOKEN}}, X-Plain: a" in reading.asked[0].text
+    assert "sesame-open" not in str(reading.asked)
 
 
 async def test_a_page_is_fetched_again_when_it_is_old(reading: Reading) -> None:
