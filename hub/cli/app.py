@@ -14,6 +14,7 @@ import click
 from hub import __version__
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
+from hub.cli.remote import TOKEN_VARIABLE, URL_VARIABLE, remote_home
 from hub.core.errors import HubError, InvalidRequest
 
 COMMANDS = {
@@ -79,8 +80,11 @@ class LazyGroup(Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--url", metavar="URL", envvar=URL_VARIABLE, help=f"A hub elsewhere: wss://…  [${URL_VARIABLE}]")
+@click.option("--token", metavar="TOKEN", envvar=TOKEN_VARIABLE, help=f"A token of that hub.  [${TOKEN_VARIABLE}]")
+@click.pass_context
 @click.version_option(__version__, "-V", "--version", prog_name="homarus", message="%(prog)s %(version)s")
-def app() -> None:
+def app(ctx: click.Context, url: str | None, token: str | None) -> None:
     """A personal AI assistant that lives in your home.
 
     Example:
@@ -90,6 +94,7 @@ def app() -> None:
     Exit codes: 0 all is well, 1 something was found, 2 wrong usage, 3 the
     configuration is not valid, 4 the hub cannot be reached, 5 not authorised.
     """
+    ctx.obj = remote_home(url, token)
 
 
 def run(arguments: list[str]) -> int:

@@ -12,10 +12,11 @@ import ssl
 import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.options import command_on
+from hub.cli.remote import RemoteHome
 from hub.security.hub_token import hub_token
 from hub.storage.instance_lock import Running, read_running
 
@@ -75,18 +76,18 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class HubClient:
-    """Speaks to the hub that runs on a home directory.
+    """Speaks to the hub that runs on a home directory, or elsewhere.
 
     Args:
-        home: The home directory.
+        home: The home directory; or a `RemoteHome`.
 
     Raises:
         CommandFailed: No hub runs there, and the message says how to start one; or it has been starting for too long.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path | RemoteHome) -> None:
         self._home = home
-        self._running = _listening(home)
+        self._running = None if isinstance(home, RemoteHome) else _listening(home)
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, *, timeout_s: float = CALL_LIMIT_S) -> Any:
         """Call a gateway method and return its payload.
@@ -114,7 +115,7 @@ class HubClient:
     def _refuse_unused(self, domain: str) -> None:
         from hub.integration.catalog import find
 
-        found = find(self._home).get(domain)
+        found = find(None if isinstance(self._home, RemoteHome) else self._home).get(domain)
         if found is not None and found.manifest is not None:
             name, page = found.manifest.name, found.manifest.documentation
             advice = f"write {domain}: into configuration.yaml ({page})"
@@ -154,13 +155,18 @@ class HubClient:
             raise CommandFailed("A number that was typed is none (nan, inf) and cannot be sent.", Exit.USAGE) from error
         try:
             self._connection, credential = self._connected(timeout_s)
-            self._connection.request("POST", path, data, {"Content-Type": "application/json", **credential, **headers})
+            prefix = self._home.prefix if isinstance(self._home, RemoteHome) else ""
+            self._connection.request(
+                "POST", prefix + path, data, {"Content-Type": "application/json", **credential, **headers}
+            )
             return self._connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error, timeout_s) from error
 
     def _connected(self, timeout_s: float) -> tuple[http.client.HTTPConnection, dict[str, str]]:
         """Return a connection and the headers that authenticate on it."""
+        if isinstance(self._home, RemoteHome) or self._running is None:
+            return _remote_connection(cast(RemoteHome, self._home), timeout_s)
         local = _UnixConnection(self._home / SOCKET, timeout_s)
         try:
             local.connect()
@@ -179,6 +185,10 @@ class HubClient:
     def _unreachable(self, error: Exception, timeout_s: float) -> CommandFailed:
         if isinstance(error, TimeoutError):
             return CommandFailed(f"The hub did not answer within {timeout_s:g} s.", Exit.NOT_REACHABLE)
+        if isinstance(self._home, RemoteHome) or self._running is None:
+            return CommandFailed(
+                f"The hub at {self._home} cannot be reached: {str(error) or type(error).__name__}.", Exit.NOT_REACHABLE
+            )
         return CommandFailed(
             f"The hub on {self._home} (process {self._running.pid}) cannot be reached at {self._running.address}: "
             f"{str(error) or type(error).__name__}. Is it still there? {command_on(self._home, 'homarus doctor')}",
@@ -191,6 +201,12 @@ class HubClient:
         except ValueError:
             answer = {"error": {"code": "BAD_ANSWER", "message": text[:200].decode(errors="replace")}}
         return answer if isinstance(answer, dict) else {"payload": answer}
+
+
+def _remote_connection(hub: RemoteHome, timeout_s: float) -> tuple[http.client.HTTPConnection, dict[str, str]]:
+    credential = {"Authorization": f"Bearer {hub.token.reveal()}"}
+    kind = http.client.HTTPSConnection if hub.tls else http.client.HTTPConnection
+    return kind(hub.host, hub.port, timeout=timeout_s), credential
 
 
 def _listening(home: Path) -> Running:

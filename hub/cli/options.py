@@ -8,9 +8,11 @@ import shlex
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
+
+from hub.cli.remote import RemoteHome, chosen_hub
 
 DEFAULT_HOME = Path("~/.homarus")
 HOME_VARIABLE = "HOMARUS_CONFIG"
@@ -47,8 +49,10 @@ def print_table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> Non
         click.echo("  ".join(cells).rstrip())
 
 
-def command_on(home: Path, command: str) -> str:
+def command_on(home: Path | RemoteHome, command: str) -> str:
     """Return a command line for a home directory, which is omitted if it is the default."""
+    if isinstance(home, RemoteHome):
+        return f"{command.replace('homarus', f'homarus --url {shlex.quote(str(home))}', 1)}"
     usual = home == DEFAULT_HOME.expanduser().absolute()
     return command if usual else f"{command} --config {shlex.quote(str(home))}"
 
@@ -64,6 +68,8 @@ def _home(ctx: click.Context, _option: click.Parameter, value: str | None) -> Pa
     if value is None and ctx.parent is not None and isinstance(ctx.parent.params.get("home"), Path):
         inherited: Path = ctx.parent.params["home"]
         return inherited
+    if value is None and (elsewhere := chosen_hub(ctx)) is not None:
+        return cast(Path, elsewhere)  # it raises when it is used as one
     chosen = value or os.environ.get(HOME_VARIABLE) or str(DEFAULT_HOME)
     return Path(chosen).expanduser().absolute()
 

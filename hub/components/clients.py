@@ -17,6 +17,7 @@ from hub.core.stages import Stage
 from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import Method, Route
 from hub.gateway.connection.server import Gateway
+from hub.gateway.http_api.anthropic_messages import AnthropicMessages
 from hub.gateway.http_api.chat_completions import ChatCompletions
 from hub.gateway.http_api.kept_runs import KeptRuns
 from hub.gateway.http_api.models import Models
@@ -184,6 +185,7 @@ class ClientsComponent(Component):
             *self._tools.routes(),
             *ChatCompletions(runs).routes(),
             *Responses(runs).routes(),
+            *AnthropicMessages(runs).routes(),
             *Models(needs.agents, int(gateway.clock.time())).routes(),
         ]
 

@@ -139,12 +139,12 @@ def test_a_stream_has_the_text_the_reason_and_the_usage_and_no_tool_calls(
 @pytest.mark.parametrize(
     ("parameters", "named"),
     [
-        ({"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]}, "tools"),
+        ({"tools": [{"type": "web_search"}]}, "tools"),
         ({"n": 2}, "n"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"response_format": {"type": "xml"}}, "response_format"),
         ({"messages": [{"role": "assistant", "content": "hm"}]}, "messages"),
         ({"messages": []}, "messages"),
-        ({"messages": [{"role": "tool", "content": "x", "tool_call_id": "1"}]}, "messages"),
+        ({"messages": [{"role": "tool", "content": "x", "tool_call_id": "1"}]}, "tool call"),
         ({"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]}, "messages"),
     ],
 )

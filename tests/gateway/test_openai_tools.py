@@ -328,6 +328,37 @@ async def test_an_sdks_retry_gets_the_answer_of_its_first_attempt(
     assert await ask(0) == "twice"
 
 
+async def test_anthropics_shape_takes_tools_and_streams(
+    house: FullRig, http: aiohttp.ClientSession, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue([{"text": "Looking."}, ASKS], [{"text": "Rain."}])
+    tools = [{"name": "weather", "description": "x", "input_schema": FUNCTION["parameters"]}]
+    asked: dict[str, Any] = {"model": "homarus", "max_tokens": 99, "system": [{"type": "text", "text": "Be brief."}]}
+    messages: list[Any] = [{"role": "user", "content": "weather?"}]
+
+    async def ask(**more: Any) -> tuple[int, str]:
+        body = {**asked, "messages": messages, "tools": tools, "tool_choice": {"type": "auto"}, **more}
+        async with http.post(f"{house.url}/v1/messages", json=body, headers={"x-api-key": house.token}) as answer:
+            return answer.status, await answer.text()
+
+    status, first = await ask()
+    said = orjson.loads(first)
+    use = said["content"][1]
+    result = {"type": "tool_result", "tool_use_id": use["id"], "content": "rain", "is_error": True}
+    messages += [{"role": "assistant", "content": said["content"]}, {"role": "user", "content": [result]}]
+    _, streamed = await ask(stream=True)
+    refused, error = await ask(tools=[{"type": "web_search_20250305", "name": "web_search"}])
+    unread, _ = await ask(messages=[{"role": "user", "content": [{"type": "document"}]}])
+
+    assert (status, said["stop_reason"], use["input"]) == (200, "tool_use", {"city": "Jena"})
+    events = [line.removeprefix("event: ") for line in streamed.splitlines() if line.startswith("event: ")]
+    assert [events[0], *events[-2:]] == ["message_start", "message_delta", "message_stop"]
+    assert '"text":"Rain."' in streamed
+    assert _sent(openai_server)[-1]["content"] == "Error: rain"
+    assert (refused, unread) == (400, 400)
+    assert orjson.loads(error)["type"] == "error"
+
+
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/nothing"), ("PUT", "/v1/chat/completions/")])
 async def test_every_error_below_v1_has_one_shape(
     house: FullRig, http: aiohttp.ClientSession, method: str, path: str

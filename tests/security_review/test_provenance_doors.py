@@ -182,6 +182,8 @@ DOORS: Mapping[str, Door] = {
     "/v1/chat/completions, token": Door(
         posted("/v1/chat/completions", CHAT, WRITE), of("token:"), "route POST /v1/chat/completions"
     ),
+    "/v1/messages, owner": Door(posted("/v1/messages", CHAT), OWNER, "route POST /v1/messages"),
+    "/v1/messages, token": Door(posted("/v1/messages", CHAT, WRITE), of("token:"), "route POST /v1/messages"),
     "/v1/responses, owner": Door(posted("/v1/responses", RESPOND), OWNER, "route POST /v1/responses"),
     "/v1/responses, token": Door(posted("/v1/responses", RESPOND, WRITE), of("token:"), "route POST /v1/responses"),
     "dashboard": Door(from_the_dashboard, OWNER, "route POST /chat/send"),

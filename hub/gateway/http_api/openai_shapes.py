@@ -223,7 +223,7 @@ def _block(part: Any, place: str, kinds: Mapping[str, str]) -> Block:
     if kind == "text" and isinstance(part.get("text"), str):
         return TextBlock(part["text"])
     if kind == "image":
-        return _image(part.get("image_url"), place)
+        return image_of(part.get("image_url"), place)
     raise InvalidRequest(
         f"{place}: a part of the type {str(part.get('type'))[:40]!r} is not taken; send text, or images as "
         "data: URLs (recordings go to /v1/audio/transcriptions first)",
@@ -231,7 +231,12 @@ def _block(part: Any, place: str, kinds: Mapping[str, str]) -> Block:
     )
 
 
-def _image(source: Any, place: str) -> Image:
+def image_of(source: Any, place: str) -> Image:
+    """Return the image of a data: URL.
+
+    Raises:
+        InvalidRequest: It is another URL, or malformed.
+    """
     url = source.get("url") if isinstance(source, Mapping) else source
     match = _DATA_URL.match(url) if isinstance(url, str) else None
     if match is None:

@@ -1,0 +1,106 @@
+"""A hub elsewhere: `homarus --url wss://… --token …`, for every command that asks the hub."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+import click
+
+from hub.cli.exits import CommandFailed, Exit
+from hub.core.secret import Secret
+
+URL_VARIABLE = "HOMARUS_URL"
+TOKEN_VARIABLE = "HOMARUS_TOKEN"  # noqa: S105  the name of a variable
+_SCHEMES = {"wss": True, "https": True, "ws": False, "http": False}
+
+
+class RemoteHome:
+    """In the place of a home directory, for a hub on another machine: it has an address, and no files.
+
+    Args:
+        host: Name or address.
+        port: TCP port.
+        tls: Whether it is asked over TLS.
+        prefix: Of its paths, behind a proxy.
+        token: What it is asked with.
+    """
+
+    def __init__(self, host: str, port: int, prefix: str, token: Secret, *, tls: bool) -> None:
+        self.host = host
+        self.port = port
+        self.prefix = prefix
+        self.token = token
+        self.tls = tls
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'wss' if self.tls else 'ws'}://{host}:{self.port}{self.prefix}"
+
+    def __fspath__(self) -> str:
+        raise self._without_files()
+
+    def __truediv__(self, _: object) -> NoReturn:
+        raise self._without_files()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self._without_files()
+
+    def _without_files(self) -> CommandFailed:
+        context = click.get_current_context(silent=True)
+        name = context.command_path if context is not None else "This command"
+        return CommandFailed(
+            f"`{name}` works with the hub's own files. Run it on the hub's machine, without --url and {URL_VARIABLE}.",
+            Exit.USAGE,
+        )
+
+
+def remote_home(url: str | None, token: str | None) -> RemoteHome | None:
+    """Return the hub that is asked; None for the one of this machine.
+
+    Raises:
+        CommandFailed: The address is none, or would send the token in clear over a network; or there is no token.
+    """
+    if not url:
+        return None
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if parts.scheme not in _SCHEMES or not parts.hostname or port == 0 or parts.query or parts.username:
+        raise CommandFailed(
+            f"--url {url}: expected the address of a hub, such as wss://hub.example.org or ws://127.0.0.1:18789",
+            Exit.USAGE,
+        )
+    tls = _SCHEMES[parts.scheme]
+    if not tls and not _is_this_machine(parts.hostname):
+        raise CommandFailed(
+            f"--url {url}: the token would cross the network in clear. Use wss://; `ws://` and `http://` are for this "
+            "machine alone.",
+            Exit.USAGE,
+        )
+    if not token:
+        raise CommandFailed(
+            f"A hub elsewhere needs a token: --token or {TOKEN_VARIABLE}. Make one on its machine with: "
+            "homarus token create --name NAME --scopes SCOPES",
+            Exit.NOT_AUTHORISED,
+        )
+    if not (token.isascii() and token.isprintable()):
+        raise CommandFailed("--token: this is no token of a hub.", Exit.USAGE)
+    prefix = parts.path.rstrip("/").removesuffix("/ws")
+    return RemoteHome(parts.hostname, port or (443 if tls else 80), prefix, Secret(token), tls=tls)
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def chosen_hub(context: click.Context) -> RemoteHome | None:
+    """Return the hub that the command line names before the command."""
+    found: RemoteHome | None = context.find_object(RemoteHome)
+    return found
