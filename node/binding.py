@@ -35,6 +35,7 @@ class BoundProgram:
     """A command, and all that it uses, as it is now.
 
     Attributes:
+        name: The program's path as it was found; programs of many names go by it.
         path: Of the program, without symlinks.
         digest: SHA-256 of the program.
         system: Whether only the machine's owner can change the program.
@@ -43,6 +44,7 @@ class BoundProgram:
     """
 
     command: WrittenCommand
+    name: str
     path: str
     digest: str
     system: bool
@@ -53,7 +55,7 @@ class BoundProgram:
     def argv(self) -> list[str]:
         """What is started."""
         words = self.command.words
-        return [self.path, *words[1:]] if words else [self.path, "-c", self.command.text]
+        return [self.name, *words[1:]] if words else [self.name, "-c", self.command.text]
 
     def operand(self) -> dict[str, Any]:
         """Return what of it is most likely to change, as the gateway's plans name it: a script, or the program."""
@@ -110,7 +112,7 @@ def bind(command: WrittenCommand, cwd: str | None) -> BoundProgram:
     if not os.path.isabs(os.path.expanduser(cwd or "~")) or not os.path.isdir(folder):
         raise NodeError("INVALID_PARAMS", f"cwd: {cwd!r:.200} is not the whole path of a folder on this node")
     word = command.words[0] if command.words else SHELL
-    found = shutil.which(os.path.join(folder, word) if "/" in word else word, path=search_path())
+    found = shutil.which(os.path.normpath(os.path.join(folder, word)) if "/" in word else word, path=search_path())
     if found is None:
         raise NodeError("INVALID_PARAMS", f"command: there is no program {word!r:.200} on this node")
     path = os.path.realpath(found)
@@ -119,7 +121,7 @@ def bind(command: WrittenCommand, cwd: str | None) -> BoundProgram:
         whole = os.path.join(folder, each)
         if len(files) < FILES_LIMIT and len(each) < 4_096 and "\0" not in each and os.path.isfile(whole):
             files[str(Path(folder, each))] = _digest(whole)
-    return BoundProgram(command, path, _digest(path), _is_of_system(path), folder, files)
+    return BoundProgram(command, found, path, _digest(path), _is_of_system(path), folder, files)
 
 
 def search_path() -> str:

@@ -59,7 +59,7 @@ def run_node(home: NodeHome, options: RunOptions, tell: Callable[[str], None]) -
     Raises:
         NodeProblem: It cannot.
     """
-    settings, credential = _settled(home, options)
+    settings, credential = settled(home, options)
     home.keep(settings)
     backend = backend_here()
     handlers = handlers_of(all_offers(home, settings, backend))
@@ -158,7 +158,7 @@ def print_findings(findings: Sequence[NodeFinding], *, as_json: bool) -> None:
         print(f"{'ok' if each.ok else '--'}  {each.about}: {each.text}")
 
 
-def _settled(home: NodeHome, options: RunOptions) -> tuple[NodeSettings, NodeCredential | None]:
+def settled(home: NodeHome, options: RunOptions) -> tuple[NodeSettings, NodeCredential | None]:
     kept, credential = home.settings(), None
     url = options.url
     if options.pair:

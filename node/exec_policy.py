@@ -118,7 +118,8 @@ def allow_always(home: NodeHome, agent_id: str | None, bound: BoundProgram) -> N
 
 def exactly(bound: BoundProgram) -> dict[str, str]:
     """Return the rule that allows this command alone."""
-    said = "\0".join((bound.cwd, *bound.command.words, *(f"{path}={digest}" for path, digest in bound.files.items())))
+    files = (f"{path}={digest}" for path, digest in bound.files.items())
+    said = "\0".join((bound.cwd, bound.name, *bound.command.words[1:], *files))
     return {
         "pattern": bound.path,
         "argPattern": f"sha256:cwd-argv:v1:{sha256(said.encode()).hexdigest()}",

@@ -39,16 +39,21 @@ async def run(
     timeout_s: float = PROGRAM_LIMIT_S,
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
+    executable: str | None = None,
     limit: int = OUTPUT_LIMIT_BYTES,
 ) -> ProgramResult:
     """Run a program to its end; cancelling this ends the program and all that it started in its group.
 
+    Args:
+        executable: What is started, where that is not the first word.
+
     Raises:
         NodeError: It cannot be started.
     """
-    try:
-        process = await asyncio.create_subprocess_exec(
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
             *argv,
+            executable=executable,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -56,6 +61,14 @@ async def run(
             env=env,
             start_new_session=True,
         )
+    )
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # It runs already while its pipes are being connected; asyncio would end it and not its group.
+        with contextlib.suppress(OSError, ValueError):
+            await _end(await starting)
+        raise
     except (OSError, ValueError) as error:
         raise NodeError("UNAVAILABLE", f"{argv[0]} cannot be started: {error}") from error
     stdin_of = cast(asyncio.StreamWriter, process.stdin)
@@ -75,15 +88,20 @@ async def run(
         except TimeoutError:
             timed_out = True
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        with contextlib.suppress(asyncio.CancelledError):
-            await process.wait()
+        await _end(process)
         # What left the group may hold the pipes open.
         await asyncio.wait(reading, timeout=1)
         for each in reading:
             each.cancel()
     return ProgramResult(None if timed_out else process.returncode, bytes(out), bytes(err))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a program and its group, and wait until it has ended."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(asyncio.CancelledError):
+        await process.wait()
 
 
 async def output_of(argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float = PROGRAM_LIMIT_S) -> bytes:

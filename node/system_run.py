@@ -83,7 +83,12 @@ class SystemRun:
             if judgement.may_persist and params.get("approvalDecision") == "allow-always":
                 self._allow(params, bound)
         done = await programs.run(
-            bound.argv, timeout_s=timeout_s, cwd=bound.cwd, env=environment, limit=OUTPUT_LIMIT_BYTES
+            bound.argv,
+            timeout_s=timeout_s,
+            cwd=bound.cwd,
+            env=environment,
+            executable=bound.path,
+            limit=OUTPUT_LIMIT_BYTES,
         )
         out, err = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
         timed_out = done.exit_code is None
