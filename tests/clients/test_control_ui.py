@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -11,7 +14,9 @@ from playwright.async_api import Page, expect
 
 from tests.clients.control_ui import ControlUi
 from tests.clients.npm import installed
+from tests.gateway.rig import client_of, connect_params
 from tests.lengths import LONG
+from tests.security_review.besieged import besieged
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import launched
@@ -25,6 +30,19 @@ JOB = {
     "sessionTarget": "isolated",
     "payload": {"kind": "agentTurn", "message": "say hi"},
 }
+RECORDED = json.loads((Path(__file__).parent / "control_ui_requests.json").read_text())
+"""What its pages ask, each method with each set of keys once; `connect` is below."""
+CONNECT: dict[str, Any] = {
+    "client": {"id": "openclaw-control-ui", "version": "2026.9.6", "platform": "Linux x86_64", "mode": "webchat"},
+    "scopes": [
+        *("operator.admin", "operator.read", "operator.write"),
+        *("operator.approvals", "operator.questions", "operator.pairing"),
+    ],
+    "caps": ["agent-kind", "approvals", "task-suggestions", "tool-events", "inline-widgets", "ui-commands"],
+    "locale": "en-US",
+}
+NOT_HERE = {"sessions.branches.list", "sessions.companion.state"}
+"""What it asks for and lives without."""
 FAULT = re.compile(r"unknown method|extra keys|INVALID_REQUEST|missing scope|invalid inventory|not a valid")
 PAGES = {
     "/sessions": "said before",
@@ -37,19 +55,43 @@ PAGES = {
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+def model_server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
     home = tmp_path_factory.mktemp("control-ui") / "home"
     home.mkdir(mode=0o700)
-    with OpenAIServer() as server:
-        (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=server.base_url))
-        with HubProcess(home) as process:
-            process.rpc("cron.add", JOB)
-            process.rpc("sessions.create", {"key": "agent:main:before", "label": "said before"})
-            process.rpc(
-                "chat.send", {"sessionKey": "agent:main:before", "message": "what is 2 + 3?", "idempotencyKey": "b"}
-            )
-            process.rpc("agent.wait", {"runId": "b", "timeoutMs": 30_000})
-            yield process
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
+    with HubProcess(home) as process:
+        process.rpc("cron.add", JOB)
+        process.rpc("sessions.create", {"key": "agent:main:before", "label": "said before"})
+        before = {"sessionKey": "agent:main:before", "message": "what is 2 + 3?", "idempotencyKey": "b"}
+        process.rpc("chat.send", before)
+        process.rpc("agent.wait", {"runId": "b", "timeoutMs": 30_000})
+        yield process
+
+
+async def test_what_its_pages_ask_is_answered(tmp_path: Path, model_server: OpenAIServer) -> None:
+    async with besieged(tmp_path / "home", model_server) as house, client_of(house) as client:  # type: ignore[arg-type]
+        await house.run("hello")
+        await house.rpc("cron.add", JOB)
+        token = house.owner["Authorization"].split()[1]
+        hello = await client.call("connect", connect_params(token=token, **CONNECT))
+        answers = [(each, await client.call(each["method"], each["params"])) for each in RECORDED]
+
+    assert set(CONNECT["scopes"]) <= set(hello["payload"]["auth"]["scopes"])
+    refused = {each["method"]: answer["error"] for each, answer in answers if not answer["ok"]}
+    assert {name: error["message"] for name, error in refused.items()} == {
+        name: f"unknown method: {name}" for name in NOT_HERE
+    }
+    shown: dict[str, Any] = {each["method"]: answer.get("payload") for each, answer in answers}
+    assert [job["name"] for job in shown["cron.list"]["jobs"]] == ["Water the plants"]
+    assert shown["chat.startup"]["messages"]
+    assert shown["sessions.list"]["sessions"]
+    assert shown["sessions.usage"]["aggregates"]["byModel"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -65,18 +107,23 @@ async def page(hub: HubProcess, ui: ControlUi) -> AsyncIterator[Page]:
         page = await browser.new_page()
         page.set_default_timeout(WAIT_LIMIT_MS)
         await page.goto(f"{ui.url}/chat#token={hub.token}")
+        await expect(page.get_by_role("link", name="Automations")).to_be_visible(timeout=WAIT_LIMIT_MS)
         yield page
 
 
 @pytest.mark.skipif(not LONG, reason="script/test --long installs OpenClaw by npm")
-async def test_the_chat_streams_an_answer(page: Page, ui: ControlUi) -> None:
+async def test_the_chat_streams_an_answer(page: Page, ui: ControlUi, model_server: OpenAIServer) -> None:
+    model_server.queue([{"text": "It begins here"}, {"hold": "rest"}, {"text": " and it ends here."}])
     await page.goto(f"{ui.url}/chat")
-    box = page.get_by_role("textbox", name=re.compile("Message"))
-    await box.fill("what is 3 + 4?")
+    box = page.get_by_placeholder(re.compile("Message"))
+    await box.fill("Tell me a story")
     await box.press("Enter")
 
-    await expect(page.get_by_text("what is 3 + 4?").first).to_be_visible(timeout=WAIT_LIMIT_MS)
-    await expect(page.get_by_text("7", exact=True).last).to_be_visible(timeout=WAIT_LIMIT_MS)
+    await expect(page.get_by_text("It begins here").last).to_be_visible(timeout=WAIT_LIMIT_MS)
+    await expect(page.get_by_text("and it ends here")).to_have_count(0)
+    model_server.release("rest")
+    await expect(page.get_by_text("It begins here and it ends here.").last).to_be_visible(timeout=WAIT_LIMIT_MS)
+    await expect(page.get_by_text("Tell me a story").first).to_be_visible()
     assert not FAULT.search(await page.inner_text("body"))
 
 
@@ -89,5 +136,5 @@ async def test_a_page_shows_the_data_of_the_hub(page: Page, ui: ControlUi, path:
     await expect(page.get_by_text(PAGES[path]).first).to_be_visible(timeout=WAIT_LIMIT_MS)
     await page.wait_for_load_state("networkidle")
     assert not FAULT.search(await page.inner_text("body"))
-    others = [each for each in ui.refused() if "unknown method" not in each["answer"]["error"]["message"]]
-    assert others == []
+    assert [each for each in ui.refused() if each["method"] not in NOT_HERE] == []
+    assert {each["method"] for each in ui.requests} <= {each["method"] for each in RECORDED} | {"connect"}
