@@ -18,7 +18,7 @@ from hub.core.context import SCOPES, Authority, Context, expand_scopes
 from hub.gateway.calls.contract import ADMIN
 from hub.tools.approval import Ask
 from tests.clients.npm import installed
-from tests.gateway.rig import client_of, connect_params, until
+from tests.gateway.rig import Device, client_of, connect_params, until
 from tests.security_review.besieged import Besieged, besieged
 from tests.servers.openai_server import OpenAIServer
 
@@ -76,8 +76,7 @@ async def content(house: Besieged) -> dict[str, Any]:
     """Give the hub something of everything; return the ids."""
     hub = house.hub
     await house.run("hello")
-    job = {"name": "Tea", "schedule": {"kind": "every", "everyMs": 3_600_000}, "sessionTarget": "isolated"}
-    made = await house.rpc("cron.add", {**job, "payload": {"kind": "agentTurn", "message": "say hi"}})
+    made = await house.rpc("cron.add", JOB)
     assert "id" in made, made
     await house.rpc("cron.run", {"id": made["id"]})
     for kind, details in (("exec", {"command": "ls", "agent": "main"}), ("question", QUESTION)):
@@ -87,6 +86,12 @@ async def content(house: Besieged) -> dict[str, Any]:
     return {"job": made["id"], "approval": hub.approvals.pending()[0].id, "question": hub.approvals.questions()[0].id}
 
 
+JOB: dict[str, Any] = {
+    "name": "Tea",
+    "schedule": {"kind": "every", "everyMs": 3_600_000},
+    "sessionTarget": "isolated",
+    "payload": {"kind": "agentTurn", "message": "say hi"},
+}
 QUESTION: dict[str, Any] = {"agent": "main", "question": "Tea or coffee?", "choices": ["Tea", "Coffee"]}
 
 
@@ -132,6 +137,9 @@ def calls(ids: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         ("question.get", {"id": ids["question"]}),
         ("question.resolve", {"id": ids["question"], "answers": {"answers": {"answer": ["Tea"]}}}),
         ("plugin.approval.list", {}),
+        ("taskSuggestions.list", {}),
+        ("agents.files.set", {"agentId": "main", "name": "SOUL.md", "content": "Be kind."}),
+        ("cron.add", {**JOB, "name": "Cake"}),
         ("sessions.create", {"key": "tui-1", "agentId": "main", "label": "Trip"}),
         ("sessions.create", {}),
         ("sessions.list", {"archived": "all", "includeGlobal": True}),
@@ -145,30 +153,80 @@ def calls(ids: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-async def test_what_the_hub_answers_fits_the_published_shapes(house: Besieged, schema: dict[str, Any]) -> None:
-    ids = await content(house)
-    wrong: dict[str, Any] = {}
-    for method, params in calls(ids):
-        answer = await house.rpc(method, params)
-        if isinstance(answer, dict) and "error" in answer and "code" in answer["error"] and "toolName" not in answer:
-            wrong[method] = answer
+def of_node(node_id: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the requests about a node that is there, as an operator sends them."""
+    return [
+        ("node.pending.enqueue", {"nodeId": node_id, "type": "status.request"}),
+        ("device.pair.setupCode", {"publicUrl": "wss://home.example"}),
+        ("device.pair.setupStatus", {"setupId": "none"}),
+        ("device.token.rotate", {"deviceId": node_id, "role": "node"}),
+    ]
+
+
+BY_NODES: list[tuple[str, dict[str, Any]]] = [
+    ("skills.bins", {}),
+    ("node.event", {"event": "node.presence.alive", "payloadJSON": "{}"}),
+    ("node.pending.drain", {}),
+]
+"""What nodes send."""
+NODE: dict[str, Any] = {
+    "client": {"id": "node-host", "version": "2026.9.6", "platform": "linux", "mode": "node"},
+    "role": "node",
+    "scopes": [],
+}
+
+
+class Judge:
+    """Compares answers with the schema, and keeps what is wrong."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+        self.wrong: dict[str, Any] = {}
+        self.judged: set[str] = set()
+
+    def look(self, method: str, answer: Any) -> None:
+        """Look at an answer."""
+        self.judged.add(method)
+        if isinstance(answer, dict) and "code" in (answer.get("error") or {}) and "toolName" not in answer:
+            found: Any = answer
         elif method in LISTS:
             name, definition = LISTS[method]
             assert answer[name], (method, answer)
-            wrong[method] = [fault for each in answer[name] for fault in faults(schema, definition, each)]
+            found = [fault for each in answer[name] for fault in faults(self.schema, definition, each)]
         elif method == "system-presence":
-            wrong[method] = [fault for each in answer for fault in faults(schema, "PresenceEntry", each)]
+            found = [fault for each in answer for fault in faults(self.schema, "PresenceEntry", each)]
         elif method == "health":
-            health = schema["definitions"]["Snapshot"]["properties"]["health"]
-            wrong[method] = [each.message for each in Draft7Validator(health).iter_errors(answer)]
-        elif (found := definition_of(method, schema)) is not None:
-            wrong[method] = faults(schema, found, answer)
-    async with client_of(house) as client:  # type: ignore[arg-type]
-        hello = await client.call("connect", connect_params(token=house.owner["Authorization"].split()[1]))
-    wrong["connect"] = faults(schema, "HelloOk", hello["payload"])
+            health = self.schema["definitions"]["Snapshot"]["properties"]["health"]
+            found = [each.message for each in Draft7Validator(health).iter_errors(answer)]
+        else:
+            definition = definition_of(method, self.schema) or ""
+            found = faults(self.schema, definition, answer) if definition else []
+        if found:
+            self.wrong[method] = found
 
-    wrong = {name: found for name, found in wrong.items() if found}
+
+async def test_what_the_hub_answers_fits_the_published_shapes(house: Besieged, schema: dict[str, Any]) -> None:
+    ids, judge = await content(house), Judge(schema)
+    for method, params in calls(ids):
+        judge.look(method, await house.rpc(method, params))
+    token, device = house.owner["Authorization"].split()[1], Device()
+    async with client_of(house) as operator, client_of(house) as node:  # type: ignore[arg-type]
+        hello = await operator.call("connect", connect_params(token=token))
+        joined = await node.connect(device, token=token, **NODE)
+        (pending,) = (await house.rpc("node.pair.list"))["pending"]
+        await house.rpc("node.pair.approve", {"requestId": pending["requestId"]})
+        for method, params in BY_NODES:
+            answer = await node.call(method, params)
+            judge.look(method, answer.get("payload", answer))
+        for method, params in of_node(device.id):
+            judge.look(method, await house.rpc(method, params))
+    for each in (hello, joined):
+        judge.wrong["connect"] = judge.wrong.get("connect", []) + faults(schema, "HelloOk", each.get("payload", each))
+
+    wrong = {name: found for name, found in judge.wrong.items() if found}
     assert not wrong, json.dumps(wrong, indent=1)
+    both = schema["methods"].keys() & {method.name for method in house.hub.gateway.methods}
+    assert {method for method in both if definition_of(method, schema)} - judge.judged == set()
 
 
 async def test_no_method_needs_a_greater_scope_than_in_the_published_table(

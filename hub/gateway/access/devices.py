@@ -84,7 +84,7 @@ class Devices:
                 made_by=frozenset(stored.get("made_by", ())),
             )
             self._grants[device, role] = grant
-        now = self._now_ms()
+        now = self.now_ms()
         for id, device, data, created_ms, expires_ms in requests:
             stored = orjson.loads(data)
             if expires_ms > now:
@@ -125,7 +125,7 @@ class Devices:
 
     def pending(self) -> list[PairingRequest]:
         """Return the requests that wait, oldest first."""
-        now = self._now_ms()
+        now = self.now_ms()
         self._requests = {id: request for id, request in self._requests.items() if request.expires_ms > now}
         return sorted(self._requests.values(), key=lambda request: request.created_ms)
 
@@ -152,7 +152,7 @@ class Devices:
 
     def used(self, grant: Grant) -> None:
         """Note that a device connected; written behind."""
-        now = self._now_ms()
+        now = self.now_ms()
         if grant.last_used_ms is not None and now - grant.last_used_ms < USED_EVERY_MS:
             return
         fresh = replace(grant, last_used_ms=now)
@@ -187,7 +187,7 @@ class Devices:
         from_there = sum(1 for request in waiting if request.address == address) - len(mine)
         if others >= PENDING_LIMIT or from_there >= PENDING_PER_ADDRESS:
             raise LimitExceeded(phrase("too many devices wait to be paired; approve or reject them first"))
-        now = self._now_ms()
+        now = self.now_ms()
         request = PairingRequest(
             id=new_id(),
             device_id=device_id,
@@ -266,7 +266,7 @@ class Devices:
             made_by: The credentials with which it was let in.
         """
         old = self._grants.get((device_id, role))
-        now = self._now_ms()
+        now = self.now_ms()
         grant = Grant(
             device_id=device_id,
             role=role,
@@ -325,7 +325,7 @@ class Devices:
         await self._db.write(
             lambda conn: conn.execute("DELETE FROM device_requests WHERE id = ?", (request.id,)).rowcount
         )
-        told = {"requestId": request.id, "deviceId": request.device_id, "decision": decision, "ts": self._now_ms()}
+        told = {"requestId": request.id, "deviceId": request.device_id, "decision": decision, "ts": self.now_ms()}
         self._bus.fire(EVENT_PAIR_RESOLVED, told)
 
     def _request(self, request_id: str) -> PairingRequest:
@@ -350,7 +350,8 @@ class Devices:
         for listener in self._revoked:
             listener(grant.credential_id)
 
-    def _now_ms(self) -> int:
+    def now_ms(self) -> int:
+        """Return the time, in milliseconds since the epoch."""
         return int(self._clock.time() * 1000)
 
 

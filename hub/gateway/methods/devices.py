@@ -89,8 +89,11 @@ class DeviceMethods:
         grant = await self._devices.rotate(device, role)
         own = call.caller.authority.principal == f"device:{device}"
         # Only the device itself is shown its new token; it is given to it anyway when it next connects with its key.
-        shown = {"token": self._devices.token(grant)} if own else {}
-        return {"deviceId": device, "role": role, "scopes": list(grant.scopes), **shown}
+        shown = {"tokenDelivery": "withheld-cross-device"}
+        if own:
+            shown = {"token": self._devices.token(grant), "tokenDelivery": "in-band"}
+        at_ms = self._devices.now_ms()
+        return {"deviceId": device, "role": role, "scopes": list(grant.scopes), "rotatedAtMs": at_ms, **shown}
 
     async def _revoke(self, call: MethodCall) -> Mapping[str, Any]:
         device, role = call.params["deviceId"], call.params["role"]
