@@ -29,7 +29,7 @@ from hub.gateway.methods.automation_edits import AutomationEdits
 from hub.gateway.methods.automation_trials import AutomationTrials
 from hub.gateway.methods.automations import AutomationMethods
 from hub.gateway.methods.blueprints import BlueprintMethods
-from hub.gateway.methods.cron import CronMethods
+from hub.gateway.methods.cron import Beacon, CronMethods
 from hub.gateway.methods.events import EventMethods
 from hub.gateway.methods.scripts import ScriptMethods
 from hub.gateway.methods.services import ServiceMethods
@@ -136,7 +136,13 @@ class AutomationComponent(Component):
 
     def methods(self) -> Iterable[Method]:
         """Return the methods about automations, scripts, blueprints, schedules, services, states and events."""
-        methods = automation_methods(self.engine, self._needs.agents.agents, self._base.config, self._base.redactor)
+        methods = automation_methods(
+            self.engine,
+            self._needs.agents.agents,
+            self._base.config,
+            self._base.redactor,
+            self._needs.gateway.presence.beacon,
+        )
         return [self._noting(each) if each.name in MAKING else each for each in methods]
 
     def routes(self) -> Iterable[Route]:
@@ -179,11 +185,17 @@ class AutomationComponent(Component):
 
 
 def automation_methods(
-    engine: AutomationEngine, agents: Agents, config: ConfigStore, redactor: Redactor
+    engine: AutomationEngine, agents: Agents, config: ConfigStore, redactor: Redactor, beacon: Beacon
 ) -> list[Method]:
     """Return the gateway methods of an engine."""
     cron = CronMethods(
-        engine.scheduled, engine.automations, engine.traces, agents, engine.system_events, engine.heartbeats
+        engine.scheduled,
+        engine.automations,
+        engine.traces,
+        agents,
+        engine.system_events,
+        engine.heartbeats,
+        beacon=beacon,
     )
     return [
         *AutomationMethods(engine, redactor).methods(),

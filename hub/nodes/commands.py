@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -71,11 +72,14 @@ class CommandRules(Struct, frozen=True):
 
     def permits(self, platform: str, caps: Iterable[str], command: str) -> bool:
         """Whether nodes of a platform may be asked for a command; `deny` goes before everything."""
-        if matches(self.deny, command):
-            return False
-        family = platform.lower().partition(" ")[0]
-        talk = TALK if "talk" in caps else ()
-        return matches((*self.allow, *ALWAYS, *BY_PLATFORM.get(family, ()), *talk), command)
+        return _permits(self, platform.lower().partition(" ")[0], "talk" in caps, command)
+
+
+@lru_cache(maxsize=4_096)
+def _permits(rules: CommandRules, family: str, talks: bool, command: str) -> bool:
+    if matches(rules.deny, command):
+        return False
+    return matches((*rules.allow, *ALWAYS, *BY_PLATFORM.get(family, ()), *(TALK if talks else ())), command)
 
 
 def matches(patterns: Iterable[str], command: str) -> bool:

@@ -31,6 +31,7 @@ NAMES = (
     "transcript",
     "check",
     "sockets",
+    "nodes",
     "sandbox",
 )
 

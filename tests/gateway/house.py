@@ -276,7 +276,7 @@ class FullRig(Rig):
             *ConfigMethods(self.config, redactor).methods(),
             *TokenMethods(self.tokens, gateway.authenticator, self.clock.time).methods(),
             *DeviceMethods(self.devices, gateway.authenticator).methods(),
-            *automation_methods(self.automation, self.agents, self.config, redactor),
+            *automation_methods(self.automation, self.agents, self.config, redactor, gateway.presence.beacon),
             *ApprovalMethods(self.approvals).methods(),
             *ExecRequestMethods(self.approvals, self.bus, self.tasks).methods(),
             *QuestionMethods(self.approvals).methods(),

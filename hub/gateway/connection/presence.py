@@ -1,15 +1,26 @@
-"""Presence: one entry per connected client, and one for the hub itself."""
+"""Presence: one entry per device or instance that is connected or reported itself of late, and one for the hub."""
 
 from __future__ import annotations
 
 import platform
 import socket
+from collections.abc import Mapping
 from typing import Any
 
 from hub.core.clock import Clock
+from hub.gateway.access.hosts import is_loopback
 from hub.gateway.connection.connection import Connection
 
 MODE = "gateway"
+ENTRIES_LIMIT = 200
+BEACON_LIFE_S = 300.0
+"""How long an instance without a connection is shown after it reported itself."""
+UNSHOWN_MODES = frozenset({"cli"})
+BEACON_KEYS = (
+    *("host", "ip", "version", "platform", "deviceFamily", "modelIdentifier", "mode", "reason", "text"),
+    "lastInputSeconds",
+)
+TEXT_LIMIT = 200
 
 
 class Presence:
@@ -18,6 +29,8 @@ class Presence:
     def __init__(self, clock: Clock, version: str) -> None:
         self._clock = clock
         self._entries: dict[str, dict[str, Any]] = {}
+        self._connections: dict[str, dict[str, str]] = {}
+        """For each entry, its connections with their roles."""
         self._hub = {
             "host": socket.gethostname(),
             "version": version,
@@ -30,36 +43,88 @@ class Presence:
         self.version = 0
 
     def list(self) -> list[dict[str, Any]]:
-        """Return the entries, the hub's own first."""
-        return [self._hub, *self._entries.values()]
+        """Return the entries, the hub's own first, then the latest."""
+        before = self._now_ms() - BEACON_LIFE_S * 1000
+        for key in [
+            key for key, entry in self._entries.items() if entry["ts"] < before and key not in self._connections
+        ]:
+            del self._entries[key]
+        return [self._hub, *sorted(self._entries.values(), key=lambda entry: -entry["ts"])]
 
     def joined(self, connection: Connection) -> None:
-        """Add a client."""
-        client = connection.client
-        caller = connection.caller
-        entry: dict[str, Any] = {
-            "host": client.display_name or client.id,
-            "ip": caller.address if caller is not None else None,
-            "version": client.version,
-            "platform": client.platform,
-            "deviceFamily": client.device_family,
-            "modelIdentifier": client.model_identifier,
-            "mode": client.mode,
-            "reason": "connect",
-            "roles": [client.role],
-            "scopes": sorted(connection.authority.scopes),
-            "deviceId": client.device_id,
-            "instanceId": client.instance_id or connection.id,
-            "connId": connection.id,
-            "text": f"{client.display_name or client.id} ({client.mode})",
-            "ts": int(self._clock.time() * 1000),
-        }
-        self._entries[connection.id] = {key: value for key, value in entry.items() if value is not None}
-        self.version += 1
+        """Add a client, or merge it into the entry of its device or instance; a command line adds none."""
+        client, caller = connection.client, connection.caller
+        if client.mode in UNSHOWN_MODES:
+            return
+        key = _key(client.instance_id, client.device_id, connection.id)
+        connections = self._connections.setdefault(key, {})
+        connections[connection.id] = client.role
+        self._put(
+            key,
+            {
+                "host": client.display_name or client.id,
+                "ip": caller.address if caller is not None else None,
+                "version": client.version,
+                "platform": client.platform,
+                "deviceFamily": client.device_family,
+                "modelIdentifier": client.model_identifier,
+                "mode": client.mode,
+                "reason": "node-connected" if client.role == "node" else "connect",
+                "roles": sorted(set(connections.values())),
+                "scopes": sorted(connection.authority.scopes),
+                "deviceId": client.device_id,
+                "instanceId": client.instance_id or connection.id,
+                "connId": connection.id,
+                "text": f"{client.display_name or client.id} ({client.mode})",
+            },
+        )
 
     def left(self, connection: Connection) -> bool:
-        """Remove a client; return whether it was there."""
-        if self._entries.pop(connection.id, None) is None:
+        """Remove a client; return whether an entry changed."""
+        client = connection.client
+        key = _key(client.instance_id, client.device_id, connection.id)
+        connections = self._connections.get(key)
+        if connections is None or connections.pop(connection.id, None) is None:
             return False
+        if connections and key in self._entries:
+            self._entries[key]["roles"] = sorted(set(connections.values()))
+        elif not connections:
+            del self._connections[key]
+            self._entries.pop(key, None)
         self.version += 1
         return True
+
+    def beacon(self, params: Mapping[str, Any], connection_id: str | None) -> None:
+        """Take what an instance reports of itself: where it is, and how long ago somebody used it."""
+        instance = params.get("instanceId") or params.get("deviceId")
+        key = next((key for key, found in self._connections.items() if connection_id in found), None)
+        if key is None and not isinstance(instance, str):
+            return
+        facts: dict[str, Any] = {each: params[each] for each in BEACON_KEYS if _is_plain(params.get(each))}
+        self._put(key or _key(str(instance), None, ""), {"reason": "periodic", "instanceId": instance, **facts})
+
+    def _put(self, key: str, facts: Mapping[str, Any]) -> None:
+        entry = {**self._entries.get(key, {})}
+        known = entry.get("ip")
+        for name, value in facts.items():
+            # The other end of a tunnel is on loopback; it says nothing of where the device is.
+            if value is not None and not (name == "ip" and known and is_loopback(str(value))):
+                entry[name] = value
+        entry["ts"] = self._now_ms()
+        self._entries[key] = entry
+        self.version += 1
+        while len(self._entries) > ENTRIES_LIMIT:
+            del self._entries[min(self._entries, key=lambda each: self._entries[each]["ts"])]
+
+    def _now_ms(self) -> int:
+        return int(self._clock.time() * 1000)
+
+
+def _key(instance: str | None, device: str | None, connection_id: str) -> str:
+    return (device or instance or connection_id).casefold()
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= TEXT_LIMIT
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**53

@@ -26,7 +26,7 @@ from hub.gateway.access.guarded_socket import Socket
 from hub.gateway.access.hosts import own_names
 from hub.gateway.access.ingress import Ingress, error_body
 from hub.gateway.access.start_check import refuse_unsafe
-from hub.gateway.calls.contract import LARGE_FRAME_BYTES, HttpCall, Open, Push, Route
+from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, HttpCall, Open, Push, Route
 from hub.gateway.calls.dispatch import Dispatcher
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.calls.method_table import MethodTable
@@ -358,7 +358,7 @@ class Gateway:
             Push(
                 "presence",
                 {"presence": self.presence.list()},
-                scope=None,
+                scope=READ,
                 droppable=True,
                 state_version=self.welcomer.state_version(),
             )

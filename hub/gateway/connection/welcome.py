@@ -104,7 +104,7 @@ class Welcomer:
         if welcome.further_tokens:
             auth["deviceTokens"] = list(welcome.further_tokens)
         snapshot: dict[str, Any] = {
-            "presence": self._presence.list(),
+            "presence": [] if role == NODE else self._presence.list(),
             "health": dict(self._health()),
             "stateVersion": self.state_version(),
             "uptimeMs": self.uptime_ms,

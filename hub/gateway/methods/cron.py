@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -35,7 +35,11 @@ _ONE: Mapping[Any, Any] = {Optional("id"): _ID, Optional("jobId"): _ID}
 _RUN_STATUSES = ("ok", "error", "skipped")
 _EVENT = All(str, Length(min=1, max=TEXT_LIMIT))
 _BEACON = frozenset({"deviceId", "instanceId", "host", "ip", "lastInputSeconds"})
-"""What a client that tells of its presence sends along; that is no event for an agent."""
+"""What a client that reports its presence sends along; that is no event for an agent."""
+_ABOUT = ("version", "platform", "deviceFamily", "modelIdentifier", "mode", "reason")
+
+Beacon = Callable[[Mapping[str, Any], str | None], None]
+"""Takes the presence that a client reports, and its connection."""
 
 
 class CronMethods:
@@ -47,6 +51,7 @@ class CronMethods:
         traces: What ran.
         events: What waits for agents.
         heartbeats: How agents' hearts beat.
+        beacon: Takes the presence that clients report.
     """
 
     def __init__(
@@ -57,7 +62,10 @@ class CronMethods:
         agents: Agents,
         events: SystemEvents,
         heartbeats: Heartbeats,
+        *,
+        beacon: Beacon = lambda params, connection_id: None,
     ) -> None:
+        self._beacon = beacon
         self._schedules = schedules
         self._automations = automations
         self._traces = traces
@@ -95,7 +103,7 @@ class CronMethods:
         update = Schema({**_ONE, Required("patch"): Schema(dict(FIELDS)), Optional("expectedConfigRevision"): str})
         run = Schema({**_ONE, Optional("mode", default="force"): In(("force", "due"))})
         wake = Schema({Optional("mode", default="now"): In(("now", "next-heartbeat")), Required("text"): _EVENT})
-        beacon: dict[Any, Any] = {Optional(key): object for key in _BEACON}
+        beacon: dict[Any, Any] = {Optional(key): object for key in (*_BEACON, *_ABOUT)}
         system_event = Schema({Required("text"): _EVENT, **beacon}, extra=REMOVE_EXTRA)
         return [
             Method("cron.list", self._list, OWNER, listed, READ),
@@ -216,6 +224,8 @@ class CronMethods:
         if not _BEACON & call.params.keys():
             agent = self._agents.default().id
             await self._events.add(agent, main_key(agent), call.params["text"], call.context)
+        else:
+            self._beacon(call.params, call.connection_id)
         return {"ok": True}
 
     async def _last_heartbeat(self, call: MethodCall) -> Mapping[str, Any] | None:

@@ -13,6 +13,8 @@ from hub.core.schema import Schema
 from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from tests.gateway.rig import Client, Device, Rig, client_of, connect_params, connected, until
 
+UI = {"id": "openclaw-tui", "version": "2026.9.6", "platform": "linux", "mode": "ui"}
+
 
 async def _who(call: MethodCall) -> dict[str, object]:
     authority = call.caller.authority
@@ -348,10 +350,10 @@ async def test_compression_is_not_offered(rig: Rig) -> None:
 
 async def test_presence_tells_who_is_connected(rig: Rig) -> None:
     async with connected(rig) as watcher:
-        async with connected(rig, scopes=["operator.read"]):
-            joined = await watcher.event("presence", lambda payload: len(payload["presence"]) == 3)
+        async with connected(rig, scopes=["operator.read"], client=UI):
+            joined = await watcher.event("presence", lambda payload: len(payload["presence"]) == 2)
             watcher.events.clear()
-        left = await watcher.event("presence", lambda payload: len(payload["presence"]) == 2)
+        left = await watcher.event("presence", lambda payload: len(payload["presence"]) == 1)
 
     assert joined["stateVersion"]["presence"] < left["stateVersion"]["presence"]
     assert left["seq"] > joined["seq"]
