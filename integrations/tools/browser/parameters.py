@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, string
+from hub.core.schema import (
+    All,
+    In,
+    Length,
+    Match,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    boolean,
+    integer,
+    string,
+    time_zone,
+)
 from integrations.tools.browser.snapshot import CHARACTERS_DEFAULT, CHARACTERS_LIMIT
 
 ACTIONS = (
@@ -61,5 +74,10 @@ PARAMETERS = Schema(
         Optional("color_scheme", description="emulate."): In(("dark", "light", "no-preference")),
         Optional("media", description="emulate."): In(("screen", "print")),
         Optional("offline", description="emulate."): boolean,
+        Optional("locale", description="emulate: such as de-DE."): All(
+            string, Match(r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$", msg="expected a language such as de-DE")
+        ),
+        Optional("time_zone", description="emulate: such as Europe/Berlin."): time_zone,
+        Optional("device", description="emulate: such as iPhone 15; load the page again afterwards."): _SHORT,
     }
 )

@@ -62,6 +62,8 @@ class BrowserProfile:
         self._folder, self._program, self._egress, self._clock = folder, program, egress, clock
         self._keep = keep
         self._proxy: PolicyProxy | None = None
+        self.devices: Mapping[str, Any] = {}
+        """What Playwright knows of devices, by name."""
         self._context: BrowserContext | None = None
         self._chosen: dict[str, str] = {}
         self._tab_numbers, self._element_numbers = itertools.count(1), itertools.count(1)
@@ -113,7 +115,7 @@ class BrowserProfile:
                 raise
         else:
             context = await attach(library, self.settings["cdp_url"], self._egress, private=self.private)
-        self._context = context
+        self._context, self.devices = context, library.devices
         context.set_default_timeout(ACT_LIMIT_MS)
         context.set_default_navigation_timeout(LOAD_LIMIT_MS)
         context.on("page", self._popped_up)

@@ -14,7 +14,17 @@ from hub.tools.contract import ToolCall
 from integrations.tools.browser.snapshot import Element, SnapshotForm, read_snapshot
 
 if TYPE_CHECKING:
-    from playwright.async_api import ConsoleMessage, Dialog, Download, Frame, Locator, Page, Request, Response
+    from playwright.async_api import (
+        CDPSession,
+        ConsoleMessage,
+        Dialog,
+        Download,
+        Frame,
+        Locator,
+        Page,
+        Request,
+        Response,
+    )
 
 LOG_LENGTH = 200
 LOG_LINE_LIMIT = 500
@@ -52,6 +62,7 @@ class Tab:
         self.call: ToolCall | None = None
         """The last call that worked in it; what it downloads is kept for that conversation."""
         self._next_number = next_number
+        self._cdp: CDPSession | None = None
         self._numbers: dict[str, int] = {}
         page.on("framenavigated", self._navigated)
         page.on("console", self._said)
@@ -65,6 +76,12 @@ class Tab:
     def url(self) -> str:
         """Where it is."""
         return self.page.url
+
+    async def cdp(self) -> CDPSession:
+        """Return the tab's own session of the DevTools protocol; what is set by it stays as long as the tab."""
+        if self._cdp is None:
+            self._cdp = await self.page.context.new_cdp_session(self.page)
+        return self._cdp
 
     def refuse_foreign(self) -> None:
         """Refuse a page that is not of the web.

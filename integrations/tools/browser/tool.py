@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from hub.config.suggest import did_you_mean
 from hub.core.errors import Forbidden, InvalidRequest
 from hub.models.contract import Image
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
@@ -194,3 +195,34 @@ async def _emulate(profile: BrowserProfile, tab: Tab, arguments: Mapping[str, An
         await tab.page.emulate_media(media=arguments.get("media"), color_scheme=arguments.get("color_scheme"))
     if "offline" in arguments:
         await profile.context.set_offline(arguments["offline"])
+    await _emulate_elsewhere(profile, tab, arguments)
+
+
+async def _emulate_elsewhere(profile: BrowserProfile, tab: Tab, arguments: Mapping[str, Any]) -> None:
+    """Let the page see another language, time zone or device.
+
+    Commands: https://chromedevtools.github.io/devtools-protocol/tot/Emulation/
+    """
+    from playwright.async_api import Error
+
+    commands: list[tuple[str, dict[str, Any]]] = []
+    device = None
+    if "device" in arguments and (device := profile.devices.get(arguments["device"])) is None:
+        near = did_you_mean(arguments["device"], profile.devices) or "such as iPhone 15, Pixel 7, iPad Mini"
+        raise InvalidRequest(f"emulate: there is no device {arguments['device']!r:.80}; {near}")
+    if device is not None:
+        size = {**device["viewport"], "deviceScaleFactor": device["device_scale_factor"], "mobile": device["is_mobile"]}
+        commands += [
+            ("Emulation.setDeviceMetricsOverride", size),
+            ("Emulation.setTouchEmulationEnabled", {"enabled": device["has_touch"]}),
+            ("Emulation.setUserAgentOverride", {"userAgent": device["user_agent"]}),
+        ]
+    if "locale" in arguments:
+        commands.append(("Emulation.setLocaleOverride", {"locale": arguments["locale"].replace("-", "_")}))
+    if "time_zone" in arguments:
+        commands.append(("Emulation.setTimezoneOverride", {"timezoneId": arguments["time_zone"]}))
+    for name, values in commands:
+        try:
+            await (await tab.cdp()).send(name, values)
+        except Error as error:
+            raise InvalidRequest(f"emulate: the browser does not take {values}: {error.message[:200]}") from error

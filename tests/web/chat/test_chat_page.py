@@ -9,6 +9,7 @@ from playwright.async_api import BrowserContext, Page, expect
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import RESTART, Chromium, is_ready
+from tests.web.conftest import home_file
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 ANSWERED = re.compile(r"^my_server/scripted · \d+ tokens in, \d+ out · [\d.]+ s$")
@@ -122,6 +123,22 @@ async def test_an_error_of_the_model_is_shown_and_can_be_retried(page: Page, mod
     await expect(page.get_by_role("log").get_by_text("Now I hear you.")).to_be_visible()
     await expect(page.get_by_role("log").get_by_text("hello?")).to_have_count(2)
     await expect(page.get_by_role("log").get_by_text(ANSWERED)).to_be_visible()
+
+
+async def test_a_change_of_files_is_taken_back_by_a_button(
+    page: Page, model_server: OpenAIServer, hub: HubProcess
+) -> None:
+    call = {"name": "write", "arguments": {"path": "inbox/undo_me.md", "content": "x"}, "id": "call-undo"}
+    model_server.queue({"tool_call": call}, "It is written.")
+    await say(page, "write it")
+    await expect(page.get_by_role("log").get_by_text("It is written.")).to_be_visible()
+    file = home_file(hub, "workspace/inbox/undo_me.md")
+    assert file.read_text() == "x"
+
+    await page.get_by_role("button", name="Undo the latest change of files").click()
+
+    await expect(page.get_by_role("log").get_by_text("Taken back: inbox/undo_me.md")).to_be_visible()
+    assert not file.exists()
 
 
 async def test_hostile_words_of_a_model_stay_words(page: Page, model_server: OpenAIServer) -> None:

@@ -13,7 +13,7 @@ from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.contract import ToolResult
 from tests.integrations.tools.browser.conftest import Browsing, ref
 from tests.integrations.tools.browser.shop import BOOK, START
-from tests.integrations.tools.standing import ANNAS
+from tests.integrations.tools.standing import ANNAS, MAIN
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -167,8 +167,17 @@ async def test_labels_console_dialogs_pdf_and_the_window(shop: Browsing) -> None
     path = kept.output.partition("the page is in ")[2].split("\n")[0]
     await shop.use("emulate", width=500, height=400, color_scheme="dark")
     narrow = await shop.use("screenshot")
+    await shop.use("emulate", device="iPhone 15", locale="de-DE", time_zone="Asia/Tokyo")
+    seen = "[devicePixelRatio, navigator.maxTouchPoints > 0, /iPhone/.test(navigator.userAgent), "
+    seen += "(1.5).toLocaleString(), Intl.DateTimeFormat().resolvedOptions().timeZone].join()"
+    elsewhere = await shop.profile("lan").tab(MAIN, None).page.evaluate(seen)
+    wrong = [await shop.use("emulate", device="iPhon 15"), await shop.use("emulate", time_zone="Mars/Base")]
+    await shop.use("emulate", device="Desktop Chrome", locale="en-US", time_zone="UTC")
     await shop.use("emulate", width=1280, height=800)
 
+    assert elsewhere == "3,true,true,1,5,Asia/Tokyo"
+    assert [each.is_error for each in wrong] == [True, True]
+    assert "iPhone 15" in wrong[0].output
     assert "log: hello from the page" in (await shop.use("console", text="hello")).output
     assert "'Sure?' and was dismissed" in dismissed.output
     assert "'Sure?' and was accepted" in accepted.output
