@@ -125,7 +125,7 @@ NEEDS_HUB = {
     ),
     ("call",),
     ("chat",),
-    *(path for path in COMMANDS if path[0] in {"discover", "exec", "tool"}),
+    *(path for path in COMMANDS if path[0] in {"acp", "discover", "exec", "tool"}),
     ("context", "explain"),
     ("dashboard",),
     ("logs",),
