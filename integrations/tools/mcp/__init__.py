@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     """Connect to the servers, and be one when the configuration says so."""
     from integrations.tools.mcp.methods import methods
-    from integrations.tools.mcp.page import PATH, accept_route, servers_page
+    from integrations.tools.mcp.page import PATH, accept_route, add_route, servers_page
     from integrations.tools.mcp.servers import McpServers
     from integrations.tools.mcp.serving import McpDoor
 
@@ -25,6 +25,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
         host.methods.add(method)
     host.pages.add(servers_page(servers, config["server"]))
     host.routes.add(accept_route(servers))
+    host.routes.add(add_route(host))
     host.routes.add(servers.sign_ins.route(PATH))
     if config["server"]["enabled"]:
         host.routes.add(McpDoor(host, config["server"]).route())

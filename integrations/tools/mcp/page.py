@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from hub.config.spans import Tagged
+from hub.core.errors import Conflict, InvalidRequest
+from hub.core.schema import SchemaError
 from hub.gateway.calls.contract import ADMIN, HttpCall, Route
 from hub.gateway.pages import Page
 from integrations.tools.mcp.methods import shown
+from integrations.tools.mcp.schema import server_name
 from integrations.tools.mcp.servers import DOMAIN, McpServers
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
 
 PATH = "/mcp-servers"
 FORM_LIMIT_BYTES = 1_024
+SERVER_LIMIT_BYTES = 32_768
 CHINESE = {
     "MCP servers": "MCP 服务器",
     "Server": "服务器",
@@ -30,9 +39,13 @@ CHINESE = {
     "Accept": "接受",
     "Address": "地址",
     "Changed tools: {tools}": "已更改的工具：{tools}",
-    "No MCP servers are configured. They are written under mcp: servers: in configuration.yaml.": (
-        "尚未配置 MCP 服务器。请在 configuration.yaml 的 mcp: servers: 下填写。"
-    ),
+    "No MCP servers are configured.": "尚未配置 MCP 服务器。",
+    "Add a server": "添加服务器",
+    "Name": "名称",
+    "Command of a program": "程序的命令",
+    "Or its address": "或其地址",
+    "Authorization header, if it needs one": "Authorization 标头（如需要）",
+    "Add": "添加",
     "This hub as a server": "本中心作为服务器",
     "Other programs use this hub's tools at this address, with a token, or by the command:": (
         "其他程序可凭令牌通过此地址使用本中心的工具，或运行以下命令："
@@ -60,6 +73,31 @@ def servers_page(servers: McpServers, settings: Mapping[str, Any]) -> Page:
 
     template = Path(__file__).with_name("page.html")
     return Page(PATH, "MCP servers", template, data, scope=ADMIN, icon="list", texts={"zh-CN": CHINESE})
+
+
+def add_route(host: IntegrationHost) -> Route:
+    """Return the route of the page's form, which writes a server into the configuration."""
+
+    async def add(call: HttpCall) -> web.StreamResponse:
+        form = {key: str(value).strip() for key, value in (await call.request.post()).items()}
+        try:
+            name, words = server_name(form.get("name", "")), shlex.split(form.get("command", ""))
+        except (SchemaError, ValueError) as error:
+            raise InvalidRequest(f"name or command: {error}") from error
+        if name in (host.config.raw.get(DOMAIN) or {}).get("servers", {}):
+            raise Conflict(f"there is a server {name} already; change it in the configuration")
+        value: dict[str, Any] = {"command": words[0], "args": words[1:]} if words else {}
+        if form.get("url"):
+            value["url"] = form["url"]
+        secrets = {}
+        if form.get("authorization"):
+            secret = f"mcp_{name}_authorization"
+            value["headers"] = {"Authorization": Tagged("!secret", secret)}
+            secrets[secret] = form["authorization"]
+        await host.configure((DOMAIN, "servers", name), value, secrets)
+        raise web.HTTPSeeOther(PATH)
+
+    return Route("POST", f"{PATH}/add", add, DOMAIN, scope=ADMIN, cookie=True, body_limit=SERVER_LIMIT_BYTES)
 
 
 def accept_route(servers: McpServers) -> Route:

@@ -45,7 +45,8 @@ def _one_way(server: dict[str, Any]) -> dict[str, Any]:
     return server
 
 
-def _name(value: Any) -> str:
+def server_name(value: Any) -> str:
+    """Return a server's name, if it is one."""
     name: str = slug(value)
     if len(name) > NAME_LENGTH:
         raise Invalid(f"expected a name of at most {NAME_LENGTH} characters")
@@ -83,7 +84,7 @@ SERVER_SCHEMA = All(
 CONFIG_SCHEMA = Schema(
     {
         Optional("servers", default=dict, description="Servers by name."): All(
-            {_name: SERVER_SCHEMA}, Length(max=SERVERS_LIMIT)
+            {server_name: SERVER_SCHEMA}, Length(max=SERVERS_LIMIT)
         ),
         Optional("server", default=dict, description="The hub as a server, for other programs."): {
             Optional("enabled", default=False, description="Whether it is one, at the path /mcp."): boolean,

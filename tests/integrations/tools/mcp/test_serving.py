@@ -210,3 +210,26 @@ async def test_the_page_shows_the_servers_and_the_address_of_the_hub(hub: Hub) -
 
     assert url_of(hub) in page
     assert "small" in page
+
+
+async def test_a_server_is_added_by_the_form_and_its_secret_kept_apart(hub: Hub) -> None:
+    address = {"url": "http://127.0.0.1:9/mcp", "authorization": "Bearer sesame-open"}
+    forms: list[tuple[dict[str, str], int]] = [
+        ({"name": "Bad name", **address}, 400),
+        ({"name": "small", **address}, 409),
+        ({"name": "empty"}, 422),
+        ({"name": "quoted", "command": "npx 'x"}, 400),
+        ({"name": "shop", **address}, 200),
+        ({"name": "tools", "command": "true 'a b' c"}, 200),
+    ]
+
+    async with aiohttp.ClientSession(headers=bearer(hub)) as http:
+        for form, status in forms:
+            async with http.post(url_of(hub, "/mcp-servers/add"), data=form) as answer:
+                assert answer.status == status, (form, await answer.text())
+
+    servers = hub.config.current["mcp"]["servers"]
+    assert sorted(servers) == ["shop", "small", "tools"]
+    assert servers["shop"]["headers"]["Authorization"].reveal() == "Bearer sesame-open"
+    assert (servers["tools"]["command"], servers["tools"]["args"]) == ("true", ["a b", "c"])
+    assert "sesame-open" not in hub.home.configuration.read_text()
