@@ -67,13 +67,13 @@ def routes(found: FoundServices) -> list[Route]:
 
     async def ignore(call: HttpCall) -> web.StreamResponse:
         await found.ignore(str((await call.request.post()).get("id", "")))
-        raise web.HTTPSeeOther(PATH)
+        return web.Response(status=303, headers={"Location": PATH})
 
     async def set_up(call: HttpCall) -> web.StreamResponse:
         form = {key: str(value) for key, value in (await call.request.post()).items()}
         secrets = {key.removeprefix(SECRET_PREFIX): form[key] for key in form if key.startswith(SECRET_PREFIX)}
         await found.set_up(form.get("id", ""), secrets, form.get("at", ""))
-        raise web.HTTPSeeOther(PATH)
+        return web.Response(status=303, headers={"Location": PATH})
 
     return [
         Route("POST", f"{PATH}/{path}", handler, DOMAIN, scope=ADMIN, cookie=True, body_limit=FORM_LIMIT_BYTES)

@@ -29,7 +29,7 @@ class McpSignIns:
 
         async def back(call: HttpCall) -> web.StreamResponse:
             self.complete(str(call.request.url))
-            raise web.HTTPSeeOther(then)
+            return web.Response(status=303, headers={"Location": then})
 
         return Route("GET", CALLBACK, back, "mcp", scope=Open.PUBLIC)
 

@@ -95,7 +95,7 @@ def add_route(host: IntegrationHost) -> Route:
             value["headers"] = {"Authorization": Tagged("!secret", secret)}
             secrets[secret] = form["authorization"]
         await host.configure((DOMAIN, "servers", name), value, secrets)
-        raise web.HTTPSeeOther(PATH)
+        return web.Response(status=303, headers={"Location": PATH})
 
     return Route("POST", f"{PATH}/add", add, DOMAIN, scope=ADMIN, cookie=True, body_limit=SERVER_LIMIT_BYTES)
 
@@ -105,6 +105,6 @@ def accept_route(servers: McpServers) -> Route:
 
     async def accept(call: HttpCall) -> web.StreamResponse:
         await servers.accept(str((await call.request.post()).get("server", "")))
-        raise web.HTTPSeeOther(PATH)
+        return web.Response(status=303, headers={"Location": PATH})
 
     return Route("POST", f"{PATH}/accept", accept, DOMAIN, scope=ADMIN, cookie=True, body_limit=FORM_LIMIT_BYTES)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from zeroconf import IPVersion, ServiceStateChange
@@ -130,9 +131,10 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
         chosen = next(each for each in seen if each["kind"] == "Ollama server")
         with pytest.raises(CommandFailed, match="no integration sets up a Homarus hub"):
             client.call("discovery.set_up", {"id": next(each["id"] for each in seen if each is not chosen)})
-        client.call("discovery.ignore", {"id": chosen["id"]})
+        assert post(hub, "/discovered/ignore", id=chosen["id"]) == 303
         ignored = {each["name"]: each["state"] for each in found(client)}
-        client.call("discovery.set_up", {"id": chosen["id"]})
+        assert post(hub, "/discovered/set-up", id=chosen["id"], at=f"{OTHERS}:1") == 409
+        assert post(hub, "/discovered/set-up", id=chosen["id"], at=f"{OTHERS}:{neighbour.port}") == 303
 
     assert [(each["kind"], each["name"], each["address"], each["state"]) for each in seen] == [
         ("Homarus hub", "<b>Our place</b>", OTHERS, "seen"),
@@ -226,10 +228,21 @@ def answers(home: Path) -> bool:
     return True
 
 
-def get(home: Path, path: str) -> str:
+def connected(home: Path) -> http.client.HTTPConnection:
     connection = http.client.HTTPConnection("localhost")
     connection.sock = socket.socket(socket.AF_UNIX)
     connection.sock.connect(str(Home(home).socket))
+    return connection
+
+
+def post(home: Path, path: str, **form: str) -> int:
+    connection = connected(home)
+    connection.request("POST", path, urlencode(form), {"Content-Type": "application/x-www-form-urlencoded"})
+    return connection.getresponse().status
+
+
+def get(home: Path, path: str) -> str:
+    connection = connected(home)
     connection.request("GET", path)
     answer = connection.getresponse()
     assert answer.status == 200, answer.read()

@@ -139,7 +139,7 @@ async def test_an_answer_is_stopped_and_wrong_messages_are_answered(
 
 
 def test_a_prompt_has_the_files_that_are_given_with_it() -> None:
-    blocks = [
+    blocks: list[dict[str, Any]] = [
         *prompt("Look:"),
         {"type": "resource", "resource": {"uri": "file:///a.py", "text": "x = 1"}},
         {"type": "resource_link", "uri": "file:///b.py", "name": "b.py"},
