@@ -12,6 +12,8 @@ from hashlib import sha256
 from typing import Any
 
 MASK = "[redacted]"
+SECRET_LENGTH_MIN = 8
+"""Shorter values are not looked for in text: masking every `1234` hides more than it protects."""
 
 
 class Secret:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from hub.core.secret import Secret
+from hub.core.secret import SECRET_LENGTH_MIN, Secret
 from hub.models.contract import (
     AuthError,
     BillingError,
@@ -119,7 +119,7 @@ def _limited(text: str) -> type[ModelError]:
 def clean_message(text: str, secrets: Iterable[Secret] = ()) -> str:
     """Return what a server said, in one line, bounded, without keys."""
     for secret in secrets:
-        if value := secret.reveal():
+        if len(value := secret.reveal()) >= SECRET_LENGTH_MIN:
             text = text.replace(value, "***")
     text = _KEY_LIKE.sub("***", " ".join(text.split()))
     return text if len(text) <= MESSAGE_LIMIT else f"{text[: MESSAGE_LIMIT - 1]}…"

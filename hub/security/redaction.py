@@ -10,11 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 from hub.core.phrases import rewritten
-from hub.core.secret import MASK, SHOWN_AS_MASK, Secret
+from hub.core.secret import MASK, SECRET_LENGTH_MIN, SHOWN_AS_MASK, Secret
 from hub.security.secret_patterns import SECRET_PATTERNS
 
-SECRET_LENGTH_MIN = 8
-"""Shorter values are not looked for in text: masking every `1234` hides more than it protects."""
 DEPTH_LIMIT = 64
 REGISTERED_LIMIT = 5_000
 

@@ -18,8 +18,8 @@ from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.schema import All, Length, Match, string
-from hub.core.secret import Secret
-from hub.security.redaction import SECRET_LENGTH_MIN, Redactor
+from hub.core.secret import SECRET_LENGTH_MIN, Secret
+from hub.security.redaction import Redactor
 from hub.storage.versioned_file import VersionedFile
 from hub.tools.approval import QUESTION, Approval, Ask
 from hub.tools.contract import ToolCall

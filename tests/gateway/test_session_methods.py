@@ -129,6 +129,18 @@ async def test_a_change_that_expects_something_else_is_not_made(house: FullRig) 
     assert (done["deleted"], done["archived"]) == (True, [])
 
 
+@pytest.mark.parametrize("key", [MAIN, "agent:main:trip"])
+async def test_a_conversation_can_be_set_up_before_anything_was_said_in_it(house: FullRig, key: str) -> None:
+    async with connected(house) as client:
+        set_up = await ok(client, "sessions.patch", {"key": key, "responseUsage": "on"})
+        reset = await ok(client, "sessions.reset", {"key": key})
+        nobody = await client.call("sessions.patch", {"key": "agent:nobody:trip", "label": "x"})
+        mistyped = await client.call("sessions.patch", {"key": "agent:main:telegram:direct:1", "label": "x"})
+
+    assert (set_up["entry"]["responseUsage"], reset["entry"]["responseUsage"]) == ("tokens", "tokens")
+    assert {nobody["error"]["code"], mistyped["error"]["code"]} == {"NOT_FOUND"}
+
+
 @pytest.mark.parametrize(
     ("asked", "kept"),
     [("off", "off"), ("minimal", "minimal"), ("xhigh", "high"), ("max", "high"), ("ultra", "high"), ("adaptive", None)],

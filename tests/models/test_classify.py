@@ -89,6 +89,10 @@ def test_a_message_is_one_bounded_line_without_the_secret(before: str, key: str,
     assert "\n" not in cleaned
 
 
+def test_a_key_that_is_part_of_many_words_is_not_looked_for() -> None:
+    assert clean_message("the mock is asleep", [Secret("k"), Secret("asleep")]) == "the mock is asleep"
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -22,7 +22,7 @@ from hub.messaging.channels import ChannelRegistry
 from hub.models.registry import ModelRegistry
 from hub.models.thinking import WORDS
 from hub.sessions.fork import fork_session
-from hub.sessions.keys import SessionKey, incognito_key, named_key
+from hub.sessions.keys import SessionKey, SessionKind, incognito_key, named_key
 from hub.sessions.session import TEXT_LIMIT, Session
 from hub.sessions.store import SessionStore
 
@@ -196,6 +196,7 @@ class SessionMethods:
 
     async def _patch(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
+        await self._begin(call)
         session = self._expected(params)
         changes = await self._changes(params)
         return self._shown(await self._sessions.patch(session.key, **changes) if changes else session)
@@ -219,6 +220,13 @@ class SessionMethods:
             await self._models.resolve(changes["model"])
         return changes
 
+    async def _begin(self, call: MethodCall) -> None:
+        """Begin a conversation that a client shows before anything was said in it."""
+        key = SessionKey.parse(self.full_key(call.params["key"], call.params.get("agentId")))
+        if key.named or key.kind is SessionKind.MAIN:
+            self._agents.get(key.agent)
+            await self._sessions.ensure(str(key), person=call.caller.authority.person)
+
     def _expected(self, params: Mapping[str, Any]) -> Session:
         """Return the session that is to be changed.
 
@@ -239,6 +247,7 @@ class SessionMethods:
         return {"ok": True, "key": session.key, "entry": entry, "resolved": resolved}
 
     async def _reset(self, call: MethodCall) -> Mapping[str, Any]:
+        await self._begin(call)
         key = self.known(call.params["key"], call.params.get("agentId")).key
         self._runner.abort(session_key=key)
         session = await self._sessions.reset(key)
