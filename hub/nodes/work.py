@@ -75,9 +75,7 @@ class PendingWork:
     async def open(self) -> None:
         """Load what is stored."""
         if self._db is not None:
-            rows = await self._db.read(
-                lambda conn: conn.execute("SELECT data FROM node_work ORDER BY rowid").fetchall()
-            )
+            rows = await self._db.read(lambda conn: conn.execute("SELECT data FROM node_work").fetchall())
             found = [msgspec.json.decode(data, type=NodeWork) for (data,) in rows]
             self._items = {item.id: item for item in found}
 

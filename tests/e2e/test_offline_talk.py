@@ -114,7 +114,7 @@ def test_what_the_owner_does_not_approve_is_told_in_the_language_of_the_wish(
     hub.rpc("chat.send", {"sessionKey": "main", "message": said, "idempotencyKey": "wish"})
 
     [waiting] = until(lambda: hub.rpc("approval.list")["approvals"])
-    hub.rpc("approval.resolve", {"id": waiting["id"], "approved": False})
+    hub.rpc("approval.resolve", {"id": waiting["id"], "kind": "exec", "decision": "deny"})
     hub.rpc("agent.wait", {"runId": "wish", "timeoutMs": 20_000})
 
     assert "from outside" in told

@@ -143,7 +143,9 @@ def test_a_service_that_asks_is_called_when_the_owner_says_so(
 
     until(lambda: hub.rpc("approval.list")["approvals"])
     (waiting,) = hub.rpc("approval.list")["approvals"]
-    hub.rpc("approval.resolve", {"id": waiting["code"], "approved": approved})
+    hub.rpc(
+        "approval.resolve", {"id": waiting["code"], "kind": "exec", "decision": "allow-once" if approved else "deny"}
+    )
     hub.rpc("agent.wait", {"runId": session, "timeoutMs": 20_000})
 
     assert waiting["details"] == {"service": "doorbell.unlock", "data": {}}

@@ -57,8 +57,7 @@ APART = {"_TOKEN", "_ONLY_COMMENTS"}
 
 AT_THE_BEGINNING = {
     "hub.automation.schedule.fixed._ZONED",
-    "hub.memory.claims._IS_NAMED",
-    "hub.memory.claims._ROUTINE",
+    "hub.memory.tidy.promotion._SMALL_TALK",
     "hub.security.network_schema._TARGET",
 }
 """Only ever matched at the beginning of a text, never searched for."""

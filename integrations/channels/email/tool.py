@@ -85,7 +85,7 @@ class MailTool:
             from_schema(Schema(schema)),
             self._run,
             GROUP,
-            Annotations(destructive=False),
+            Annotations(destructive=False, egress=True),
             approval=self.why_ask,
             timeout_s=CALL_S,
         )
