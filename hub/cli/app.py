@@ -58,6 +58,7 @@ COMMANDS = {
     "outbox": "hub.cli.outbox",
     "cron": "hub.cli.cron",
     "node": "hub.cli.node",
+    "tls": "hub.cli.tls",
     "doctor": "hub.cli.doctor",
 }
 

@@ -1,0 +1,37 @@
+"""`homarus tls`: a certificate for the hub from an authority of this home, for phones that speak to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hub.cli.groups import CliCommand
+from hub.cli.options import home_option, json_option, print_json
+from hub.gateway.access.hosts import own_names
+from hub.gateway.access.local_ca import CA_FILE, LEAF_DAYS, LEAF_FILE, LEAF_KEY_FILE, is_home_name, issue
+from hub.gateway.access.setup_codes import lan_address
+
+
+@click.command("tls", cls=CliCommand)
+@click.option("--name", "names", multiple=True, help="A name or address of the hub (again for each).")
+@home_option
+@json_option
+def command(names: tuple[str, ...], home: Path, as_json: bool) -> None:
+    """Make a certificate for the hub, and the authority that signs it, which only vouches for a home network.
+
+    Run it again before the certificate ends, or when the hub's address changes; phones keep trusting the authority.
+
+    Example:
+      homarus tls
+      homarus tls --name hub.home.arpa --name 192.168.1.5
+    """
+    wanted = list(names) or [each for each in (*sorted(own_names()), lan_address(), "localhost") if is_home_name(each)]
+    folder = home / "tls"
+    issue(folder, wanted)
+    if as_json:
+        print_json({"names": wanted, "days": LEAF_DAYS, "authority": str(folder / CA_FILE)})
+        return
+    click.echo(f"A certificate for {', '.join(wanted)}, for {LEAF_DAYS} days. Put this into configuration.yaml:\n")
+    click.echo(f"http:\n  host: 0.0.0.0\n  tls: {{certificate: tls/{LEAF_FILE}, key: tls/{LEAF_KEY_FILE}}}\n")
+    click.echo(f"Other devices trust it once they have {folder / CA_FILE}: the page Pair phone offers it.")

@@ -1,0 +1,156 @@
+"""The routes of the phone's page: the page, its scripts, what makes it an app, and the certificate that it may need."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import plistlib
+import uuid
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from hub.core.errors import NotFound
+from hub.gateway.access.local_ca import CA_FILE
+from hub.gateway.calls.contract import HttpCall, Open, Route
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+PATH = "/p"
+CERTIFICATE_LIMIT_BYTES = 16_384
+FILES = {
+    "phone.js": "text/javascript",
+    "node.js": "text/javascript",
+    "wire.js": "text/javascript",
+    "sw.js": "text/javascript",
+    "phone.css": "text/css",
+    "icon.svg": "image/svg+xml",
+    "phone.webmanifest": "application/manifest+json",
+}
+_HERE = Path(__file__).parent
+_POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "media-src": "'self' blob:",
+    "connect-src": "'self'",
+    "manifest-src": "'self'",
+    "worker-src": "'self'",
+    "form-action": "'none'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+}
+
+
+def phone_routes(host: IntegrationHost) -> list[Route]:
+    """Return the routes; they show nothing of the home, and anybody may open them."""
+    folder = host.home.path / "tls"
+
+    async def show(call: HttpCall) -> web.StreamResponse:
+        """`GET /p`: the page."""
+        chosen = _language(call.request.headers.get("Accept-Language", ""), host.language)
+        fields = {"language": chosen, "texts": json.dumps(_texts()[chosen]), **_texts()[chosen]}
+        body = _template().substitute({name: html.escape(value) for name, value in fields.items()})
+        return web.Response(text=body, content_type="text/html", headers=_headers())
+
+    async def serve_file(call: HttpCall) -> web.StreamResponse:
+        """`GET /p/<file>`: its scripts and style."""
+        name = call.params["file"]
+        if name not in FILES:
+            raise NotFound("there is no such file")
+        headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": PATH, "X-Content-Type-Options": "nosniff"}
+        return web.Response(text=_file(name), content_type=FILES[name], headers=headers)
+
+    async def certificate(call: HttpCall) -> web.StreamResponse:
+        """`GET /p/ca.crt`: the certificate of this home's own authority."""
+        data = await asyncio.to_thread(_certificate, folder)
+        headers = {"Content-Disposition": 'attachment; filename="homarus-ca.crt"'}
+        return web.Response(body=data, content_type="application/x-x509-ca-cert", headers=headers)
+
+    async def profile(call: HttpCall) -> web.StreamResponse:
+        """`GET /p/ca.mobileconfig`: the same for iPhones and iPads."""
+        data = apple_profile(await asyncio.to_thread(_certificate, folder))
+        headers = {"Content-Disposition": 'attachment; filename="homarus-ca.mobileconfig"'}
+        return web.Response(body=data, content_type="application/x-apple-aspen-config", headers=headers)
+
+    owner = host.domain
+    return [
+        Route("GET", PATH, show, owner, Open.PUBLIC),
+        Route("GET", f"{PATH}/ca.crt", certificate, owner, Open.PUBLIC),
+        Route("GET", f"{PATH}/ca.mobileconfig", profile, owner, Open.PUBLIC),
+        Route("GET", f"{PATH}/{{file}}", serve_file, owner, Open.PUBLIC),
+    ]
+
+
+def apple_profile(certificate: bytes) -> bytes:
+    """Return a configuration profile that offers a certificate, in PEM, to an Apple device."""
+    ids = [str(uuid.uuid5(uuid.NAMESPACE_OID, f"{part}{certificate.hex()}")).upper() for part in ("root", "profile")]
+    shared = {"PayloadVersion": 1, "PayloadOrganization": "Homarus"}
+    root = {
+        **shared,
+        "PayloadType": "com.apple.security.root",
+        "PayloadIdentifier": "org.homarus.ca.root",
+        "PayloadUUID": ids[0],
+        "PayloadDisplayName": "Homarus home authority",
+        "PayloadCertificateFileName": "homarus-ca.crt",
+        "PayloadContent": certificate,
+    }
+    profile = {
+        **shared,
+        "PayloadType": "Configuration",
+        "PayloadIdentifier": "org.homarus.ca",
+        "PayloadUUID": ids[1],
+        "PayloadDisplayName": "Homarus",
+        "PayloadDescription": "Lets this device trust the hub at home, and no other server.",
+        "PayloadContent": [root],
+    }
+    return plistlib.dumps(profile)
+
+
+def _certificate(folder: Path) -> bytes:
+    try:
+        with (folder / CA_FILE).open("rb") as file:
+            return file.read(CERTIFICATE_LIMIT_BYTES)
+    except OSError as error:
+        raise NotFound("this hub has no authority of its own; `homarus tls` makes one") from error
+
+
+def _headers() -> Mapping[str, str]:
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _POLICY.items()),
+        "Permissions-Policy": "camera=(self), geolocation=(self), microphone=(self)",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+        "Vary": "Accept-Language",
+    }
+
+
+def _language(accepted: str, default: str) -> str:
+    """Return the first language that a browser asks for and we have; else the home's, or English."""
+    known = {each.partition("-")[0]: each for each in _texts()}
+    asked = [each.strip().partition("-")[0].partition(";")[0].lower() for each in accepted[:512].split(",")]
+    return next((known[each] for each in asked if each in known), known.get(default.partition("-")[0], "en"))
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    texts: dict[str, dict[str, str]] = json.loads(_file("texts.json"))
+    return texts
+
+
+@cache
+def _template() -> Template:
+    return Template(_file("phone.html"))
+
+
+@cache
+def _file(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")

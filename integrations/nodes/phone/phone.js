@@ -1,0 +1,279 @@
+// The page: pairs, keeps two sockets (node and operator), answers what the node is asked, and holds a chat.
+import {commandsOf, CommandFailed, platform} from "/p/node.js";
+import {identity, keep, kept, Refused, tokenOf, Wire} from "/p/wire.js";
+
+const MAIN = "main";
+const OPERATOR_SCOPES = ["operator.read", "operator.write"];
+const LAST_DELAY_MS = 30_000;
+const texts = JSON.parse(document.documentElement.dataset.texts);
+const at = id => document.getElementById(id);
+const say = (name, values = {}) => texts[name].replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
+const wait = ms => new Promise(resolve => setTimeout(resolve, ms));
+
+let own;
+let operator;
+let registering;
+const switches = {};
+const speech = new Map();
+
+// A code is in the part of the address that no server sees, and leaves it at once.
+const code = location.hash.slice(1);
+const shared = new URLSearchParams(location.search);
+if (code || location.search) {
+  history.replaceState(null, "", location.pathname);
+}
+
+const commands = commandsOf({
+  allowed: name => switches[name] === true,
+  show: address,
+  registration: async () => (await registering) || Promise.reject(new CommandFailed("UNAVAILABLE", "this browser has no service worker")),
+});
+
+async function start() {
+  const missing = await whatIsMissing();
+  if (missing.length) {
+    at("missing-list").replaceChildren(...missing.map(each => Object.assign(document.createElement("li"), {textContent: say(each)})));
+    at("missing").hidden = false;
+    at("state").textContent = "";
+    return;
+  }
+  registering = navigator.serviceWorker?.register("/p/sw.js", {scope: "/p"}).then(() => navigator.serviceWorker.ready).catch(() => null);
+  own = await identity();
+  for (const box of document.querySelectorAll("#switches input")) {
+    box.checked = switches[box.name] = (await kept(`switch-${box.name}`)) === true;
+    box.addEventListener("change", () => turn(box));
+  }
+  const fresh = tokenOf(code);
+  if (fresh || (await kept("node-token"))) {
+    connect(fresh);
+  } else {
+    askForCode("");
+  }
+}
+
+async function whatIsMissing() {
+  if (!isSecureContext || !crypto.subtle) {
+    return ["missing_keys", "missing_camera", "missing_location", "missing_push"];
+  }
+  try {
+    await crypto.subtle.generateKey("Ed25519", false, ["sign", "verify"]);
+    return [];
+  } catch {
+    return ["missing_old"];
+  }
+}
+
+function askForCode(why) {
+  at("state").textContent = why;
+  at("pairing").hidden = false;
+}
+
+at("code-form").addEventListener("submit", event => {
+  event.preventDefault();
+  const token = tokenOf(at("code").value.replace(/^.*#/, ""));
+  if (!token) {
+    at("state").textContent = say("not_a_code");
+    return;
+  }
+  at("code").value = "";
+  at("pairing").hidden = true;
+  connect(token);
+});
+
+// Stay connected as a node; the first hello of a new code brings the operator's token too.
+async function connect(bootstrap) {
+  let delay = 1_000;
+  for (;;) {
+    try {
+      const token = await kept("node-token");
+      const auth = bootstrap ? {bootstrapToken: bootstrap} : {deviceToken: token};
+      const node = await Wire.open(own, "node", auth, about("node"), (name, payload) => pushed(node, name, payload));
+      await keep("node-token", node.hello.auth.deviceToken || token);
+      for (const each of node.hello.auth.deviceTokens || []) {
+        await keep(`${each.role}-token`, each.deviceToken);
+        await keep(`${each.role}-scopes`, each.scopes);
+      }
+      [bootstrap, delay] = ["", 1_000];
+      at("state").textContent = say("connected");
+      at("switches").hidden = false;
+      const talking = talk();
+      await node.closed;
+      operator?.close();
+      await talking;
+      at("state").textContent = say("away");
+    } catch (error) {
+      if (error instanceof Refused && !error.requestId) {
+        askForCode(say("refused", {why: error.message}));
+        return;
+      }
+      at("state").textContent = error.requestId ? say("waiting", {id: error.requestId}) : say("away");
+    }
+    await Promise.race([wait(delay * (0.5 + Math.random() / 2)), comesBack()]);
+    delay = Math.min(delay * 2, LAST_DELAY_MS);
+  }
+}
+
+function comesBack() {
+  return new Promise(resolve =>
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && resolve(), {once: true}),
+  );
+}
+
+function about(role, scopes = []) {
+  const {name, family} = platform();
+  const client = {
+    id: "homarus-phone", displayName: family, version: "1.0.0", platform: name, deviceFamily: family,
+    mode: role === "node" ? "node" : "ui", instanceId: own.id,
+  };
+  const offered = role === "node" ? Object.keys(commands) : [];
+  const caps = [...new Set(offered.map(each => each.split(".")[0]))];
+  return {client, scopes, caps, commands: offered, permissions: role === "node" ? {...switches} : {}};
+}
+
+async function pushed(node, name, asked) {
+  if (name !== "node.invoke.request") {
+    return;
+  }
+  const result = {id: asked.id, nodeId: own.id};
+  try {
+    if (!Object.hasOwn(commands, asked.command)) {
+      throw new CommandFailed("INVALID_REQUEST", `this phone has no command ${asked.command}`);
+    }
+    const answer = await commands[asked.command](JSON.parse(asked.paramsJSON || "{}") || {});
+    note(say("used", {command: asked.command}));
+    Object.assign(result, {ok: true, payloadJSON: JSON.stringify(answer ?? {})});
+  } catch (error) {
+    Object.assign(result, {ok: false, error: {code: error.code && isNaN(error.code) ? error.code : "UNAVAILABLE", message: error.message}});
+  }
+  await node.call("node.invoke.result", result).catch(() => null);
+}
+
+// A switch is on when its owner turned it on and the browser permits it too.
+async function turn(box) {
+  at("told").textContent = "";
+  try {
+    if (box.checked) {
+      await permitted[box.name]();
+    }
+  } catch (error) {
+    box.checked = false;
+    at("told").textContent = say("denied", {why: error.message || error.name});
+  }
+  switches[box.name] = box.checked;
+  await keep(`switch-${box.name}`, box.checked);
+  if (box.name === "notifications" && box.checked) {
+    await subscribe().catch(error => (at("told").textContent = say("no_push", {why: error.message || error.name})));
+  }
+  box.dataset.is = box.checked ? "on" : "off";
+}
+
+const used = async constraints => (await navigator.mediaDevices.getUserMedia(constraints)).getTracks().forEach(each => each.stop());
+const permitted = {
+  camera: () => used({video: true}),
+  microphone: () => used({audio: true}),
+  location: () => new Promise((resolve, reject) => navigator.geolocation.getCurrentPosition(resolve, reject, {timeout: 20_000})),
+  notifications: async () => {
+    if (!globalThis.Notification || (await Notification.requestPermission()) !== "granted") {
+      throw new Error("Notification");
+    }
+  },
+};
+
+async function subscribe() {
+  const worker = await registering;
+  const {vapidPublicKey} = await operator.call("push.web.vapidPublicKey", {});
+  const key = Uint8Array.from(atob(vapidPublicKey.replaceAll("-", "+").replaceAll("_", "/")), each => each.charCodeAt(0));
+  const options = {userVisibleOnly: true, applicationServerKey: key};
+  const {endpoint, keys} = (await worker.pushManager.subscribe(options)).toJSON();
+  await operator.call("push.web.subscribe", {endpoint, keys});
+}
+
+// The chat: the operator's socket, when the code gave this phone that much.
+async function talk() {
+  const token = await kept("operator-token");
+  if (!token) {
+    return;
+  }
+  const scopes = ((await kept("operator-scopes")) || OPERATOR_SCOPES).filter(each => OPERATOR_SCOPES.includes(each));
+  operator = await Wire.open(own, "operator", {deviceToken: token}, about("operator", scopes), heard);
+  const {messages} = await operator.call("chat.history", {sessionKey: MAIN, limit: 30});
+  at("log").replaceChildren();
+  speech.clear();
+  for (const each of messages) {
+    if (each.role === "user" || each.role === "assistant") {
+      write(textOf(each), each.role === "user" ? "mine" : "theirs");
+    }
+  }
+  at("chat").hidden = false;
+  const given = ["title", "text", "url"].map(name => shared.get(name)).filter(Boolean).join("\n");
+  if (given) {
+    at("message").value = given;
+    ["title", "text", "url"].forEach(name => shared.delete(name));
+  }
+}
+
+function heard(name, event) {
+  if (name !== "chat") {
+    return;
+  }
+  if (event.state === "delta" || event.state === "final") {
+    const text = textOf(event.message || {});
+    if (text) {
+      const line = speech.get(event.runId) || write("", "theirs");
+      speech.set(event.runId, line);
+      line.textContent = text;
+      line.scrollIntoView({block: "end"});
+    }
+  }
+  if (event.state === "final" || event.state === "error" || event.state === "aborted") {
+    speech.delete(event.runId);
+  }
+  if (event.state === "error") {
+    note(say("failed", {why: event.errorMessage || ""}));
+  }
+}
+
+at("message-form").addEventListener("submit", async event => {
+  event.preventDefault();
+  const message = at("message").value.trim();
+  if (!message) {
+    return;
+  }
+  try {
+    await operator.call("chat.send", {sessionKey: MAIN, message, idempotencyKey: crypto.randomUUID()});
+    at("message").value = "";
+    write(message, "mine");
+  } catch (error) {
+    note(say("failed", {why: error.message}));
+  }
+});
+
+function textOf(message) {
+  const content = message.content ?? message.text ?? "";
+  return typeof content === "string" ? content : content.map(each => each.text || "").join("");
+}
+
+function write(text, kind) {
+  const line = Object.assign(document.createElement("p"), {className: kind, textContent: text});
+  at("log").append(line);
+  line.scrollIntoView({block: "end"});
+  return line;
+}
+
+function note(text) {
+  write(text, "note");
+}
+
+// An address is offered as a link: nothing of it is loaded until its reader opens it.
+async function address(text) {
+  const url = text && URL.canParse(text, location.href) ? new URL(text, location.href) : null;
+  if (text && !/^https?:$/.test(url?.protocol || "")) {
+    throw new CommandFailed("INVALID_PARAMS", "url: expected an http(s) address");
+  }
+  at("shown").hidden = !url;
+  at("shown-link").href = url?.href || "";
+  at("shown-link").textContent = url?.href || "";
+  return {};
+}
+
+start().finally(() => document.documentElement.setAttribute("data-ready", ""));

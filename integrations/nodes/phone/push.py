@@ -1,0 +1,193 @@
+"""Web push: what a phone's browser shows while the page is closed, encrypted for that browser alone.
+
+The push services of the browsers' makers carry it and cannot read it (RFC 8291); each is called through the hub's
+egress client, whose address policy judges the endpoint that a browser named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
+from hub.core.schema import All, Length, Match, Optional, Required, Schema, string
+from hub.core.services import AgentRule, ResponseMode, ServiceCall
+from hub.gateway.calls.contract import WRITE, Method, MethodCall
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+SUBSCRIPTIONS_LIMIT = 50
+BODY_CHARS = 1_000
+TTL_S = 86_400
+TOKEN_LIFE_S = 43_200
+GONE = frozenset({404, 410})
+
+_ENDPOINT = All(string, Length(max=2_048), Match(r"^https?://", msg="expected the endpoint of a push service"))
+_KEY = All(string, Match(r"^[A-Za-z0-9_=-]{16,128}$", msg="expected a key in base64url"))
+_SUBSCRIBE = Schema(
+    {Required("endpoint"): _ENDPOINT, Required("keys"): Schema({Required("p256dh"): _KEY, Required("auth"): _KEY})}
+)
+_NOTIFY = {
+    Optional("title", default="Homarus"): All(string, Length(max=200)),
+    Optional("body", default=""): All(string, Length(max=BODY_CHARS)),
+}
+_SERVICE = Schema(
+    {
+        Required("message", description="What is shown."): All(string, Length(min=1, max=BODY_CHARS)),
+        Optional("title", default="Homarus", description="The line above it."): All(string, Length(max=200)),
+    }
+)
+
+
+class WebPush:
+    """Keeps the subscriptions and sends to them.
+
+    Args:
+        host: Where methods and the service are added.
+        contact: Whom a push service may write to.
+    """
+
+    def __init__(self, host: IntegrationHost, contact: str) -> None:
+        self._host = host
+        self._contact = contact
+        self._storage = host.storage("push")
+        self._key = ""
+        self._subscriptions: list[dict[str, Any]] = []
+        self._saving = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Read what is kept, and serve.
+
+        Raises:
+            HubError: It cannot be read.
+        """
+        kept = await self._storage.load({})
+        self._key, self._subscriptions = kept.get("key", ""), kept.get("subscriptions", [])
+        host, remove = self._host, Schema({Required("endpoint"): _ENDPOINT})
+        for method in (
+            Method("push.web.vapidPublicKey", self._public, host.domain, Schema({}), WRITE),
+            Method("push.web.subscribe", self._subscribe, host.domain, _SUBSCRIBE, WRITE),
+            Method("push.web.unsubscribe", self._unsubscribe, host.domain, remove, WRITE),
+            Method("push.web.test", self._test, host.domain, Schema(_NOTIFY), WRITE),
+        ):
+            host.methods.add(method)
+        told = "Show a notification on the paired phones"
+        optional = ResponseMode.OPTIONAL
+        host.services.register("notify", self._notify, _SERVICE, optional, agent=AgentRule.ASK, description=told)
+
+    async def send(self, title: str, body: str) -> list[dict[str, Any]]:
+        """Send to all browsers whose credential is still valid; those that are gone are forgotten.
+
+        Returns:
+            For each, its `endpoint`'s host, whether it was taken (`ok`), and the `status` or the `error`.
+        """
+        valid = self._host.methods.all_valid
+        self._subscriptions = [each for each in self._subscriptions if valid(each["links"])]
+        results = await asyncio.gather(*(self._send(each, title, body) for each in self._subscriptions))
+        gone = {each["endpoint"] for each, result in zip(self._subscriptions, results, strict=True) if result["gone"]}
+        if gone:
+            await self._keep([each for each in self._subscriptions if each["endpoint"] not in gone])
+        return [{key: value for key, value in each.items() if key != "gone"} for each in results]
+
+    async def _send(self, subscription: Mapping[str, Any], title: str, body: str) -> dict[str, Any]:
+        place = urlsplit(subscription["endpoint"])
+        shown: dict[str, Any] = {"service": place.hostname, "ok": False, "gone": False}
+        try:
+            message = json.dumps({"title": title, "body": body}, ensure_ascii=False).encode()
+            sealed, headers = await asyncio.to_thread(self._sealed, subscription, message)
+            answer = await self._host.egress.fetch(
+                subscription["endpoint"], method="POST", headers=headers, body=sealed, redirect_limit=0
+            )
+        except HubError as error:
+            return {**shown, "error": error.message}
+        ok = 200 <= answer.status < 300
+        return {**shown, "ok": ok, "status": answer.status, "gone": answer.status in GONE}
+
+    def _sealed(self, subscription: Mapping[str, Any], message: bytes) -> tuple[bytes, dict[str, str]]:
+        pywebpush, vapid = _libraries()
+        place = urlsplit(subscription["endpoint"])
+        info = {"endpoint": subscription["endpoint"], "keys": subscription["keys"]}
+        try:
+            sealed = pywebpush.WebPusher(info).encode(message)["body"]
+        except (ValueError, pywebpush.WebPushException) as error:
+            raise InvalidRequest(f"the keys of this subscription cannot be used: {error}") from error
+        claims = {
+            "sub": self._contact,
+            "aud": f"{place.scheme}://{place.netloc}",
+            "exp": int(self._host.clock.time()) + TOKEN_LIFE_S,
+        }
+        signed = vapid.Vapid02.from_string(self._key).sign(claims)
+        kind = {"Content-Encoding": "aes128gcm", "Content-Type": "application/octet-stream"}
+        return bytes(sealed), {**signed, **kind, "TTL": str(TTL_S), "Urgency": "normal"}
+
+    async def _public(self, call: MethodCall) -> Mapping[str, Any]:
+        return {"vapidPublicKey": await self._public_key()}
+
+    async def _public_key(self) -> str:
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+        _libraries()
+        async with self._saving:
+            if not self._key:
+                number = ec.generate_private_key(ec.SECP256R1()).private_numbers().private_value
+                self._key = _text(number.to_bytes(32))
+                await self._save()
+        key = ec.derive_private_key(int.from_bytes(base64.urlsafe_b64decode(f"{self._key}=")), ec.SECP256R1())
+        return _text(key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint))
+
+    async def _subscribe(self, call: MethodCall) -> Mapping[str, Any]:
+        endpoint, keys = call.params["endpoint"], dict(call.params["keys"])
+        await self._public_key()
+        others = [each for each in self._subscriptions if each["endpoint"] != endpoint]
+        if len(others) >= SUBSCRIPTIONS_LIMIT:
+            raise LimitExceeded(f"{SUBSCRIPTIONS_LIMIT} browsers are subscribed already")
+        links = sorted(self._host.methods.links(call.caller))
+        fresh = {"endpoint": endpoint, "keys": keys, "principal": call.caller.authority.principal, "links": links}
+        await self._keep([*others, fresh])
+        return {"subscriptionId": fresh["principal"]}
+
+    async def _unsubscribe(self, call: MethodCall) -> Mapping[str, Any]:
+        principal, endpoint = call.caller.authority.principal, call.params["endpoint"]
+        left = [each for each in self._subscriptions if (each["endpoint"], each["principal"]) != (endpoint, principal)]
+        removed = len(left) < len(self._subscriptions)
+        if removed:
+            await self._keep(left)
+        return {"removed": removed}
+
+    async def _test(self, call: MethodCall) -> Mapping[str, Any]:
+        return {"results": await self.send(call.params["title"], call.params["body"])}
+
+    async def _notify(self, call: ServiceCall) -> Mapping[str, Any]:
+        if not self._subscriptions:
+            raise NotFound("no phone is subscribed: open /p on it and switch notifications on")
+        results = await self.send(call.data["title"], call.data["message"])
+        if not any(each["ok"] for each in results):
+            raise Unavailable(f"no push service took it: {results}"[:500])
+        return {"results": results}
+
+    async def _keep(self, subscriptions: list[dict[str, Any]]) -> None:
+        async with self._saving:
+            self._subscriptions = subscriptions
+            await self._save()
+
+    async def _save(self) -> None:
+        await self._storage.save({"key": self._key, "subscriptions": self._subscriptions})
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import py_vapid
+        import pywebpush
+    except ModuleNotFoundError as error:
+        raise Unavailable("web push needs a package that is missing: script/setup with the extra push") from error
+    return pywebpush, py_vapid
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")

@@ -1,0 +1,138 @@
+"""Pushes go to the browsers that asked for them, through the address policy, and end with the credential that asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from hub.core.services import ServiceRegistry
+from hub.security.egress import Egress
+from integrations.nodes.phone.push import WebPush
+from tests.gateway.rig import Client, Rig, connected, running
+from tests.hosting import host_on
+
+KEYS = {
+    "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+    "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+}
+
+
+class Service:
+    """A push service that answers as it is told to."""
+
+    def __init__(self) -> None:
+        self.status = 201
+        self.received: list[web.Request] = []
+        self.url = ""
+
+    async def take(self, request: web.Request) -> web.Response:
+        self.received.append(request)
+        return web.Response(status=self.status)
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[Service]:
+    found, app = Service(), web.Application()
+    app.router.add_post("/{id}", found.take)
+    async with TestServer(app) as server:
+        found.url = f"http://127.0.0.1:{server.port}"
+        yield found
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, service: Service) -> AsyncIterator[Rig]:
+    async with running(tmp_path) as rig:
+        egress = Egress(lambda: frozenset({service.url.removeprefix("http://")}))
+        parts = SimpleNamespace(**vars(rig), services=ServiceRegistry(rig.bus), egress=egress)
+        host, registrations = host_on(parts, "phone")
+        await WebPush(host, "mailto:owner@example.org").open()
+        rig.services = parts.services  # type: ignore[attr-defined]
+        yield rig
+        await registrations.undo_all()
+        await egress.close()
+
+
+async def subscribed(owner: Client, endpoint: str) -> Any:
+    return await owner.call("push.web.subscribe", {"endpoint": endpoint, "keys": KEYS})
+
+
+async def results(owner: Client) -> Any:
+    return (await owner.call("push.web.test", {"title": "Hello", "body": "x"}))["payload"]["results"]
+
+
+async def test_a_push_is_signed_for_its_service_and_sealed(rig: Rig, service: Service) -> None:
+    async with connected(rig) as owner:
+        first = (await owner.call("push.web.vapidPublicKey", {}))["payload"]
+        again = (await owner.call("push.web.vapidPublicKey", {}))["payload"]
+        await subscribed(owner, f"{service.url}/1")
+        await subscribed(owner, f"{service.url}/1")
+        sent = await results(owner)
+
+    (request,) = service.received
+    assert first == again
+    assert len(first["vapidPublicKey"]) == 87
+    assert sent == [{"service": "127.0.0.1", "ok": True, "status": 201}]
+    assert f"k={first['vapidPublicKey']}" in request.headers["Authorization"]
+    assert (request.headers["TTL"], request.headers["Content-Encoding"]) == ("86400", "aes128gcm")
+
+
+@pytest.mark.parametrize(("status", "left"), [(410, 0), (404, 0), (413, 1), (429, 1), (500, 1)])
+async def test_a_browser_that_is_gone_is_forgotten_and_others_are_kept(
+    rig: Rig, service: Service, status: int, left: int
+) -> None:
+    async with connected(rig) as owner:
+        await subscribed(owner, f"{service.url}/1")
+        service.status = status
+        assert await results(owner) == [{"service": "127.0.0.1", "ok": False, "status": status}]
+        assert len(await results(owner)) == left
+
+
+async def test_an_endpoint_of_the_home_network_gets_nothing(rig: Rig, service: Service) -> None:
+    async with connected(rig) as owner:
+        await subscribed(owner, "http://127.0.0.1:9/x")
+        (refused,) = await results(owner)
+
+    assert not refused["ok"]
+    assert "127.0.0.1" in refused["error"]
+    assert service.received == []
+
+
+async def test_a_subscription_ends_with_its_credential(rig: Rig, service: Service) -> None:
+    token, secret = await rig.tokens.create("phone", {"operator.write"})
+    async with connected(rig, token=secret.reveal(), scopes=["operator.write"]) as phone:
+        await subscribed(phone, f"{service.url}/1")
+        assert len(await results(phone)) == 1
+    await rig.tokens.revoke(token.id)
+
+    async with connected(rig) as owner:
+        assert await results(owner) == []
+
+
+async def test_only_whoever_subscribed_takes_it_back(rig: Rig, service: Service) -> None:
+    endpoint = {"endpoint": f"{service.url}/1"}
+    _, secret = await rig.tokens.create("other", {"operator.write"})
+    async with connected(rig) as owner, connected(rig, token=secret.reveal(), scopes=["operator.write"]) as other:
+        await subscribed(owner, endpoint["endpoint"])
+        assert (await other.call("push.web.unsubscribe", endpoint))["payload"] == {"removed": False}
+        assert (await owner.call("push.web.unsubscribe", endpoint))["payload"] == {"removed": True}
+
+
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        ({"endpoint": "ftp://x", "keys": KEYS}, "endpoint"),
+        ({"endpoint": "https://x", "keys": {"auth": KEYS["auth"]}}, "p256dh"),
+        ({"endpoint": "https://x", "keys": {**KEYS, "auth": "<script>"}}, "auth"),
+    ],
+)
+async def test_what_is_no_subscription_is_refused(rig: Rig, params: dict[str, Any], named: str) -> None:
+    async with connected(rig) as owner:
+        answer = await owner.call("push.web.subscribe", params)
+
+    assert named in answer["error"]["message"]

@@ -1,0 +1,212 @@
+"""A phone-sized browser pairs by a QR code, answers as a node with its camera and place, chats, and gets a push."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import http_ece
+import pytest
+import segno
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from playwright.async_api import BrowserContext, Page, expect
+
+from node.pictures import picture
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import Chromium
+from tests.web.conftest import CONFIGURATION
+from tests.web.looks import faults
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+ALLOWED = """\
+messages: {{inbound: {{debounce_ms: 0}}, queue: {{debounce_ms: 0}}}}
+nodes: {{commands: {{allow: [camera.snap, camera.clip], unasked: [camera.snap, location.get]}}}}
+network: {{allow_private: ["127.0.0.1:{push}"]}}
+"""
+PHONE = {
+    "viewport": {"width": 412, "height": 839},
+    "user_agent": "Mozilla/5.0 (Linux; Android 15; Pixel 7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140 Mobile",
+    "is_mobile": True,
+    "has_touch": True,
+    "geolocation": {"latitude": 52.52, "longitude": 13.405, "accuracy": 20},
+    "permissions": ["camera", "microphone", "geolocation", "notifications"],
+}
+# Chromium subscribes at a service of its maker's, which is not there; the subscription is the double's.
+SUBSCRIBE = """
+PushManager.prototype.subscribe = async options => {
+  window.applicationServerKey = [...new Uint8Array(options.applicationServerKey)];
+  return {toJSON: () => (SUBSCRIPTION)};
+};
+"""
+
+
+class PushService(ThreadingHTTPServer):
+    """A push service: keeps what it is sent, and can open it, since it is the browser too."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), PushHandler)
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.secret = b"sixteen bytes ok"
+        self.received: list[tuple[dict[str, str], bytes]] = []
+
+    def subscription(self) -> dict[str, Any]:
+        point = self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+        keys = {
+            name: base64.urlsafe_b64encode(raw).decode().rstrip("=")
+            for name, raw in (("p256dh", point), ("auth", self.secret))
+        }
+        return {"endpoint": f"http://127.0.0.1:{self.server_port}/push/1", "keys": keys}
+
+    def opened(self, body: bytes) -> Any:
+        return json.loads(http_ece.decrypt(body, private_key=self.key, auth_secret=self.secret))
+
+
+class PushHandler(BaseHTTPRequestHandler):
+    server: PushService
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.received.append(({name.lower(): value for name, value in self.headers.items()}, body))
+        self.send_response(201)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+@pytest.fixture(scope="module")
+def push() -> Iterator[PushService]:
+    with PushService() as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def hub(
+    model_server: OpenAIServer, push: PushService, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("phone") / "home"
+    home.mkdir(mode=0o700)
+    configured = (CONFIGURATION + ALLOWED).format(base_url=model_server.base_url, push=push.server_port)
+    (home / "configuration.yaml").write_text(configured)
+    with HubProcess(home) as process:
+        yield process
+
+
+async def pair(chromium: Chromium, signed_in: BrowserContext, push: PushService) -> Page:
+    """Make a code on the dashboard, and open what its QR says on a phone."""
+    dashboard = await signed_in.new_page()
+    await dashboard.goto("/pair-phone")
+    await dashboard.get_by_role("button", name="Make a code").click()
+    url = await dashboard.locator("code").inner_text()
+    shown = await dashboard.get_by_alt_text("QR").get_attribute("src")
+    assert unquote(shown or "") == unquote(segno.make(url, error="l").svg_data_uri(scale=4, border=3, light="#fff"))
+    await dashboard.close()
+    context = await chromium.context(**PHONE)
+    await context.add_init_script(SUBSCRIBE.replace("SUBSCRIPTION", json.dumps(push.subscription())))
+    phone = await context.new_page()
+    await phone.goto(url)
+    await expect(phone.locator("#state")).to_have_text("Connected")
+    return phone
+
+
+async def switch_on(phone: Page, *names: str) -> None:
+    for name in names:
+        await phone.get_by_label(name, exact=True).check()
+        await expect(phone.get_by_label(name, exact=True)).to_have_attribute("data-is", "on")
+    await expect(phone.locator("#told")).to_have_text("")
+
+
+def invoke(hub: HubProcess, command: str, params: dict[str, Any]) -> Any:
+    (node,) = hub.rpc("node.list")["nodes"]
+    asked = {"nodeId": node["nodeId"], "command": command, "params": params, "idempotencyKey": f"{command} {params}"}
+    return hub.rpc("node.invoke", asked)["payload"]
+
+
+async def test_a_phone_pairs_by_a_code_and_does_what_it_is_asked(
+    chromium: Chromium, signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer, push: PushService
+) -> None:
+    phone = await pair(chromium, signed_in, push)
+    (node,) = hub.rpc("node.list")["nodes"]
+
+    # The code is gone from the address, and it works once.
+    assert phone.url == f"{hub.url}/p"
+    assert (node["approvalState"], node["platform"]) == ("approved", "android")
+    assert {"camera.snap", "location.get", "system.notify", "canvas.present"} <= set(node["commands"])
+    await switch_on(phone, "Camera", "Location", "Notifications")
+
+    place = invoke(hub, "location.get", {})
+    photo = invoke(hub, "camera.snap", {"maxWidth": 320})
+    assert (place["lat"], place["lon"], place["accuracyMeters"]) == (52.52, 13.405, 20)
+    assert picture(base64.b64decode(photo["base64"]))["width"] == photo["width"] <= 320
+    await expect(phone.get_by_role("log")).to_contain_text("The assistant used: camera.snap")
+
+    model_server.queue("Good morning, phone.")
+    await phone.get_by_label("Message").fill("Good morning")
+    await phone.get_by_role("button", name="Send").click()
+    await expect(phone.locator("#log .theirs")).to_have_text("Good morning, phone.")
+
+    answer = hub.rpc("push.web.test", {"title": "The washing machine", "body": "is done"})
+    assert answer["results"] == [{"service": "127.0.0.1", "ok": True, "status": 201}]
+    headers, body = push.received[-1]
+    assert headers["content-encoding"] == "aes128gcm"
+    assert headers["authorization"].startswith("vapid t=")
+    assert push.opened(body) == {"title": "The washing machine", "body": "is done"}
+    assert await faults(phone) == []
+
+
+async def test_over_plain_http_the_page_says_what_is_missing(chromium: Chromium, hub: HubProcess) -> None:
+    context = await chromium.context(**PHONE)
+    await context.add_init_script("Object.defineProperty(window, 'isSecureContext', {value: false})")
+    phone = await context.new_page()
+    chromium.allowed.append("404")
+
+    await phone.goto("/p#code-that-is-not-used")
+    await phone.wait_for_selector("html[data-ready]")
+
+    await expect(phone.get_by_role("heading", name="This address is not secure")).to_be_visible()
+    await expect(phone.locator("#missing-list li")).to_have_count(4)
+    await expect(phone.get_by_role("link", name="iPhone, iPad")).to_have_attribute("href", "/p/ca.mobileconfig")
+    assert await phone.evaluate("indexedDB.databases().then(found => found.length)") == 0
+
+
+async def test_an_address_in_a_code_is_never_connected_to(
+    chromium: Chromium, hub: HubProcess, push: PushService
+) -> None:
+    said = {"url": f"ws://127.0.0.1:{push.server_port}", "bootstrapToken": "not-a-token-of-this-hub"}
+    context = await chromium.context(**PHONE)
+    phone = await context.new_page()
+    sockets: list[str] = []
+    phone.on("websocket", lambda socket: sockets.append(socket.url))
+    before = len(push.received)
+
+    await phone.goto(f"/p?gatewayUrl={said['url']}#{_text(json.dumps(said).encode())}")
+    await expect(phone.locator("#state")).to_contain_text("The hub refused")
+
+    assert {urlsplit(each).port for each in sockets} == {hub.port}
+    assert len(push.received) == before
+    await expect(phone.get_by_label("Setup code")).to_be_visible()
+
+
+async def test_what_another_app_shares_waits_in_the_message(
+    chromium: Chromium, signed_in: BrowserContext, push: PushService
+) -> None:
+    phone = await pair(chromium, signed_in, push)
+
+    await phone.goto("/p?title=Recipe&url=https%3A%2F%2Fexample.org%2Fsoup")
+
+    await expect(phone.get_by_label("Message")).to_have_value("Recipe\nhttps://example.org/soup")
+    assert phone.url.endswith("/p")
