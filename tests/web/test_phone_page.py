@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -130,10 +131,16 @@ async def switch_on(phone: Page, *names: str) -> None:
     await expect(phone.locator("#told")).to_have_text("")
 
 
-def invoke(hub: HubProcess, command: str, params: dict[str, Any]) -> Any:
-    (node,) = hub.rpc("node.list")["nodes"]
-    asked = {"nodeId": node["nodeId"], "command": command, "params": params, "idempotencyKey": f"{command} {params}"}
-    return hub.rpc("node.invoke", asked)["payload"]
+def ask(hub: HubProcess, model_server: OpenAIServer, action: str) -> Any:
+    """Have an agent ask the phone; return what its model reads of the answer."""
+    arguments = {"action": action, "params": {"maxWidth": 320}}
+    model_server.queue({"tool_call": {"name": "nodes", "arguments": arguments}}, "There.")
+    run = {"message": "Ask the phone", "sessionKey": f"agent:main:{action}", "idempotencyKey": action}
+    hub.rpc("agent", run)
+    ended = hub.rpc("agent.wait", {"runId": action, "timeoutMs": 30_000})
+    assert ended["status"] == "ok", ended
+    (result,) = [each for each in model_server.requests()[-1]["body"]["messages"] if each["role"] == "tool"]
+    return json.loads(str(result["content"]).splitlines()[1])  # between the marks of words from outside
 
 
 async def test_a_phone_pairs_by_a_code_and_does_what_it_is_asked(
@@ -148,10 +155,10 @@ async def test_a_phone_pairs_by_a_code_and_does_what_it_is_asked(
     assert {"camera.snap", "location.get", "system.notify", "canvas.present"} <= set(node["commands"])
     await switch_on(phone, "Camera", "Location", "Notifications")
 
-    place = invoke(hub, "location.get", {})
-    photo = invoke(hub, "camera.snap", {"maxWidth": 320})
+    place, photo = (ask(hub, model_server, action) for action in ("location_get", "camera_snap"))
     assert (place["lat"], place["lon"], place["accuracyMeters"]) == (52.52, 13.405, 20)
-    assert picture(base64.b64decode(photo["base64"]))["width"] == photo["width"] <= 320
+    kept = next((hub.home / "workspace").rglob(Path(photo["file"]).name))
+    assert picture(kept.read_bytes())["width"] == photo["width"] <= 320
     await expect(phone.get_by_role("log")).to_contain_text("The assistant used: camera.snap")
 
     model_server.queue("Good morning, phone.")

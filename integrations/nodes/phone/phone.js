@@ -2,7 +2,6 @@
 import {commandsOf, CommandFailed, platform} from "/p/node.js";
 import {identity, keep, kept, Refused, tokenOf, Wire} from "/p/wire.js";
 
-const MAIN = "main";
 const OPERATOR_SCOPES = ["operator.read", "operator.write"];
 const LAST_DELAY_MS = 30_000;
 const texts = JSON.parse(document.documentElement.dataset.texts);
@@ -12,6 +11,7 @@ const wait = ms => new Promise(resolve => setTimeout(resolve, ms));
 
 let own;
 let operator;
+let conversation = "main";
 let registering;
 const switches = {};
 const speech = new Map();
@@ -196,7 +196,8 @@ async function talk() {
   }
   const scopes = ((await kept("operator-scopes")) || OPERATOR_SCOPES).filter(each => OPERATOR_SCOPES.includes(each));
   operator = await Wire.open(own, "operator", {deviceToken: token}, about("operator", scopes), heard);
-  const {messages} = await operator.call("chat.history", {sessionKey: MAIN, limit: 30});
+  conversation = operator.hello.snapshot?.sessionDefaults?.mainSessionKey || conversation;
+  const {messages} = await operator.call("chat.history", {sessionKey: conversation, limit: 30});
   at("log").replaceChildren();
   speech.clear();
   for (const each of messages) {
@@ -213,7 +214,7 @@ async function talk() {
 }
 
 function heard(name, event) {
-  if (name !== "chat") {
+  if (name !== "chat" || event.sessionKey !== conversation) {
     return;
   }
   if (event.state === "delta" || event.state === "final") {
@@ -240,7 +241,7 @@ at("message-form").addEventListener("submit", async event => {
     return;
   }
   try {
-    await operator.call("chat.send", {sessionKey: MAIN, message, idempotencyKey: crypto.randomUUID()});
+    await operator.call("chat.send", {sessionKey: conversation, message, idempotencyKey: crypto.randomUUID()});
     at("message").value = "";
     write(message, "mine");
   } catch (error) {
