@@ -1,4 +1,4 @@
-"""The way out of a sandbox that may reach some hosts: an HTTP proxy of the hub on the sandbox's own loopback.
+"""The network of a sandbox that may reach some hosts: an HTTP proxy of the hub on the sandbox's own loopback.
 
 A sandbox has no other network. Programs find the proxy by their environment (`https_proxy`); it leads to the hosts of a
 list, and each connection is judged as the hub's own: no name leads to a private address.
@@ -57,7 +57,7 @@ def allows(allow: Sequence[str], host: str, port: int) -> bool:
     return False
 
 
-class WayOut:
+class SandboxProxy:
     """The proxy of one sandbox.
 
     Args:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
 from hub.sandbox.contract import WORKSPACE, SandboxCommand, SandboxSpec
-from integrations.sandbox.bubblewrap.beginning import Beginning
+from integrations.sandbox.bubblewrap.held_start import HeldStart
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SETTINGS = (
@@ -90,7 +90,7 @@ def command_line(
     spec: SandboxSpec,
     command: SandboxCommand,
     inherited: Inherited,
-    beginning: Beginning | None = None,
+    held: HeldStart | None = None,
     *,
     root: bool,
 ) -> list[str]:
@@ -99,12 +99,12 @@ def command_line(
     Args:
         programs: The programs of this system.
         inherited: The files that bubblewrap reads.
-        beginning: What the program waits for, if it does.
+        held: What the program waits for, if it does.
     """
     line = [programs.setsid, "--ctty", "--wait"] if command.pty else []
     line += [programs.bwrap, "--args", str(inherited.options)]
     line += [] if inherited.filter is None else ["--seccomp", str(inherited.filter)]
-    line += [] if beginning is None else beginning.options
+    line += [] if held is None else held.options
     line.append("--")
     if root:
         line += [programs.setpriv, f"--reuid={spec.uid}", f"--regid={spec.gid}", "--clear-groups", "--no-new-privs"]

@@ -16,9 +16,8 @@ from hub.core.errors import Unavailable
 from hub.core.executors import Executor
 from hub.core.tasks import TaskOwner
 from hub.sandbox.contract import WORKSPACE, SandboxCommand, SandboxInfo, SandboxSpec
-from hub.sandbox.network import ENVIRONMENT, WayOut, allowed_hosts, reaches_out
+from hub.sandbox.network import ENVIRONMENT, SandboxProxy, allowed_hosts, reaches_out
 from hub.security.egress import Egress
-from integrations.sandbox.bubblewrap.beginning import Beginning
 from integrations.sandbox.bubblewrap.command_line import (
     BubblewrapPrograms,
     Inherited,
@@ -27,6 +26,7 @@ from integrations.sandbox.bubblewrap.command_line import (
     options,
     write_accounts,
 )
+from integrations.sandbox.bubblewrap.held_start import HeldStart
 from integrations.sandbox.bubblewrap.process import BubblewrapProcess, terminal_reader
 from integrations.sandbox.bubblewrap.processes import memory_use
 from integrations.sandbox.bubblewrap.syscalls import system_call_filter
@@ -72,9 +72,9 @@ class BubblewrapSandbox:
         """Start a program."""
         root, code, hosts = os.getuid() == 0, system_call_filter(), allowed_hosts(self.spec.settings)
         bubblewrap_environment = environment({**(ENVIRONMENT if hosts else {}), **command.environment})
-        way: WayOut | None = None
+        proxy: SandboxProxy | None = None
         with ExitStack() as files:
-            beginning = Beginning.pipes(files) if hosts else None
+            held = HeldStart.pipes(files) if hosts else None
             lines = "\0".join(options(self.spec, command, root=root)).encode()
             inherited = Inherited(_in_memory(lines, files), None if code is None else _in_memory(code, files))
             hub_side, program_side = os.openpty() if command.pty else (None, None)
@@ -82,14 +82,14 @@ class BubblewrapSandbox:
                 files.callback(os.close, program_side)
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *command_line(self._programs, self.spec, command, inherited, beginning, root=root),
+                    *command_line(self._programs, self.spec, command, inherited, held, root=root),
                     stdin=asyncio.subprocess.PIPE if program_side is None else program_side,
                     stdout=asyncio.subprocess.PIPE if program_side is None else program_side,
                     stderr=asyncio.subprocess.STDOUT,
                     env=bubblewrap_environment,
                     pass_fds=[
                         *(each for each in (inherited.options, inherited.filter) if each is not None),
-                        *(beginning.theirs if beginning is not None else ()),
+                        *(held.theirs if held is not None else ()),
                     ],
                     cwd="/",
                     umask=0o022,
@@ -100,11 +100,16 @@ class BubblewrapSandbox:
                 if isinstance(error, OSError):
                     raise Unavailable(f"bubblewrap cannot be started: {error}") from error
                 raise
-            if beginning is not None and hosts is not None:
-                way = await self._opened(process, beginning, hosts)
+            if held is not None and hosts is not None:
+                try:
+                    proxy = await self._opened(process, held, hosts)
+                except BaseException:
+                    if hub_side is not None:
+                        os.close(hub_side)
+                    raise
         started = BubblewrapProcess(process, hub_side, None if hub_side is None else await terminal_reader(hub_side))
         self._running.add(started)
-        self._tasks.spawn(self._watch(started, hub_side, way), name=f"watch {process.pid}")
+        self._tasks.spawn(self._watch(started, hub_side, proxy), name=f"watch {process.pid}")
         return started
 
     async def close(self) -> None:
@@ -114,19 +119,19 @@ class BubblewrapSandbox:
         await self._tasks.drain(timeout_s=2.0)
         await self._tasks.cancel_all()
 
-    async def _opened(self, process: asyncio.subprocess.Process, beginning: Beginning, hosts: Sequence[str]) -> WayOut:
-        """Open the way out of a program that waits for it, and let it begin."""
-        way = WayOut(self._egress, hosts)
+    async def _opened(self, process: asyncio.subprocess.Process, held: HeldStart, hosts: Sequence[str]) -> SandboxProxy:
+        """Open the proxy of a program that is held, and let it begin."""
+        proxy = SandboxProxy(self._egress, hosts)
         try:
-            await way.open(await asyncio.to_thread(beginning.process))
-            beginning.begin()
+            await proxy.open(await asyncio.to_thread(held.process))
+            held.begin()
         except BaseException:
             process.kill()
-            await asyncio.shield(way.close())
+            await asyncio.shield(proxy.close())
             raise
-        return way
+        return proxy
 
-    async def _watch(self, process: BubblewrapProcess, terminal: int | None, way: WayOut | None) -> None:
+    async def _watch(self, process: BubblewrapProcess, terminal: int | None, proxy: SandboxProxy | None) -> None:
         """Kill a program that uses too much memory together with all that it started; clear up at its end."""
         try:
             end = asyncio.ensure_future(process.wait())
@@ -136,8 +141,8 @@ class BubblewrapSandbox:
                     await process.kill()
         finally:
             self._running.discard(process)
-            if way is not None:
-                await way.close()
+            if proxy is not None:
+                await proxy.close()
             if terminal is not None:
                 os.close(terminal)
 

@@ -13,7 +13,7 @@ from hub.core.errors import Conflict, HubError, NotFound, Unavailable
 from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
 from hub.sandbox.contract import WORKSPACE, SandboxCommand, SandboxInfo, SandboxSpec
-from hub.sandbox.network import WayOut, allowed_hosts, reaches_out
+from hub.sandbox.network import SandboxProxy, allowed_hosts, reaches_out
 from hub.security.egress import Egress
 from integrations.sandbox.docker.connection import DockerConnection
 from integrations.sandbox.docker.create_body import AGENT_LABEL, DIGEST_LABEL, HOME_LABEL, SCOPE_LABEL, create_body
@@ -109,7 +109,7 @@ class DockerEngine:
     def __init__(self, socket: str, home: str, egress: Egress) -> None:
         self.connection = DockerConnection(socket)
         self._egress = egress
-        self._ways_out: dict[str, tuple[int, WayOut]] = {}
+        self._proxies: dict[str, tuple[int, SandboxProxy]] = {}
         self._home = home
         self._sandboxes: dict[str, DockerSandbox] = {}
         self._images: dict[str, float] = {}
@@ -145,7 +145,7 @@ class DockerEngine:
         try:
             facts = await self.connection.call(lambda client: client.inspect_container(spec.name))
             if facts["Config"]["Labels"].get(DIGEST_LABEL) == spec.digest and facts["State"]["Running"]:
-                return await self._open_way_out(spec, facts)
+                return await self._open_proxy(spec, facts)
             await self.remove(spec.name)
         except NotFound:
             pass
@@ -153,9 +153,7 @@ class DockerEngine:
         await self.connection.call(lambda client: client.create_container_from_config(body, spec.name))
         try:
             await self.connection.call(lambda client: client.start(spec.name))
-            await self._open_way_out(
-                spec, await self.connection.call(lambda client: client.inspect_container(spec.name))
-            )
+            await self._open_proxy(spec, await self.connection.call(lambda client: client.inspect_container(spec.name)))
             await self._set_up(spec)
         except BaseException:
             await self.remove(spec.name)
@@ -182,7 +180,7 @@ class DockerEngine:
     async def remove(self, name: str) -> None:
         """Remove a container."""
         sandbox = self._sandboxes.pop(name, None)
-        await self._close_way_out(name)
+        await self._close_proxy(name)
         with suppress(NotFound, Conflict):  # it is gone, or going
             await self.connection.call(lambda client: client.remove_container(name, force=True))
         if sandbox is not None:
@@ -194,24 +192,24 @@ class DockerEngine:
             names = [each.name for each in await self.all()]
             await asyncio.gather(*map(self.remove, names), return_exceptions=True)
 
-    async def _open_way_out(self, spec: SandboxSpec, facts: Mapping[str, Any]) -> None:
+    async def _open_proxy(self, spec: SandboxSpec, facts: Mapping[str, Any]) -> None:
         """Let a container reach the hosts that it may; one that has begun again has another network than before."""
         hosts, process = allowed_hosts(spec.settings), int(facts["State"]["Pid"])
-        if hosts is None or (spec.name in self._ways_out and self._ways_out[spec.name][0] == process):
+        if hosts is None or (spec.name in self._proxies and self._proxies[spec.name][0] == process):
             return
-        await self._close_way_out(spec.name)
-        way = WayOut(self._egress, hosts)
+        await self._close_proxy(spec.name)
+        proxy = SandboxProxy(self._egress, hosts)
         try:
-            await way.open(process)
+            await proxy.open(process)
         except Unavailable:
             await self.remove(spec.name)
             raise
-        self._ways_out[spec.name] = process, way
+        self._proxies[spec.name] = process, proxy
 
-    async def _close_way_out(self, name: str) -> None:
-        _, way = self._ways_out.pop(name, (0, None))
-        if way is not None:
-            await way.close()
+    async def _close_proxy(self, name: str) -> None:
+        _, proxy = self._proxies.pop(name, (0, None))
+        if proxy is not None:
+            await proxy.close()
 
     async def _set_up(self, spec: SandboxSpec) -> None:
         command = spec.settings.get("setup_command")

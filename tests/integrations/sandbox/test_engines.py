@@ -14,7 +14,7 @@ import pytest
 
 from hub.core.errors import Unavailable
 from hub.sandbox.contract import SandboxCommand
-from hub.sandbox.network import WayOut
+from hub.sandbox.network import SandboxProxy
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
 from integrations.sandbox.docker.engine import DockerEngine, DockerSandbox
@@ -303,8 +303,8 @@ async def test_a_container_that_begins_again_is_let_out_again(kennel: Kennel, ta
     assert "welcome" in reached
 
 
-async def test_no_way_out_is_opened_into_the_network_of_the_machine(kennel: Kennel) -> None:
-    way = WayOut(kennel.egress, ["example.org"])
+async def test_no_proxy_is_opened_into_the_network_of_the_machine(kennel: Kennel) -> None:
+    proxy = SandboxProxy(kennel.egress, ["example.org"])
 
     with pytest.raises(Unavailable, match="the process has the network of the machine"):
-        await way.open((await asyncio.create_subprocess_exec("sleep", "0.5")).pid)
+        await proxy.open((await asyncio.create_subprocess_exec("sleep", "0.5")).pid)

@@ -1,4 +1,4 @@
-"""The way out of a sandbox: which hosts a list names, and what its proxy takes. Programs use it in test_engines.py."""
+"""The network of a sandbox: which hosts a list names, and what its proxy takes. Programs use it in test_engines.py."""
 
 from __future__ import annotations
 

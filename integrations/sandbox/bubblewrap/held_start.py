@@ -14,7 +14,7 @@ from hub.core.errors import Unavailable
 INFO_LIMIT_BYTES = 65_536
 
 
-class Beginning(Struct, frozen=True):
+class HeldStart(Struct, frozen=True):
     """The pipes by which bubblewrap says which process it has made, and learns when to go on.
 
     Attributes:
@@ -28,7 +28,7 @@ class Beginning(Struct, frozen=True):
     waits: FileIO
 
     @classmethod
-    def pipes(cls, files: ExitStack) -> Beginning:
+    def pipes(cls, files: ExitStack) -> HeldStart:
         """Make them; `files` closes them."""
         (told, tells), (waits, begins) = os.pipe(), os.pipe()
         ends = [FileIO(told), FileIO(begins, "w"), FileIO(tells, "w"), FileIO(waits)]
