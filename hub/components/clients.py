@@ -212,7 +212,8 @@ class ClientsComponent(Component):
     def _health(self) -> dict[str, Any]:
         needs = self._needs
         channels: dict[str, dict[str, Any]] = {}
-        for each in needs.outbox.channels.all():
+        registry = needs.outbox.channels
+        for each in (one for one in registry.all() if not registry.is_home(one.channel.name)):
             connected = each.status.state is ChannelState.CONNECTED
             known = channels.setdefault(each.channel.name, {"configured": True, "linked": False, "accounts": {}})
             known["linked"] |= connected

@@ -177,7 +177,7 @@ async def test_a_failed_run_is_told_as_an_error(house: FullRig, openai_server: O
         ended = await client.event("chat", lambda payload: payload["state"] != "delta")
 
     assert ended["payload"]["state"] == "error"
-    assert ended["payload"]["errorKind"] == "MODEL_AUTH"
+    assert (ended["payload"]["errorKind"], ended["payload"]["errorCode"]) == ("unknown", "MODEL_AUTH")
     assert ended["payload"]["errorMessage"]
 
 

@@ -55,6 +55,19 @@ async def test_a_session_without_a_key_gets_one_of_its_own(house: FullRig) -> No
     assert UUID(one["key"].removeprefix(MADE_BY_ITSELF)) != UUID(other["key"].removeprefix(MADE_BY_ITSELF))
 
 
+async def test_a_session_may_begin_with_a_message(house: FullRig) -> None:
+    async with connected(house) as client:
+        made = await ok(client, "sessions.create", {"message": "hello", "idempotencyKey": "k"})
+        final = await client.event("chat", lambda payload: payload["state"] == "final")
+        again = await ok(client, "sessions.create", {"message": "hello", "idempotencyKey": "k"})
+        wrong = await client.call("sessions.create", {"key": MAIN, "attachments": [{"mimeType": "text/plain"}]})
+
+    assert (made["runStarted"], made["runId"]) == (True, "k")
+    assert (final["payload"]["runId"], final["payload"]["sessionKey"]) == ("k", made["key"])
+    assert again == made
+    assert wrong["error"]["code"] == "INVALID_REQUEST"
+
+
 async def test_whose_a_session_is_depends_on_who_made_it_and_not_on_its_key(house: FullRig) -> None:
     token = (await house.tokens.create("phone", ["operator.write"]))[1].reveal()
     async with connected(house) as owner, connected(house, token=token, scopes=["operator.write"]) as phone:

@@ -6,14 +6,31 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from hub.agent.agents import Agents
 from hub.agent.lift_taint import lift_taint
 from hub.agent.runner import AgentRunner
 from hub.agent.taint import LiftScope
-from hub.core.errors import Conflict, InvalidRequest, NotFound
+from hub.core.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from hub.core.ids import new_id
-from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, number
-from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.core.schema import (
+    All,
+    AnyOf,
+    In,
+    Length,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    SchemaError,
+    boolean,
+    describe_error,
+    integer,
+    number,
+)
+from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
 from hub.gateway.connection.server import Gateway
 from hub.gateway.methods.session_rows import SessionRows
 from hub.gateway.methods.session_shapes import SEND_POLICIES, SHOWN_SETTINGS
@@ -87,6 +104,8 @@ class SessionMethods:
                 Optional("displayName"): _TITLE,
                 Optional("model"): _MODEL,
                 Optional("thinkingLevel"): _THINKING,
+                Optional("message", description="Sent at once, as `chat.send` does."): str,
+                Optional("attachments"): [object],
                 Optional("incognito", default=False, description="Nothing is kept once it ends."): boolean,
             }
         )
@@ -127,7 +146,7 @@ class SessionMethods:
         visibility = Schema({Required("visible", description="Whether a person looks at the client."): boolean})
         return [
             Method("sessions.fork", self._fork, OWNER, fork, WRITE, acts=True),
-            Method("sessions.create", self._create, OWNER, create, WRITE, acts=True),
+            Method("sessions.create", self._create, OWNER, create, WRITE, acts=True, frame_limit=LARGE_FRAME_BYTES),
             Method("sessions.patch", self._patch, OWNER, patch, WRITE, acts=True),
             Method("sessions.reset", self._reset, OWNER, reset, WRITE, acts=True),
             Method("sessions.trust", self._trust, OWNER, trust, ADMIN, acts=True),
@@ -192,7 +211,21 @@ class SessionMethods:
         session = await self._sessions.ensure(full, person=call.caller.authority.person)
         changes.setdefault("title", params.get("displayName") or session.title)
         session = await self._sessions.patch(full, **changes)
-        return {**self._shown(session), "sessionId": session.session_id, "runStarted": False}
+        run = await self._said(call, full) if params.get("message") or params.get("attachments") else {}
+        return {**self._shown(session), "sessionId": session.session_id, "runStarted": bool(run), **run}
+
+    async def _said(self, call: MethodCall, key: str) -> dict[str, Any]:
+        """Send the first message of a new conversation; return its run."""
+        send, params = self._gateway.methods.get("chat.send"), call.params
+        if send is None:
+            raise Unavailable("no channel for conversations is loaded")
+        given = {"sessionKey": key, "message": params.get("message", ""), "attachments": params.get("attachments", [])}
+        given[IDEMPOTENCY_KEY] = params.get(IDEMPOTENCY_KEY) or new_id()
+        try:
+            valid = send.schema(given)
+        except SchemaError as error:
+            raise InvalidRequest(f"{call.method}: {describe_error(error)}") from None
+        return {"runId": (await send.handler(replace(call, method=send.name, params=valid)))["runId"]}
 
     async def _patch(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params

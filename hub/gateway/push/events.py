@@ -16,6 +16,7 @@ from hub.core.clock import Clock
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.gateway.calls.contract import READ, Push
 from hub.gateway.push.broadcast import Broadcast
+from hub.gateway.push.run_ends import chat_state, shown_error
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED, SCOPE
 from hub.sessions.keys import agent_of
 
@@ -24,8 +25,6 @@ FOLLOWED_LIMIT = 1_000
 """Runs followed at once; the oldest is forgotten beyond it."""
 TOOL_OUTPUT_LIMIT = 20_000
 SESSIONS_TOPIC = "sessions"
-
-_CHAT_STATE = {"ok": "final", "aborted": "aborted"}
 
 
 def session_topic(key: str) -> str:
@@ -256,7 +255,7 @@ class RunEvents:
         self._send_pending(run)
         status, error = run.view.status, run.view.error
         ended = self._now_ms()
-        state = _CHAT_STATE.get(status, "error")
+        state = chat_state(status)
         phase: dict[str, Any] = {
             "phase": "error" if state == "error" else "end",
             "startedAt": run.started_ms,
@@ -277,7 +276,7 @@ class RunEvents:
             "durationMs": ended - run.started_ms,
         }
         if state == "error":
-            told |= {"errorMessage": error.get("message") or status, "errorKind": error.get("code") or status}
+            told |= shown_error(status, error)
         self._chat(run, told)
         _cancel_timers(run)
         self._runs.pop(run.view.run_id, None)
