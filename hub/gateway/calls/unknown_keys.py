@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from hub.core.errors import InvalidRequest
@@ -33,6 +34,10 @@ _CONDITIONS = frozenset(
     }
 )
 """Keys of the protocol that limit what is done, or say with which rights, on whom or for how long."""
+_LIMITING = re.compile(
+    r"expected|expir|allow|deny|only|require|restrict|confirm|dry_?[rR]un|read_?[oO]nly|if[A-Z_]|max(?:Uses|_uses)"
+)
+"""How keys begin that limit what is done, in any protocol."""
 _NOTHING: tuple[Any, ...] = (None, False, "", [], {})
 """Values with which a condition says nothing."""
 
@@ -77,4 +82,4 @@ def _take_out(method: str, params: Any, path: list[Any]) -> str:
 
 
 def _is_condition(key: str) -> bool:
-    return key.startswith("expected") or key in _CONDITIONS
+    return key in _CONDITIONS or _LIMITING.match(key) is not None

@@ -51,6 +51,9 @@ async def test_a_key_that_is_not_known_is_left_out(rig: Rig, sent: dict[str, Any
         ({"expectedLeafEntryId": "7"}, "expectedLeafEntryId"),
         ({"deep": [{"y": 1, "expectedRevision": 3}]}, "deep.0.expectedRevision"),
         ({"scopes": ["operator.read"]}, "scopes"),
+        ({"expiresAt": 1}, "expiresAt"),
+        ({"dryRun": True}, "dryRun"),
+        ({"allowedTools": ["x"]}, "allowedTools"),
     ],
 )
 async def test_a_condition_that_is_not_known_is_refused_by_name(rig: Rig, sent: dict[str, Any], named: str) -> None:
