@@ -23,6 +23,9 @@ _CONDITIONS = frozenset(
         *("worktree", "worktreeBaseRef", "worktreeName", "cwd", "execApprovalFollowupExpectedSessionId"),
         *(
             "contextWindow",
+            "mediaUrl",
+            "mediaUrls",
+            "pacing",
             "swarmOutputSchema",
             "ttlMinutes",
             "visibility",

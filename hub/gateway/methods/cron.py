@@ -20,7 +20,7 @@ from hub.core.errors import Conflict, InvalidRequest
 from hub.core.schema import REMOVE_EXTRA, All, In, Length, Optional, Range, Required, Schema, boolean, integer
 from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
 from hub.gateway.methods.cron_shapes import child_of, delivery_preview, shown_job, shown_run
-from hub.sessions.keys import main_key
+from hub.sessions.keys import SessionKey, main_key
 
 OWNER = "automation"
 LIMIT = 200
@@ -102,7 +102,14 @@ class CronMethods:
         )
         update = Schema({**_ONE, Required("patch"): Schema(dict(FIELDS)), Optional("expectedConfigRevision"): str})
         run = Schema({**_ONE, Optional("mode", default="force"): In(("force", "due"))})
-        wake = Schema({Optional("mode", default="now"): In(("now", "next-heartbeat")), Required("text"): _EVENT})
+        wake = Schema(
+            {
+                Optional("mode", default="now"): In(("now", "next-heartbeat")),
+                Required("text"): _EVENT,
+                Optional("agentId"): _ID,
+                Optional("sessionKey", description="Of an agent's main conversation."): _EVENT,
+            }
+        )
         beacon: dict[Any, Any] = {Optional(key): object for key in (*_BEACON, *_ABOUT)}
         system_event = Schema({Required("text"): _EVENT, **beacon}, extra=REMOVE_EXTRA)
         return [
@@ -215,9 +222,14 @@ class CronMethods:
         return _page("entries", entries, params)
 
     async def _wake(self, call: MethodCall) -> Mapping[str, Any]:
-        agent = self._agents.default().id
-        now = call.params["mode"] == "now"
-        await self._events.add(agent, main_key(agent), call.params["text"], call.context, wake=now)
+        params = call.params
+        agent = self._agents.get(params.get("agentId") or self._agents.default().id).id
+        if (key := params.get("sessionKey")) is not None:
+            parsed = SessionKey.parse(key, default_agent=agent)
+            agent = self._agents.get(parsed.agent).id
+            if str(parsed) != main_key(agent):
+                raise InvalidRequest(f"wake: sessionKey: only {main_key(agent)} is woken; chat.send writes to others")
+        await self._events.add(agent, main_key(agent), params["text"], call.context, wake=params["mode"] == "now")
         return {"ok": True}
 
     async def _system_event(self, call: MethodCall) -> Mapping[str, Any]:

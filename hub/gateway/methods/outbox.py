@@ -16,7 +16,6 @@ from hub.automation.services.addresses import Addresses
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
 from hub.core.executors import FILES
 from hub.core.schema import (
-    REMOVE_EXTRA,
     All,
     AnyOf,
     In,
@@ -53,19 +52,21 @@ _LIST = Schema(
 )
 _SEND = Schema(
     {
-        Required("channel"): _NAME,
+        Optional("channel", description="May be left out where only one platform is connected."): _MAYBE,
         Required("to"): _NAME,
         Optional("message", default=""): _TEXT,
         Optional("accountId"): _MAYBE,
         Optional("threadId"): _MAYBE,
+        Optional("buffer", description="A file in base64, as the protocol sends one."): string,
+        Optional("filename"): _NAME,
+        Optional("contentType"): _MAYBE,
         Optional("media", description="A file: its name, and its content in base64."): Schema(
             {Required("fileName"): _NAME, Required("content"): string, Optional("mimeType"): _MAYBE}
         ),
         Optional("timeoutMs", default=WAIT_MS, description="How long the answer waits for the outcome."): All(
             integer, Range(min=0, max=50_000)
         ),
-    },
-    extra=REMOVE_EXTRA,
+    }
 )
 
 
@@ -120,13 +121,17 @@ class OutboxMethods:
         params = call.params
         if not call.context.authority.owner:
             raise Forbidden("only an owner of this home may send messages to any chat")
-        account = params.get("accountId") or "default"
-        if self._outbox.channels.get(params["channel"], account) is None:
-            raise Unavailable(f"{params['channel']} account {account!r} is not logged in; see homarus channels status")
-        media = (await self._stored(params["media"]),) if "media" in params else ()
+        channel, account = self._channel(params), params.get("accountId") or "default"
+        if self._outbox.channels.get(channel, account) is None:
+            raise Unavailable(f"{channel} account {account!r} is not logged in; see homarus channels status")
+        file = params.get("media")
+        if "buffer" in params:
+            named = {"fileName": params.get("filename", "file"), "mimeType": params.get("contentType")}
+            file = {**named, "content": params["buffer"]}
+        media = (await self._stored(file),) if file is not None else ()
         if not params["message"].strip() and not media:
             raise InvalidRequest("message: say what is to be sent")
-        place = await self._addresses.at(params["channel"], params["to"], account, params.get("threadId"))
+        place = await self._addresses.at(channel, params["to"], account, params.get("threadId"))
         content = NewMessage(params["message"], media=media)
         ids = await self._outbox.send(place.address, content, call.context, session_key=place.session_key)
         rows = await self._outbox.outcome(ids, params["timeoutMs"] / 1000)
@@ -136,11 +141,22 @@ class OutboxMethods:
             "runId": ids[0],
             "messageId": platform_ids[0] if platform_ids else None,
             "messageIds": platform_ids,
-            "channel": params["channel"],
+            "channel": channel,
             "state": worst.state,
             "error": worst.error,
             "messages": [_shown(row) for row in rows],
         }
+
+    def _channel(self, params: Mapping[str, Any]) -> str:
+        """Return the platform that is named, or the only one that is connected."""
+        if params.get("channel"):
+            return str(params["channel"])
+        channels = self._outbox.channels
+        names = sorted({each.channel.name for each in channels.all()} - {channels.home})
+        if len(names) != 1:
+            known = ", ".join(names) or "none is connected"
+            raise InvalidRequest(f"send: channel: say on which platform: {known}")
+        return names[0]
 
     async def _stored(self, media: Mapping[str, Any]) -> OutboundMedia:
         """Keep a file with the attachments of the default agent, which are deleted after a while."""
