@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -125,6 +126,19 @@ async def test_the_chat_streams_an_answer(page: Page, ui: ControlUi, model_serve
     await expect(page.get_by_text("It begins here and it ends here.").last).to_be_visible(timeout=WAIT_LIMIT_MS)
     await expect(page.get_by_text("Tell me a story").first).to_be_visible()
     assert not FAULT.search(await page.inner_text("body"))
+
+
+@pytest.mark.skipif(not LONG, reason="script/test --long installs OpenClaw by npm")
+async def test_the_owner_approves_a_command_in_the_chat(page: Page, ui: ControlUi, hub: HubProcess) -> None:
+    await page.goto(f"{ui.url}/chat")
+    await expect(page.get_by_placeholder(re.compile("Message"))).to_be_visible(timeout=WAIT_LIMIT_MS)
+    request = {"command": "rm -r old", "agentId": "main", "sessionKey": "agent:main:main"}
+    asking = asyncio.create_task(asyncio.to_thread(hub.rpc, "exec.approval.request", request))
+
+    await expect(page.get_by_text("rm -r old").last).to_be_visible(timeout=WAIT_LIMIT_MS)
+    await page.get_by_role("button", name="Allow once").last.click()
+
+    assert (await asking)["decision"] == "allow-once"
 
 
 @pytest.mark.skipif(not LONG, reason="script/test --long installs OpenClaw by npm")

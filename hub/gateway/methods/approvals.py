@@ -143,6 +143,7 @@ def as_request(approval: Approval) -> dict[str, Any]:
     shown = approval.as_dict()
     return {
         "id": approval.id,
+        "approvalKind": "exec",
         "request": {
             "command": shown["shown"],
             "host": approval.details.get("host") or "gateway",
