@@ -46,18 +46,14 @@ async def test_a_message_and_a_file_go_to_the_only_platform_there_is(house: Besi
     assert "list.txt" in house.platform.sent[2].text
 
 
-@pytest.mark.parametrize(
-    ("params", "code"),
-    [
+async def test_only_an_agent_s_main_conversation_is_woken(house: Besieged) -> None:
+    asked: list[tuple[dict[str, Any], str | None]] = [
         ({}, None),
         ({"sessionKey": "agent:main:main", "agentId": "main"}, None),
         ({"sessionKey": "agent:main:platform:direct:2"}, "INVALID_REQUEST"),
         ({"agentId": "nobody"}, "NOT_FOUND"),
-    ],
-)
-async def test_only_an_agent_s_main_conversation_is_woken(
-    house: Besieged, params: dict[str, Any], code: str | None
-) -> None:
-    answer = await house.rpc("wake", {"text": "Look", "mode": "next-heartbeat", **params})
+    ]
+    for params, code in asked:
+        answer = await house.rpc("wake", {"text": "Look", "mode": "next-heartbeat", **params})
 
-    assert answer.get("error", {}).get("code") == code
+        assert answer.get("error", {}).get("code") == code, params

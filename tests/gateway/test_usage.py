@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
+from hub.core.clock import Clock
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import InvalidRequest
+from hub.core.events import EventBus
+from hub.core.repairs import Repairs
+from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import Caller, MethodCall
 from hub.gateway.methods.usage import UsageMethods
-from tests.gateway.house import FullRig
+from hub.models.registry import ModelRegistry
 
 OWNER = Authority("owner", "owner", SCOPES, owner=True)
 NOON = 1_795_435_200.0
@@ -38,12 +42,16 @@ def asked() -> list[tuple[int, tzinfo]]:
 
 
 @pytest.fixture
-def usage(house: FullRig, asked: list[tuple[int, tzinfo]]) -> UsageMethods:
+async def usage(asked: list[tuple[int, tzinfo]]) -> UsageMethods:
+    provider = {"api": "openai", "base_url": "http://127.0.0.1:9/v1", "api_key": "sk-test-not-a-secret"}
+    bus = EventBus(TaskOwner("test"))
+    models = ModelRegistry({"default": "test/model", "providers": {"test": provider}}, bus, Clock(), Repairs(bus))
+
     async def used(days: int, zone: tzinfo, sessions: bool) -> list[dict[str, Any]]:
         asked.append((days, zone))
         return ROWS
 
-    return UsageMethods(house.models, used, lambda: NOON, lambda: UTC)
+    return UsageMethods(models, used, lambda: NOON, lambda: UTC)
 
 
 async def call(usage: UsageMethods, name: str, **params: Any) -> Any:
