@@ -49,7 +49,8 @@ class ControlUi:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self._connect(request)
-        file = self._static / request.path.lstrip("/")
+        below, assets, name = request.path.partition("/assets/")
+        file = self._static / (f"assets/{name}" if assets else below.lstrip("/"))
         if not file.resolve().is_relative_to(self._static.resolve()) or request.path.endswith(".json"):
             raise web.HTTPNotFound
         return web.FileResponse(file if file.is_file() else self._static / "index.html")
