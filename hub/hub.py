@@ -197,6 +197,7 @@ class Hub:
                 subagents=self.subagents,
                 approvals=self.approvals,
                 secrets=self.agent_secrets,
+                transcriber=messaging.transcriber,
             )
         )
         facts = clients.facts(self.integrations.statuses)

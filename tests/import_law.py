@@ -30,6 +30,7 @@ LIGHT = {
     "msgspec": None,
     "orjson": None,
     "ruamel": ("config",),
+    "textual": ("cli",),  # in a module that `homarus tui` alone imports
 }
 # What a command that only reads the configuration may load.
 SCHEMA_LIGHT = {"msgspec", "orjson", "ruamel", "voluptuous"}
@@ -49,6 +50,7 @@ EXTRAS = {
     **dict.fromkeys(("playwright", "readability", "recurring_ical_events", "whoosh"), ("integrations",)),
     **dict.fromkeys(("aiomqtt", "amqtt", "paho"), ("integrations",)),
     **dict.fromkeys(("nacl", "py_vapid", "pywebpush"), ("integrations",)),
+    "textual": ("hub.cli.tui_app",),
     "zeroconf": ("integrations", "hub.discovery"),
 }
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "check": "hub.cli.check",
     "status": "hub.cli.status",
     "chat": "hub.cli.chat",
+    "tui": "hub.cli.tui",
     "call": "hub.cli.call",
     "tool": "hub.cli.tool",
     "dashboard": "hub.cli.dashboard",

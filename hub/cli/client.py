@@ -26,7 +26,7 @@ START_LIMIT_S = 15.0
 """How long a hub that has only just begun may take until it says where it listens."""
 ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
 LOOK_AGAIN_S = 0.05
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1", None: "127.0.0.1"}  # noqa: S104  read, not bound
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1", None: "127.0.0.1"}  # noqa: S104  read, not bound
 _EXITS = {
     "UNAUTHORIZED": Exit.NOT_AUTHORISED,
     "FORBIDDEN": Exit.NOT_AUTHORISED,
@@ -87,7 +87,7 @@ class HubClient:
 
     def __init__(self, home: Path | RemoteHome) -> None:
         self._home = home
-        self._running = None if isinstance(home, RemoteHome) else _listening(home)
+        self._running = None if isinstance(home, RemoteHome) else listening(home)
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, *, timeout_s: float = CALL_LIMIT_S) -> Any:
         """Call a gateway method and return its payload.
@@ -174,7 +174,7 @@ class HubClient:
             local.close()
         else:
             return local, {}
-        host = _EVERYWHERE.get(self._running.host) or str(self._running.host)
+        host = EVERYWHERE.get(self._running.host) or str(self._running.host)
         credential = {"Authorization": f"Bearer {hub_token(self._home).reveal()}"}
         if not self._running.tls:
             return http.client.HTTPConnection(host, self._running.port, timeout=timeout_s), credential
@@ -209,7 +209,7 @@ def _remote_connection(hub: RemoteHome, timeout_s: float) -> tuple[http.client.H
     return kind(hub.host, hub.port, timeout=timeout_s), credential
 
 
-def _listening(home: Path) -> Running:
+def listening(home: Path) -> Running:
     """Return the hub that runs on `home`, waiting while it is still starting."""
     deadline = time.monotonic() + START_LIMIT_S
     while (running := read_running(home)) is not None:

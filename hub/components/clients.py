@@ -23,6 +23,7 @@ from hub.gateway.http_api.kept_runs import KeptRuns
 from hub.gateway.http_api.models import Models
 from hub.gateway.http_api.responses import Responses
 from hub.gateway.http_api.runs import ApiRuns
+from hub.gateway.http_api.transcriptions import Transcriptions
 from hub.gateway.methods.agent_files import AgentFileMethods
 from hub.gateway.methods.agent_runs import AgentMethods
 from hub.gateway.methods.catalog import CatalogMethods
@@ -43,6 +44,7 @@ from hub.gateway.push.events import RunEvents
 from hub.gateway.push.schedule_events import ScheduleEvents
 from hub.messaging.contract import ChannelState
 from hub.messaging.inbox.inbox import Inbox
+from hub.messaging.inbox.media_store import Transcribe
 from hub.messaging.outbox.outbox import Outbox
 from hub.models.registry import ModelRegistry
 from hub.security.people import People
@@ -79,6 +81,7 @@ class ClientDependencies(Struct, frozen=True):
     subagents: Subagents
     approvals: Approvals
     secrets: AgentSecrets
+    transcriber: Callable[[], Transcribe | None] = lambda: None
 
 
 class ClientsComponent(Component):
@@ -186,6 +189,7 @@ class ClientsComponent(Component):
             *ChatCompletions(runs).routes(),
             *Responses(runs).routes(),
             *AnthropicMessages(runs).routes(),
+            *Transcriptions(needs.transcriber).routes(),
             *Models(needs.agents, int(gateway.clock.time())).routes(),
         ]
 

@@ -119,8 +119,9 @@ class MessagingComponent(Component):
             session=sessions.get,
         )
         self._publisher = CommandPublisher(self.commands, channels, base.bus, base.tasks)
+        self._models = models
         self._media = MediaStore(
-            channels, agents.workspaces, base.clock, lambda: self._settings.media, lambda: self._transcribe(models)
+            channels, agents.workspaces, base.clock, lambda: self._settings.media, self.transcriber
         )
         queue = self._queue = MessageQueue(
             db, self.router, agents.runner, self.outbox, self._media, clock=base.clock, tasks=agents.tasks
@@ -161,6 +162,10 @@ class MessagingComponent(Component):
             return await provider.transcribe(resolved.info.id, data, name)
 
         return transcribe
+
+    def transcriber(self) -> Transcribe | None:
+        """Return what turns recordings into text; None when it is not configured."""
+        return self._transcribe(self._models)
 
     def _sending_configured(self) -> OutboxSettings:
         return OutboxSettings.from_config(self._base.section("messages"), self._base.language())

@@ -14,6 +14,10 @@ from tests.e2e.talk import messages_of, query, until
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
+AUDIO = """\
+messages: {media: {transcription_model: test/ears}}
+speech: {model: test/voice, voice: alloy, format: mp3}
+"""
 HELLO: Any = [{"role": "user", "content": "hello"}]
 
 
@@ -25,7 +29,7 @@ def server() -> Iterator[OpenAIServerProcess]:
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory, server: OpenAIServerProcess) -> Iterator[HubProcess]:
-    agents = "agents:\n  - {id: main, default: true}\n  - {id: cook, model: test/other}\n"
+    agents = "agents:\n  - {id: main, default: true}\n  - {id: cook, model: test/other}\n" + AUDIO
     home = make_home(tmp_path_factory.mktemp("v1") / "home", agents + MODELS.format(base_url=server.base_url))
     with HubProcess(home) as hub:
         yield hub
@@ -244,3 +248,16 @@ def test_an_image_reaches_the_model(api: openai.OpenAI, server: OpenAIServerProc
     api.chat.completions.create(model="homarus", messages=[{"role": "user", "content": content}])
 
     assert pixel in json.dumps(last_asked(server)) or "image" in json.dumps(last_asked(server))
+
+
+def test_recordings_become_text_and_text_a_recording(api: openai.OpenAI, server: OpenAIServerProcess) -> None:
+    told = api.audio.transcriptions.create(model="homarus", file=("memo.ogg", b"hello\r\n--there"))
+    spoken = api.audio.speech.create(model="homarus", input="hello", voice="nova", response_format="mp3")
+
+    assert told.text == "hello\r\n--there (ears, .ogg)"
+    assert spoken.content.endswith(b"hello (nova)")
+    assert spoken.response.headers["Content-Type"] == "audio/mpeg"
+    with pytest.raises(openai.BadRequestError, match="audio/mpeg"):
+        api.audio.speech.create(model="homarus", input="hello", voice="nova", response_format="wav")
+    with pytest.raises(openai.BadRequestError, match="file"):
+        api.audio.transcriptions.create(model="homarus", file=("memo.ogg", b""))

@@ -1,0 +1,143 @@
+"""A lasting connection to a hub, here or elsewhere: calls of methods, and the events that the hub pushes."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from hub import __version__
+from hub.cli.client import EVERYWHERE, SOCKET, listening
+from hub.cli.exits import CommandFailed, Exit
+from hub.cli.remote import RemoteHome
+from hub.core.ids import new_id
+from hub.security.hub_token import hub_token
+
+if TYPE_CHECKING:
+    import aiohttp
+
+CONNECT_LIMIT_S = 15.0
+CALL_LIMIT_S = 60.0
+EVENTS_LIMIT = 10_000
+"""Events that wait to be looked at; the hub is left when there are more."""
+HEARTBEAT_S = 20.0
+SCOPES = ("operator.read", "operator.write", "operator.approvals", "operator.questions")
+
+
+class HubLink:
+    """Speaks the hub's protocol over a WebSocket.
+
+    Args:
+        home: The home directory of the hub, or a `RemoteHome`.
+
+    Attributes:
+        events: Name and payload of what the hub pushes; None when the connection has ended.
+    """
+
+    def __init__(self, home: Path | RemoteHome) -> None:
+        self.events: asyncio.Queue[tuple[str, Mapping[str, Any]] | None] = asyncio.Queue(EVENTS_LIMIT)
+        self._home = home
+        self._session: aiohttp.ClientSession | None = None
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._waiting: dict[str, asyncio.Future[Any]] = {}
+        self._reading: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Connect.
+
+        Raises:
+            CommandFailed: The hub cannot be reached, or does not let us in.
+        """
+        import aiohttp
+
+        try:
+            async with asyncio.timeout(CONNECT_LIMIT_S):
+                url, token, options, connector = await asyncio.to_thread(self._way)
+                self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
+                self._socket = await self._session.ws_connect(url, heartbeat=HEARTBEAT_S, max_msg_size=0, **options)
+                await self._socket.receive_json()  # the challenge, which only a device answers
+                self._reading = asyncio.create_task(self._read(self._socket), name="read from the hub")
+                await self.call("connect", **_hello(token))
+        except (OSError, TimeoutError, aiohttp.ClientError, TypeError, ValueError) as error:
+            await self.close()
+            reason = str(error) or type(error).__name__
+            raise CommandFailed(f"The hub at {self._home} cannot be reached: {reason}.", Exit.NOT_REACHABLE) from error
+
+    async def call(self, method: str, **params: Any) -> Any:
+        """Call a method and return its payload.
+
+        Raises:
+            CommandFailed: The hub refuses, does not answer, or is gone.
+        """
+        if self._socket is None:
+            raise CommandFailed("The hub is gone.", Exit.NOT_REACHABLE)
+        id = new_id()
+        answer = self._waiting[id] = asyncio.get_running_loop().create_future()
+        try:
+            request = {"type": "req", "id": id, "method": method, "params": params}
+            await self._socket.send_str(orjson.dumps(request).decode())
+            async with asyncio.timeout(CALL_LIMIT_S):
+                frame = await answer
+        except (OSError, TimeoutError) as error:
+            raise CommandFailed(f"The hub did not answer {method}.", Exit.NOT_REACHABLE) from error
+        finally:
+            self._waiting.pop(id, None)
+        if not frame.get("ok"):
+            failed = frame.get("error") or {}
+            code = Exit.NOT_AUTHORISED if failed.get("code") in ("UNAUTHORIZED", "FORBIDDEN") else Exit.FINDINGS
+            raise CommandFailed(f"{failed.get('code', 'ERROR')}: {failed.get('message', 'no reason given')}", code)
+        return frame.get("payload")
+
+    async def close(self) -> None:
+        """Disconnect."""
+        if self._reading is not None:
+            self._reading.cancel()
+        for each in (self._socket, self._session):
+            if each is not None:
+                await each.close()
+        self._socket = self._session = self._reading = None
+
+    def _way(self) -> tuple[str, str | None, dict[str, Any], aiohttp.BaseConnector | None]:
+        """Return address, token, further options and connector; looks at files."""
+        import aiohttp
+
+        if isinstance(self._home, RemoteHome):
+            return f"{self._home}/ws", self._home.token.reveal(), {}, None
+        running = listening(self._home)
+        if (self._home / SOCKET).is_socket():
+            return "ws://localhost/ws", None, {}, aiohttp.UnixConnector(str(self._home / SOCKET))
+        host = EVERYWHERE.get(running.host) or str(running.host)
+        # The certificate is this machine's own and names it by its LAN name, not by its loopback address.
+        options = {"ssl": ssl._create_unverified_context()} if running.tls else {}  # noqa: S323
+        url = f"{'wss' if running.tls else 'ws'}://{host}:{running.port}/ws"
+        return url, hub_token(self._home).reveal(), options, None
+
+    async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        try:
+            async for message in socket:
+                frame = orjson.loads(message.data)
+                if frame.get("type") == "event":
+                    self.events.put_nowait((frame["event"], frame.get("payload") or {}))
+                elif (answer := self._waiting.get(frame.get("id"))) is not None and not answer.done():
+                    answer.set_result(frame)
+        except (ValueError, asyncio.QueueFull):
+            await socket.close()
+        finally:
+            gone = {"ok": False, "error": {"code": "UNAVAILABLE", "message": "the hub has closed the connection"}}
+            for answer in self._waiting.values():
+                if not answer.done():
+                    answer.set_result(gone)
+            if self.events.full():
+                self.events.get_nowait()
+            self.events.put_nowait(None)
+
+
+def _hello(token: str | None) -> dict[str, Any]:
+    client = {"id": "homarus-tui", "version": __version__, "platform": platform.system().lower(), "mode": "ui"}
+    said: dict[str, Any] = {"minProtocol": 4, "maxProtocol": 4, "client": client, "role": "operator"}
+    return said | {"scopes": list(SCOPES), **({"auth": {"token": token}} if token else {})}
