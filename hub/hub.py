@@ -198,6 +198,7 @@ class Hub:
                 approvals=self.approvals,
                 secrets=self.agent_secrets,
                 transcriber=messaging.transcriber,
+                embed=lambda: self.memory.embed,
             )
         )
         facts = clients.facts(self.integrations.statuses)

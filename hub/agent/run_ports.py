@@ -80,8 +80,9 @@ class RunPorts:
         run.model = self._asked.ref
         self._theirs = frozenset(spec.name for spec in run.request.client_tools)
         self._offered: dict[str, tuple[ToolSpec, ...]] = {}
-        offered = orjson.dumps(chat_tools(run.request.client_tools), default=plain).decode()
-        run.fixed_tokens = config.prompt.tokens + estimate_text(offered)
+        run.fixed_tokens = config.prompt.tokens
+        if theirs := chat_tools(run.request.client_tools):
+            run.fixed_tokens += estimate_text(orjson.dumps(theirs, default=plain).decode())
         run.trace.prompt = {
             "tokens": config.prompt.tokens,
             "system_chars": len(config.prompt.system),

@@ -19,6 +19,7 @@ from hub.gateway.calls.contract import Method, Route
 from hub.gateway.connection.server import Gateway
 from hub.gateway.http_api.anthropic_messages import AnthropicMessages
 from hub.gateway.http_api.chat_completions import ChatCompletions
+from hub.gateway.http_api.embeddings import Embeddings
 from hub.gateway.http_api.kept_runs import KeptRuns
 from hub.gateway.http_api.models import Models
 from hub.gateway.http_api.responses import Responses
@@ -42,6 +43,7 @@ from hub.gateway.methods.subagents import SubagentMethods
 from hub.gateway.methods.tools import ToolMethodDependencies, ToolMethods
 from hub.gateway.push.events import RunEvents
 from hub.gateway.push.schedule_events import ScheduleEvents
+from hub.memory.registry import Embed
 from hub.messaging.contract import ChannelState
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.inbox.media_store import Transcribe
@@ -82,6 +84,7 @@ class ClientDependencies(Struct, frozen=True):
     approvals: Approvals
     secrets: AgentSecrets
     transcriber: Callable[[], Transcribe | None] = lambda: None
+    embed: Callable[[], Embed | None] = lambda: None
 
 
 class ClientsComponent(Component):
@@ -190,6 +193,7 @@ class ClientsComponent(Component):
             *Responses(runs).routes(),
             *AnthropicMessages(runs).routes(),
             *Transcriptions(needs.transcriber).routes(),
+            *Embeddings(needs.agents, needs.embed).routes(),
             *Models(needs.agents, int(gateway.clock.time())).routes(),
         ]
 

@@ -18,7 +18,7 @@ from hub.hooks.contract import HookHandler
 from hub.hooks.registry import Hook, Hooks
 from hub.integration.registrations import Registrations
 from hub.memory.contract import Memory
-from hub.memory.registry import MemoryRegistry
+from hub.memory.registry import Embed, MemoryRegistry
 from hub.messaging.access.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.registry import ChatCommand, Commands
@@ -118,13 +118,13 @@ class HostMemory:
     def __init__(self, registry: MemoryRegistry, registrations: Registrations) -> None:
         self._registry, self._registrations = registry, registrations
 
-    def add(self, memory: Memory) -> Callable[[], Any]:
-        """Keep the hub's memory.
+    def add(self, memory: Memory, embed: Embed | None = None) -> Callable[[], Any]:
+        """Keep the hub's memory; `embed` makes its vectors.
 
         Raises:
             Conflict: Another integration keeps it.
         """
-        return self._registrations.keep(self._registry.register(memory))
+        return self._registrations.keep(self._registry.register(memory, embed))
 
     def require(self) -> Memory:
         """Return the memory; see `MemoryRegistry.require`."""

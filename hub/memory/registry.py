@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from hub.core.errors import Conflict, Unavailable
 from hub.memory.contract import Memory
+
+Embed = Callable[[str, Sequence[str]], Awaitable[tuple[str, list[list[float]]]]]
+"""Returns for an agent's id and texts the name of the model, and the vector that it makes of each."""
 
 
 class MemoryRegistry:
@@ -13,14 +16,16 @@ class MemoryRegistry:
 
     def __init__(self) -> None:
         self._current: Memory | None = None
+        self.embed: Embed | None = None
+        """Makes vectors as for the memory; None while nobody does."""
 
     @property
     def current(self) -> Memory | None:
         """The memory, or None while no integration keeps one."""
         return self._current
 
-    def register(self, memory: Memory) -> Callable[[], None]:
-        """Make `memory` the hub's.
+    def register(self, memory: Memory, embed: Embed | None = None) -> Callable[[], None]:
+        """Make `memory` the hub's; `embed` makes its vectors.
 
         Returns:
             A function that takes it away; calling it twice does no harm.
@@ -30,11 +35,11 @@ class MemoryRegistry:
         """
         if self._current is not None:
             raise Conflict("there is already a memory; only one integration can keep it")
-        self._current = memory
+        self._current, self.embed = memory, embed
 
         def remove() -> None:
             if self._current is memory:
-                self._current = None
+                self._current = self.embed = None
 
         return remove
 

@@ -126,6 +126,8 @@ NEEDS_HUB = {
     ("call",),
     ("chat",),
     *(path for path in COMMANDS if path[0] in {"acp", "discover", "exec", "tool"}),
+    ("tui",),
+    *(path for path in COMMANDS if path[0] in {"discover", "exec", "tool"}),
     ("context", "explain"),
     ("dashboard",),
     ("logs",),

@@ -132,7 +132,7 @@ async def test_a_hub_that_is_not_there_ends_it_with_the_reason() -> None:
 
 
 def test_without_a_terminal_it_says_what_to_use(type_: Terminal) -> None:
-    ran = type_("tui")
+    ran = type_("--url", "ws://127.0.0.1:1", "--token", "abc", "tui")
 
     assert ran.code == 2
     assert "homarus chat" in ran.err

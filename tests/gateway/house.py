@@ -263,6 +263,7 @@ class FullRig(Rig):
                 subagents=Subagents(self.runner, self.db, answers),
                 approvals=self.approvals,
                 secrets=AgentSecrets(self.home.storage, self.redactor, self.clock),
+                embed=lambda: self.memory.embed,
             )
         )
         for stage in clients.stages():

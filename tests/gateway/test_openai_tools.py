@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import aiohttp
@@ -357,6 +358,25 @@ async def test_anthropics_shape_takes_tools_and_streams(
     assert _sent(openai_server)[-1]["content"] == "Error: rain"
     assert (refused, unread) == (400, 400)
     assert orjson.loads(error)["type"] == "error"
+
+
+async def test_texts_become_vectors_where_the_memory_makes_some(house: FullRig, api: openai.AsyncOpenAI) -> None:
+    async def embed(agent_id: str, texts: Sequence[str]) -> tuple[str, list[list[float]]]:
+        return f"of {agent_id}", [[float(len(text)), 0.5] for text in texts]
+
+    with pytest.raises(openai.InternalServerError, match="no vectors"):
+        await api.embeddings.create(model="homarus", input="hello")
+    house.memory.embed = embed
+
+    packed = await api.embeddings.create(model="homarus", input=["a", "bcd"])
+    plain = await api.embeddings.create(model="homarus", input="ab", encoding_format="float", dimensions=2)
+
+    assert (packed.model, [each.embedding for each in packed.data]) == ("of main", [[1.0, 0.5], [3.0, 0.5]])
+    assert plain.data[0].embedding == [2.0, 0.5]
+    for name, wrong in (("dimensions", 3), ("input", []), ("input", [[1, 2]])):
+        asked: dict[str, Any] = {"model": "homarus", "input": "x", name: wrong}
+        with pytest.raises(openai.BadRequestError, match=name):
+            await api.embeddings.create(**asked)
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/nothing"), ("PUT", "/v1/chat/completions/")])

@@ -277,7 +277,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /scripts/save", "POST /scripts/delete", "POST /memory/delete", "POST /memory/forget"),
         *("POST /memory/undo", "POST /memory/intents/remove", "POST /memory/index", "POST /developer/remove"),
         *("POST /developer/templates", "POST /developer/preview", "DELETE /v1/responses/{id}"),
-        "POST /v1/audio/transcriptions",
+        *("POST /v1/audio/transcriptions", "POST /v1/embeddings"),
         *("POST /skills/change", "POST /skills/remove", "POST /skills/install"),
         "POST /pair-phone/code",
     },

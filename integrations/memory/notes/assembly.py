@@ -65,10 +65,11 @@ def build(host: IntegrationHost) -> None:
     )
 
     jobs = Jobs(ground, lambda: host.config)
+    worker = IndexWorker(cache_directory(host.home), host.clock, tasks)
     memory = NotesMemory(
         workspace,
         jobs,
-        IndexWorker(cache_directory(host.home), host.clock, tasks),
+        worker,
         history_of=lambda agent_id: host.home.agent(agent_id) / "memory_history",
         now=host.clock.time,
         zone=lambda: host.time_zone,
@@ -102,7 +103,7 @@ def build(host: IntegrationHost) -> None:
             upkeep.look_later(event.data["agent_id"])
 
     host.on_unload(memory.close)
-    host.memory.add(memory)
+    host.memory.add(memory, lambda agent_id, texts: worker.embed(jobs(agent_id), texts))
     host.bus.listen("config_changed", settings_changed)
     host.bus.listen("integration_changed", engine_changed)
     host.bus.listen("run_finished", said)

@@ -41,6 +41,15 @@ def pairs_of(found: Any) -> list[tuple[Hit, Hit, float]]:
     return _read(read, found)
 
 
+def vectors_of(found: Any) -> tuple[str, list[list[float]]]:
+    """Read who makes vectors, and some; raises as `answer_of`."""
+
+    def read(found: Any) -> tuple[str, list[list[float]]]:
+        return _text(found["model"]), [[float(each) for each in vector] for vector in found["vectors"]]
+
+    return _read(read, found)
+
+
 def synced_of(found: Any) -> Synced:
     """Read what bringing an index up to date took; raises as `answer_of`."""
 

@@ -20,7 +20,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Filters, Hit, SearchAnswer, Synced, Verified
-from integrations.memory.notes.client.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
+from integrations.memory.notes.client.answers import answer_of, facts_of, pairs_of, synced_of, vectors_of, verified_of
 from integrations.memory.notes.client.process import WorkerProcess, start
 from integrations.memory.notes.job import Job
 
@@ -31,6 +31,7 @@ SEARCH_S = 10.0
 STATUS_S = 30.0
 SIMILAR_S = 120.0
 DROP_S = 60.0
+EMBED_S = 60.0
 SYNC_S = 3_600.0
 PING_S = 3.0
 HANG_S = 10.0
@@ -146,6 +147,14 @@ class IndexWorker:
         """Return pairs of passages of one area that are alike, with their likeness 0 to 1, most first."""
         args = {"areas": list(areas), "threshold": threshold, "limit": limit}
         return pairs_of(await self._call(job, "similar", args, SIMILAR_S))
+
+    async def embed(self, job: Job, texts: Sequence[str]) -> tuple[str, list[list[float]]]:
+        """Return who makes this agent's vectors, and that of each text.
+
+        Raises:
+            Unavailable: Nobody does, or not now.
+        """
+        return vectors_of(await self._call(job, "embed", {"texts": list(texts)}, EMBED_S))
 
     async def drop(self, job: Job, texts: Sequence[str]) -> None:
         """Take what was forgotten out of the cache of vectors: each passage that holds one of these texts.

@@ -116,6 +116,7 @@ class Server:
             "status": _status,
             "similar": _similar,
             "drop": _drop,
+            "embed": _embed,
         }
         if not isinstance(op, str) or op not in operations:
             raise InvalidRequest(f"the index worker knows no {op!r}")
@@ -213,6 +214,17 @@ async def _similar(index: AgentIndex, args: dict[str, Any]) -> list[Any]:
 
 async def _drop(index: AgentIndex, args: dict[str, Any]) -> int:
     return await drop(index, args["texts"])
+
+
+async def _embed(index: AgentIndex, args: dict[str, Any]) -> dict[str, Any]:
+    chosen = await index.shared.embedders.get(index.settings)
+    if chosen.embedder is None:
+        raise Unavailable(f"no vectors are made here. {' '.join(chosen.notes)}".strip())
+    vectors, _ = await chosen.embedder.documents(args["texts"])
+    made = [[float(each) for each in vector] for vector in vectors if vector is not None]
+    if len(made) < len(vectors):
+        raise Unavailable(f"{chosen.embedder.id.model} made no vector of one of the texts")
+    return {"model": chosen.embedder.id.model, "vectors": made}
 
 
 def _data(value: msgspec.Struct) -> dict[str, Any]:

@@ -222,6 +222,15 @@ async def test_many_files_go_in_few_requests(notes: Notes, server: EmbeddingServ
     assert synced.requests <= server.requests <= 10
 
 
+async def test_vectors_are_made_for_others_too(notes: Notes, server: EmbeddingServer) -> None:
+    model, vectors = await notes.worker.embed(notes.job, ["the boiler", "the piano"])
+
+    assert model
+    assert len(vectors) == 2
+    assert len({len(vector) for vector in vectors}) == 1
+    assert vectors[0] != vectors[1]
+
+
 async def test_similar_entries_are_paired_within_an_area(notes: Notes) -> None:
     notes.write("memory/2026-11-18.md", "# d\n\n" + entry("Anna plays the piano on Mondays"))
     notes.write("memory/2026-11-19.md", "# d\n\n" + entry("Anna plays the piano on Mondays now"))

@@ -1,0 +1,82 @@
+"""`POST /v1/embeddings`: vectors of texts, from whoever makes those of the memory."""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64encode
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+
+from hub.agent.agents import Agents
+from hub.agent.window import estimate_text
+from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.schema import ALLOW_EXTRA, All, AnyOf, In, Length, Optional, Required, Schema
+from hub.gateway.calls.contract import HttpCall, Route
+from hub.gateway.connection.server import json_response
+from hub.gateway.http_api.openai_shapes import answering
+from hub.memory.registry import Embed
+
+TEXTS_LIMIT = 256
+TEXT_CHARS = 100_000
+_TEXT = All(str, Length(min=1, max=TEXT_CHARS))
+
+REQUEST_SCHEMA = Schema(
+    {
+        Required("input"): AnyOf(
+            _TEXT, All([_TEXT], Length(min=1, max=TEXTS_LIMIT)), msg=f"expected a text, or up to {TEXTS_LIMIT} texts"
+        ),
+        Optional("encoding_format", default="float"): AnyOf(None, In(["float", "base64"])),
+        Optional("dimensions"): AnyOf(None, int),
+    },
+    extra=ALLOW_EXTRA,
+)
+
+
+class Embeddings:
+    """Makes vectors.
+
+    Args:
+        agents: The default one's memory says who makes them.
+        embed: Returns what makes them; None when no memory does.
+    """
+
+    def __init__(self, agents: Agents, embed: Callable[[], Embed | None]) -> None:
+        self._agents = agents
+        self._embed = embed
+
+    def routes(self) -> list[Route]:
+        """Return the route."""
+        return [answering("/v1/embeddings", self.make, REQUEST_SCHEMA)]
+
+    async def make(self, call: HttpCall) -> web.StreamResponse:
+        """Answer with a vector for each text; `model` in the answer names who made them.
+
+        Raises:
+            Unavailable: Nobody makes vectors here, or not now.
+            InvalidRequest: They have another length than is asked for.
+        """
+        body, embed = call.body, self._embed()
+        if embed is None:
+            raise Unavailable("the memory of this hub makes no vectors")
+        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+        model, vectors = await embed(self._agents.default().id, texts)
+        asked = body.get("dimensions")
+        if asked is not None and any(len(vector) != asked for vector in vectors):
+            raise InvalidRequest(
+                f"dimensions: vectors of {model} have {len(vectors[0])}", details={"param": "dimensions"}
+            )
+        packed = body.get("encoding_format") == "base64"
+        data = [
+            {"object": "embedding", "index": index, "embedding": _packed(vector) if packed else vector}
+            for index, vector in enumerate(vectors)
+        ]
+        tokens = sum(map(estimate_text, texts))
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return json_response({"object": "list", "data": data, "model": model, "usage": usage})
+
+
+def _packed(vector: Any) -> str:
+    """Return a vector as 32-bit numbers in base64, which the `openai` package asks for by itself."""
+    return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
