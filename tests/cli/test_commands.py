@@ -127,7 +127,6 @@ NEEDS_HUB = {
     ("chat",),
     *(path for path in COMMANDS if path[0] in {"acp", "discover", "exec", "tool"}),
     ("tui",),
-    *(path for path in COMMANDS if path[0] in {"discover", "exec", "tool"}),
     ("context", "explain"),
     ("dashboard",),
     ("logs",),

@@ -20,6 +20,7 @@ ALLOWED = {
     "hub/models/ollama.py": "asks the Ollama of the configuration",
     "hub/models/oauth.py": "asks where one signs in: what the configuration says, or the vendor itself",
     "hub/cli/client.py": "asks the running hub",
+    "hub/cli/hub_link.py": "asks the running hub, or the one that the command line names",
     "hub/doctor/running.py": "asks the running hub",
     "integrations/channels/http_api.py": "asks the platforms of the configuration, for the channels beside it",
     "integrations/memory/notes/index/embeddings/client.py": "asks the embedding provider of the configuration",
