@@ -71,6 +71,7 @@ TRIED_EVENTS = frozenset(
         "node_disconnected",
         "node_event",
         "poll_answered",
+        "tag_scanned",
         "tool_finished",
         "tool_started",
         "webhook_received",

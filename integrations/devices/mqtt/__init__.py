@@ -14,16 +14,25 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     """Connect to the broker and offer what is built on it."""
+    from integrations.devices.mqtt.birth import follow_birth
     from integrations.devices.mqtt.bridge import MqttBridge
     from integrations.devices.mqtt.brokers import broker_of, hub_id
+    from integrations.devices.mqtt.discovery.discovery import Discovery
     from integrations.devices.mqtt.methods import methods
+    from integrations.devices.mqtt.native.natives import Natives
     from integrations.devices.mqtt.services import register_services
     from integrations.devices.mqtt.taps import Taps
 
-    hub = await hub_id(host)
-    bridge = MqttBridge(host, await broker_of(host, config, hub))
+    hub, prefix = await hub_id(host), config["discovery_prefix"]
+    address, broker = await broker_of(host, config, hub)
+    bridge = MqttBridge(host, address)
+    discovery = Discovery(host, bridge, prefix)
     register_services(host, bridge)
-    for method in methods(bridge, Taps(bridge, host.clock)):
+    for method in methods(bridge, Taps(bridge, host.clock), discovery, broker):
         host.methods.add(method)
+    if config["discovery"]:
+        discovery.begin()
+        Natives(host, bridge, discovery).begin()
+    follow_birth(host, bridge, hub, prefix, config["publish_birth"])
     bridge.begin()
     host.spawn(bridge.connection.run(), name="connect to the MQTT broker")

@@ -58,10 +58,10 @@ class MqttBridge:
     """Listens and publishes.
 
     Args:
-        address: Returns where the broker is.
+        address: Where the broker is.
     """
 
-    def __init__(self, host: IntegrationHost, address: Callable[[], BrokerAddress]) -> None:
+    def __init__(self, host: IntegrationHost, address: BrokerAddress) -> None:
         self._host = host
         self._exact: dict[str, list[_Consumer]] = {}
         self._wild: list[_Consumer] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from integrations.devices.mqtt.schema import EMBEDDED, LOOPBACK
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
+    from integrations.devices.mqtt.broker import EmbeddedBroker
 
 SAVE_S = 60.0
 OFFLINE = "offline"
@@ -37,8 +38,10 @@ def status_topic(hub: str) -> str:
     return f"homarus/{hub}/status"
 
 
-async def broker_of(host: IntegrationHost, config: Mapping[str, Any], hub: str) -> Callable[[], BrokerAddress]:
-    """Start the embedded broker, if it is the one; return where the broker is.
+async def broker_of(
+    host: IntegrationHost, config: Mapping[str, Any], hub: str
+) -> tuple[BrokerAddress, EmbeddedBroker | None]:
+    """Start the embedded broker, if it is the one; return where the broker is for the hub.
 
     Raises:
         NotReady: The port is taken.
@@ -48,18 +51,20 @@ async def broker_of(host: IntegrationHost, config: Mapping[str, Any], hub: str) 
     password = config["password"].reveal() if "password" in config else None
     address = BrokerAddress(config["broker"], port, f"homarus-{hub}", config.get("username"), password)
     will = (status_topic(hub), OFFLINE)
+    broker = None
     if config["broker"] == EMBEDDED:
-        name, secret, port = await _started(host, config, port)
-        address = BrokerAddress(LOOPBACK[0], port, address.client_id, name, secret)
+        from integrations.devices.mqtt.broker import HUB
+
+        broker = await _started(host, config, port)
+        address = BrokerAddress(LOOPBACK[0], broker.own_port, address.client_id, HUB, broker.password, new=True)
     elif config["tls"]:
         tls = await asyncio.to_thread(_tls, host, config["tls"], ssl.Purpose.SERVER_AUTH)
         address = BrokerAddress(address.host, port, address.client_id, address.username, password, tls)
-    final = replace(address, keep_alive_s=config["keep_alive"], will=will)
-    return lambda: final
+    return replace(address, keep_alive_s=config["keep_alive"], will=will), broker
 
 
-async def _started(host: IntegrationHost, config: Mapping[str, Any], port: int) -> tuple[str, str, int]:
-    from integrations.devices.mqtt.broker import ANONYMOUS, HUB, BrokerClient, EmbeddedBroker, anonymous
+async def _started(host: IntegrationHost, config: Mapping[str, Any], port: int) -> EmbeddedBroker:
+    from integrations.devices.mqtt.broker import ANONYMOUS, BrokerClient, EmbeddedBroker, anonymous
 
     clients = {
         name: BrokerClient(each["password"].reveal(), tuple(each["subscribe"]), tuple(each["publish"]))
@@ -97,7 +102,7 @@ async def _started(host: IntegrationHost, config: Mapping[str, Any], port: int) 
 
     host.on_unload(stop)
     host.spawn(keep(), name="save retained MQTT messages")
-    return HUB, broker.password, broker.own_port
+    return broker
 
 
 def _tls(host: IntegrationHost, files: Any, purpose: ssl.Purpose) -> ssl.SSLContext:

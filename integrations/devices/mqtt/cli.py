@@ -10,7 +10,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json
+from hub.cli.options import home_option, json_option, print_json, print_table
 
 WAIT_S = 25
 
@@ -71,6 +71,25 @@ def publish(topic: str, payload: str, qos: int, retain: bool, home: Path, as_jso
         print_json(answer)
         return
     click.echo(f"Published on {topic}.")
+
+
+@command.command("discovered")
+@home_option
+@json_option
+def discovered(home: Path, as_json: bool) -> None:
+    """List the entities that devices announced, and what was announced and not taken.
+
+    Example:
+      homarus mqtt discovered
+    """
+    answer = HubClient(home).call("mqtt.discovered")
+    if as_json:
+        print_json(answer)
+        return
+    rows = [(each["entity_id"], each["device"] or "", each["origin"]) for each in answer["entities"]]
+    print_table(sorted(rows), ("entity", "device", "announced by"))
+    for each in answer["refused"]:
+        click.echo(f"not taken: {each['what']}: {each['reason']}")
 
 
 COMMANDS = {"mqtt": command}

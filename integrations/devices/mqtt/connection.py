@@ -45,6 +45,7 @@ class BrokerAddress(Struct, frozen=True):
     Attributes:
         keep_alive_s: After one and a half of it a dead connection is given up.
         will: Topic and payload that the broker publishes, retained, when the hub is gone.
+        new: Whether the broker has nothing that it kept for an earlier process.
     """
 
     host: str
@@ -55,20 +56,21 @@ class BrokerAddress(Struct, frozen=True):
     tls: ssl.SSLContext | None = None
     keep_alive_s: int = 60
     will: tuple[str, str] | None = None
+    new: bool = False
 
 
 class MqttConnection:
     """Keeps a connection.
 
     Args:
-        address: Returns where the broker is; asked before each attempt.
+        address: Where the broker is.
         on_message: Called with topic, payload, QoS and whether it was retained.
         on_change: Called with whether there is a connection, and why not.
     """
 
     def __init__(
         self,
-        address: Callable[[], BrokerAddress],
+        address: BrokerAddress,
         clock: Clock,
         on_message: OnMessage,
         on_change: Callable[[bool, str], None],
@@ -83,7 +85,7 @@ class MqttConnection:
         self._down.set()
         self._look = asyncio.Event()
         self._waiting = 0
-        self._begun = False
+        self._begun = address.new
         self.subscriptions = Subscriptions()
 
     @property
@@ -167,9 +169,9 @@ class MqttConnection:
 
     async def _connect_once(self) -> None:
         if not self._begun:  # what the broker kept for an earlier process nobody waits for
-            async with self._made(self._address(), clean=True):
+            async with self._made(self._address, clean=True):
                 self._begun = True
-        client = self._made(self._address())
+        client = self._made(self._address)
         try:
             async with client, asyncio.TaskGroup() as tasks:
                 self._client = client

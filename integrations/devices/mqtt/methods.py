@@ -1,16 +1,20 @@
-"""`mqtt.status`, `mqtt.messages`, `mqtt.publish`: what the command line and the dashboard ask the bridge."""
+"""Gateway methods of the bridge: `mqtt.status`, `mqtt.discovered`, `mqtt.messages` and `mqtt.publish`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hub.automation.sources.mqtt_topics import problem_of
 from hub.core.schema import All, Invalid, Length, Optional, Range, Required, Schema, integer, number, string
 from hub.gateway.calls.contract import Method, MethodCall
 from integrations.devices.mqtt.bridge import MqttBridge
+from integrations.devices.mqtt.discovery.discovery import Discovery, listed
 from integrations.devices.mqtt.services import PUBLISH
 from integrations.devices.mqtt.taps import Taps
+
+if TYPE_CHECKING:
+    from integrations.devices.mqtt.broker import EmbeddedBroker
 
 DOMAIN = "mqtt"
 WAIT_LIMIT_S = 30
@@ -23,11 +27,14 @@ def _filter(value: Any) -> str:
     return text
 
 
-def methods(bridge: MqttBridge, taps: Taps) -> list[Method]:
+def methods(bridge: MqttBridge, taps: Taps, discovery: Discovery, broker: EmbeddedBroker | None) -> list[Method]:
     """Return the methods."""
 
+    async def discovered(call: MethodCall) -> Mapping[str, Any]:
+        return listed(discovery)
+
     async def status(call: MethodCall) -> Mapping[str, Any]:
-        return status_of(bridge)
+        return status_of(bridge, broker)
 
     async def messages(call: MethodCall) -> Mapping[str, Any]:
         return await taps.look(call.params["topic"], call.params["after"], call.params["wait"])
@@ -44,14 +51,16 @@ def methods(bridge: MqttBridge, taps: Taps) -> list[Method]:
     }
     return [
         Method("mqtt.status", status, DOMAIN, Schema({})),
+        Method("mqtt.discovered", discovered, DOMAIN, Schema({})),
         Method("mqtt.messages", messages, DOMAIN, Schema(look)),
         Method("mqtt.publish", publish, DOMAIN, Schema(PUBLISH), acts=True),
     ]
 
 
-def status_of(bridge: MqttBridge) -> dict[str, Any]:
-    """Return how the connection is."""
+def status_of(bridge: MqttBridge, broker: EmbeddedBroker | None) -> dict[str, Any]:
+    """Return how the connection is, and on which port the embedded broker listens."""
     return {
+        "listening": broker.port if broker is not None else None,
         "connected": bridge.connected,
         "reason": "" if bridge.connected else bridge.reason,
         "received": bridge.received,

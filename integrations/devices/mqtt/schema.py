@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from hub.automation.sources.mqtt_topics import problem_of
 from hub.core.schema import (
     All,
     AnyOf,
+    In,
     Invalid,
     Length,
     Match,
@@ -27,11 +29,20 @@ from hub.core.schema import (
 EMBEDDED = "embedded"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
+_PREFIX = re.compile(r"^[^/+#$\x00-\x1f\x7f][^+#\x00-\x1f\x7f]{0,127}$")
+
 
 def _filter(value: Any) -> str:
     text = str(string(value))
     if (problem := problem_of(text)) is not None:
         raise Invalid(problem)
+    return text
+
+
+def _prefix(value: Any) -> str:
+    text = str(string(value))
+    if not _PREFIX.fullmatch(text) or text.endswith("/"):
+        raise Invalid("expected a topic without + and #, such as homeassistant")
     return text
 
 
@@ -88,6 +99,13 @@ CONFIG_SCHEMA = Schema(
             Optional("keep_alive", default=60, description="Seconds after which a silent connection is checked."): All(
                 integer, Range(min=5, max=3_600)
             ),
+            Optional("discovery", default=True, description="Whether devices may announce entities."): boolean,
+            Optional("discovery_prefix", default="homeassistant", description="The topic of announcements."): _prefix,
+            Optional(
+                "publish_birth",
+                default="auto",
+                description="Whether to say that a home is there; auto: if no Home Assistant does.",
+            ): In(["auto", "always", "never"]),
         },
         _whole,
     )

@@ -1,11 +1,11 @@
-"""The service `mqtt.publish`."""
+"""The services `mqtt.publish` and `mqtt.permit_join`."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from hub.core.schema import All, Coerce, In, Invalid, Optional, Required, Schema, boolean
+from hub.core.schema import All, Coerce, In, Invalid, Optional, Range, Required, Schema, boolean
 from hub.core.services import AgentRule, ServiceCall
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.bridge import MqttBridge
@@ -35,14 +35,31 @@ PUBLISH = {
     Optional("retain", default=False, description="Whether the broker keeps it."): boolean,
 }
 
+PERMIT_JOIN = {
+    Optional("time", default=120, description="Seconds; 0 ends it."): All(Coerce(int), Range(min=0, max=254)),
+    Optional("base", default="zigbee2mqtt", description="The base topic of the bridge."): _topic,
+}
+
 
 def register_services(host: IntegrationHost, bridge: MqttBridge) -> None:
-    """Offer `mqtt.publish`; a model that calls it asks first."""
+    """Offer the services; a model that calls them asks first."""
 
     async def publish(call: ServiceCall) -> None:
         data = call.data
         await bridge.publish(data["topic"], data["payload"], qos=data["qos"], retain=data["retain"])
 
+    async def permit_join(call: ServiceCall) -> None:
+        topic = f"{call.data['base']}/bridge/request/permit_join"
+        await bridge.publish(topic, json.dumps({"time": call.data["time"]}), qos=1)
+
+    host.services.register(
+        "permit_join",
+        permit_join,
+        Schema(PERMIT_JOIN),
+        agent=AgentRule.ASK,
+        description="Let Zigbee devices join through Zigbee2MQTT for a while",
+        fields={str(key): {"description": key.description} for key in PERMIT_JOIN},
+    )
     host.services.register(
         "publish",
         publish,

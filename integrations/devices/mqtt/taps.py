@@ -13,7 +13,7 @@ from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 
 KEPT = 500
 """Messages that are kept for each filter."""
-LOOKERS_LIMIT = 20
+LOOKERS_LIMIT = 50
 LEASE_S = 90.0
 """Who has not looked for so long has gone."""
 SHOWN_BYTES = 16_384

@@ -11,10 +11,15 @@ from typing import Any
 import aiomqtt
 
 from hub.core.context import system_context
+from hub.entities.entities import HomeEntities
+from hub.entities.registry import VERSION, HomeRegistry
+from hub.entities.services import EntityServices
+from hub.entities.targets import Targets
 from hub.gateway.calls.method_table import MethodTable
 from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import PageTable
 from hub.storage.homedir import Home
+from hub.storage.versioned_file import VersionedFile
 from integrations.devices import mqtt
 from integrations.devices.mqtt.schema import CONFIG_SCHEMA
 from tests.automation.triggers.bench import Bench
@@ -40,12 +45,36 @@ class MqttKit(Bench):
         self.services = self.parts.services
         self.repairs = self.parts.repairs
         self.gateway = SimpleNamespace(methods=MethodTable(), routes=RouteTable(), url="http://127.0.0.1:18789")
+        self.config = SimpleNamespace(
+            current=SimpleNamespace(or_default=lambda _: {"time_zone": "UTC", "language": "en"})
+        )
+        self.registry = HomeRegistry(
+            VersionedFile(folder / "registry.json", VERSION), self.bus, self.states, self.tasks
+        )
+        self.entities = HomeEntities(self.registry, self.states, self.bus)
+        self.targets = Targets(self.registry, self.states)
+        EntityServices(self.entities, self.targets, self.services).register()
         self.pages = PageTable(self.gateway.routes)
 
     async def set_up(self, config: Mapping[str, Any]) -> None:
         """Set the integration up, and wait for the broker."""
         self.host, self.registrations = host_on(self, "mqtt")
         await mqtt.setup(self.host, CONFIG_SCHEMA(dict(config)))
+
+    async def call(self, service: str, **data: Any) -> None:
+        """Call a service as the hub does."""
+        domain, _, name = service.partition(".")
+        await self.services.call(domain, name, data, context=system_context())
+
+    def state(self, entity_id: str) -> str | None:
+        """Return the state of an entity, None when there is none."""
+        found = self.states.get(entity_id)
+        return found.state if found is not None else None
+
+    def attribute(self, entity_id: str, name: str) -> Any:
+        """Return an attribute of an entity."""
+        found = self.states.get(entity_id)
+        return found.attributes.get(name) if found is not None else None
 
     async def ask(self, method: str, **params: Any) -> Any:
         """Call a gateway method."""

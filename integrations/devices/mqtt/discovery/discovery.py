@@ -1,0 +1,178 @@
+"""Discovery: follows the announcements of devices, and adds, changes and removes their entities."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from hub.core.errors import HubError, InvalidRequest
+from hub.host import IntegrationHost
+from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
+from integrations.devices.mqtt.discovery.announcement import DEVICE, Announced, Announcement, read_announcement
+from integrations.devices.mqtt.discovery.entity import EntityParts, MqttEntity
+from integrations.devices.mqtt.discovery.family import Family
+from integrations.devices.mqtt.discovery.graded import GRADED
+from integrations.devices.mqtt.discovery.light import light_family
+from integrations.devices.mqtt.discovery.simple import SIMPLE
+from integrations.devices.mqtt.discovery.values import PayloadTemplates
+
+_log = logging.getLogger(__name__)
+
+FAMILIES: Mapping[str, Family] = {**SIMPLE, **GRADED}
+COMPONENTS = (*FAMILIES, "light", "tag")
+EVENT_TAG = "tag_scanned"
+TOPICS_LIMIT = 20_000
+REFUSED_LIMIT = 500
+
+
+class Discovery:
+    """Knows what has been announced.
+
+    Args:
+        prefix: The topic of announcements.
+    """
+
+    def __init__(self, host: IntegrationHost, bridge: MqttBridge, prefix: str) -> None:
+        self._host, self._bridge, self._prefix = host, bridge, prefix
+        self._parts = EntityParts(host, bridge, PayloadTemplates(host.clock, lambda: host.time_zone))
+        self._said: dict[str, int] = {}
+        self._topics: dict[str, set[tuple[str, str]]] = {}
+        self._entities: dict[tuple[str, str], tuple[str | None, MqttEntity]] = {}
+        self._tags: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
+        self.refused: dict[str, str] = {}
+        bridge.on_change(self._connection_changed)
+
+    def begin(self) -> None:
+        """Follow the announcements: a filter for each kind, since filters that overlap bring messages twice."""
+        for component in (*COMPONENTS, DEVICE):
+            for shape in ("+", "+/+"):
+                self._bridge.listen(f"{self._prefix}/{component}/{shape}/config", self._came, large=True)
+
+    def announce(self, topic: str, announcement: Announcement) -> None:
+        """Take over what a topic announces; what it announced before and no longer does is removed.
+
+        Args:
+            topic: Where it came from: nobody else changes these components.
+        """
+        for name, reason in announcement.refused.items():
+            self.refuse(f"{topic} {name}", reason)
+        old = self._topics.get(topic, set())
+        if announcement.migrates:
+            for key in old & self._entities.keys():
+                self._entities[key] = (None, self._entities[key][1])
+            self._topics.pop(topic, None)
+            return
+        mine: set[tuple[str, str]] = set()
+        for each in announcement.components:
+            try:
+                self._take(topic, each)
+                mine.add(each.key)
+            except HubError as error:
+                self.refuse(f"{topic} {each.component} {each.unique_id}", error.message)
+        for key in old - mine:
+            self._remove(topic, key)
+        if mine:
+            self._topics[topic] = mine
+        else:
+            self._topics.pop(topic, None)
+
+    def all(self) -> Iterable[tuple[str | None, MqttEntity]]:
+        """Return the entities with the topics that announced them."""
+        return list(self._entities.values())
+
+    def entity(self, entity_id: str) -> MqttEntity | None:
+        """Return an entity by its id."""
+        return next((each for _, each in self._entities.values() if each.handle.entity_id == entity_id), None)
+
+    def refuse(self, what: str, reason: str) -> None:
+        """Note why something that was announced is not taken."""
+        _log.warning("MQTT discovery: %s is not taken: %s", what[:300], reason)
+        self.refused[what[:300]] = reason
+        if len(self.refused) > REFUSED_LIMIT:
+            del self.refused[next(iter(self.refused))]
+
+    # --- below ---
+
+    def _came(self, message: MqttMessage) -> None:
+        topic = message.topic
+        if self._said.get(topic) == hash(message.payload):
+            return
+        if message.payload and topic not in self._said and len(self._said) >= TOPICS_LIMIT:
+            self.refuse(topic, f"there are {TOPICS_LIMIT} announcements already")
+            return
+        if message.payload:
+            self._said[topic] = hash(message.payload)
+        else:
+            self._said.pop(topic, None)
+        self.refused = {key: reason for key, reason in self.refused.items() if key.partition(" ")[0] != topic}
+        try:
+            self.announce(topic, read_announcement(topic, message.payload, self._prefix))
+        except InvalidRequest as error:
+            self.refuse(topic, error.message)
+
+    def _take(self, topic: str, announced: Announced) -> None:
+        if announced.component == "tag":
+            self._follow_tag(topic, announced)
+            return
+        family = light_family(announced.config) if announced.component == "light" else FAMILIES.get(announced.component)
+        if family is None:
+            raise InvalidRequest(f"{announced.component} is not supported")
+        for key, topic_of in announced.config.items():
+            if key.endswith("command_topic") and str(topic_of).startswith(f"{self._prefix}/"):
+                raise InvalidRequest(f"{key}: topics below {self._prefix}/ are for announcements")
+        owner, entity = self._entities.get(announced.key, (None, None))
+        if owner is not None and owner != topic:
+            raise InvalidRequest(f"{owner} has announced the same unique_id")
+        if entity is None:
+            entity = MqttEntity(self._parts, announced, family)
+        elif entity.announced != announced:
+            entity.change(announced, family)
+        self._entities[announced.key] = (topic, entity)
+
+    def _remove(self, topic: str, key: tuple[str, str]) -> None:
+        owner, entity = self._entities.get(key, (None, None))
+        if entity is not None and owner == topic:
+            del self._entities[key]
+            entity.remove()
+        if key in self._tags and self._tags[key][0] == topic:
+            self._tags.pop(key)[1]()
+
+    def _follow_tag(self, topic: str, announced: Announced) -> None:
+        config = announced.config
+        read = self._parts.templates.reader(config.get("value_template"), f"MQTT tag {announced.unique_id}")
+        if not config.get("topic"):
+            raise InvalidRequest("topic is missing")
+
+        def scanned(message: MqttMessage) -> None:
+            from hub.core.context import system_context
+
+            tag = read(message.payload)[:255]
+            if tag:
+                self._host.bus.fire(EVENT_TAG, {"tag_id": tag}, system_context().tainted())
+
+        if announced.key in self._tags:
+            self._tags.pop(announced.key)[1]()
+        self._tags[announced.key] = (topic, self._bridge.listen(config["topic"], scanned))
+
+    def _connection_changed(self, _: bool) -> None:
+        for _topic, entity in self._entities.values():
+            entity.connection_changed()
+
+
+def listed(discovery: Discovery) -> dict[str, Any]:
+    """Return what has been announced, as plain data."""
+    return {
+        "entities": [
+            {
+                "entity_id": entity.handle.entity_id,
+                "component": entity.announced.component,
+                "unique_id": entity.announced.unique_id,
+                "device": entity.announced.device.name if entity.announced.device is not None else None,
+                "origin": entity.announced.origin,
+                "topic": topic,
+            }
+            for topic, entity in discovery.all()
+        ],
+        "refused": [{"what": what, "reason": reason} for what, reason in discovery.refused.items()],
+    }

@@ -1,0 +1,126 @@
+"""How a kind of component is described: the topics it reads and writes, and what becomes of the values."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from integrations.devices.mqtt.discovery.entity import MqttEntity
+
+Config = Mapping[str, Any]
+Command = Callable[[Mapping[str, Any]], Awaitable[None]]
+STATE = "state"
+NONE = "None"
+"""A payload that says that the value is not known."""
+
+
+class Reading(Struct, frozen=True):
+    """A topic that is read.
+
+    Attributes:
+        topic: The key that names it.
+        template: The key of the template that picks the value.
+        into: The attribute that gets the value; the state for `STATE`.
+        convert: Makes the value of a text; None is not known. `ValueError` means that the text is nothing it may be.
+        take: Does something else with the text than to set `into`.
+    """
+
+    topic: str
+    template: str
+    into: str = STATE
+    convert: Callable[[str, Config], Any] = lambda value, _: value
+    take: Callable[[MqttEntity, str], None] | None = None
+
+
+class Writing(Struct, frozen=True):
+    """A service that publishes on a topic.
+
+    Attributes:
+        service: Its name without the domain.
+        topic: The key that names the topic; without it the entity does not have the service.
+        template: The key of the template that makes the payload.
+        field: The key of the data that is sent; nothing when the payload is always the same.
+        payload: The key of the payload that is always the same, and its default; None in it means no such service.
+        convert: Makes of the value what is sent.
+        into: What is set when nothing says how it went.
+        state: The key of the topic that says how it went.
+        shown: What `into` is set to, when that is not the value.
+    """
+
+    service: str
+    topic: str = "command_topic"
+    template: str = "command_template"
+    field: str = ""
+    payload: tuple[str, str] = ("", "")
+    convert: Callable[[Any, Config], Any] = lambda value, _: value
+    into: str = ""
+    state: str = "state_topic"
+    shown: Any = None
+
+
+class Family(Struct, frozen=True):
+    """A kind of component.
+
+    Attributes:
+        attributes: Attributes of its capability, and the keys and defaults they come from.
+        further: Returns commands that no table describes.
+        large: Whether it reads pictures.
+    """
+
+    readings: tuple[Reading, ...] = ()
+    writings: tuple[Writing, ...] = ()
+    attributes: Mapping[str, tuple[str, Any]] = {}
+    further: Callable[[MqttEntity], Mapping[str, Command]] | None = None
+    large: bool = False
+
+
+def on_off(value: str, config: Config) -> str | None:
+    """Read `on` or `off` by the payloads of a configuration."""
+    if value == NONE:
+        return None
+    if value == str(config.get("state_on", config.get("payload_on", "ON"))):
+        return "on"
+    if value == str(config.get("state_off", config.get("payload_off", "OFF"))):
+        return "off"
+    raise ValueError(f"{value[:50]!r} is neither on nor off")
+
+
+def number(value: str, _: Config) -> float | int | None:
+    """Read a number."""
+    if value in (NONE, ""):
+        return None
+    found = float(value)
+    if found != found or abs(found) == float("inf"):
+        raise ValueError(f"{value[:50]!r} is not a number")
+    return int(found) if found.is_integer() else found
+
+
+def one_of(key: str) -> Callable[[str, Config], Any]:
+    """Return what reads one of the words under a key."""
+
+    def read(value: str, config: Config) -> str | None:
+        if value == NONE:
+            return None
+        choices = config.get(key)
+        if choices and value not in choices:
+            raise ValueError(f"{value[:50]!r} is none of the {key}")
+        return value
+
+    return read
+
+
+def words(table: Mapping[str, tuple[str, str]]) -> Callable[[str, Config], Any]:
+    """Return what reads a state by its payloads: `{state: (key of its payload, default)}`."""
+
+    def read(value: str, config: Config) -> str | None:
+        if value == config.get("payload_reset", NONE):
+            return None
+        for state, (key, default) in table.items():
+            if value == str(config.get(key, default)):
+                return state
+        raise ValueError(f"{value[:50]!r} is no state")
+
+    return read

@@ -1,0 +1,1 @@
+"""Families that announce themselves in a way of their own, translated into what discovery understands."""
