@@ -114,7 +114,6 @@ PAGES = {
     "/developer/events": ["/developer/events"],
     "/developer/services": ["/developer/services"],
     "/developer/templates": ["/developer/templates"],
-    "/developer/mqtt": ["/developer/mqtt"],
     "/memory": ["/memory"],
     "/memory/file": ["/memory/file?path=MEMORY.md"],
     "/memory/search": ["/memory/search?q=", "/memory/search?q=水"],

@@ -22,7 +22,6 @@ WORKSHOP = [
     "/developer/events",
     "/developer/services?service=agent.run",
     "/developer/templates",
-    "/developer/mqtt",
 ]
 MEMORY = [
     "/memory",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hub.hub import Hub
 
 PATH = "/developer"
-EVENTS, SERVICES, TEMPLATES, MQTT = (f"{PATH}/{name}" for name in ("events", "services", "templates", "mqtt"))
+EVENTS, SERVICES, TEMPLATES = (f"{PATH}/{name}" for name in ("events", "services", "templates"))
 ANSWER_LIMIT_S = 20.0
 """How long a page waits for a service; it goes on behind it."""
 DATA_LIMIT = 65_536
@@ -206,10 +206,6 @@ class DeveloperPage:
         shown = await self._rendered(fields["template"], fields["variables"])
         language = self._renderer.preferences(call).language
         return json_response({"preview": shown, "html": self._renderer.fragment("preview", language, preview=shown)})
-
-    async def mqtt(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /developer/mqtt`: where publishing and subscribing will be."""
-        return await self._renderer.respond(call, RenderedPage("developer_mqtt", "MQTT", {"set_up": False}, MQTT))
 
     # --- below ---
 

@@ -21,7 +21,6 @@ ENTRY = NavigationItem(
         NavigationItem("/developer/events", "Events"),
         NavigationItem("/developer/services", "Services"),
         NavigationItem("/developer/templates", "Templates"),
-        NavigationItem("/developer/mqtt", "MQTT"),
     ),
     "Tools",
     90,
@@ -42,5 +41,4 @@ def routes(pages: LazyPages[DeveloperPage]) -> list[Route]:
         page("/developer/templates", on(lambda each: each.templates), ADMIN),
         form("/developer/templates", on(lambda each: each.render), ADMIN),
         form("/developer/preview", on(lambda each: each.preview), ADMIN),
-        page("/developer/mqtt", on(lambda each: each.mqtt), ADMIN),
     ]

@@ -18,21 +18,32 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     from integrations.devices.mqtt.bridge import MqttBridge
     from integrations.devices.mqtt.brokers import broker_of, hub_id
     from integrations.devices.mqtt.discovery.discovery import Discovery
+    from integrations.devices.mqtt.hub_device import HubDevice, hub_topic
     from integrations.devices.mqtt.methods import methods
     from integrations.devices.mqtt.native.natives import Natives
+    from integrations.devices.mqtt.nodes import MqttNodes
+    from integrations.devices.mqtt.page import MqttPage
     from integrations.devices.mqtt.services import register_services
     from integrations.devices.mqtt.taps import Taps
 
     hub, prefix = await hub_id(host), config["discovery_prefix"]
     address, broker = await broker_of(host, config, hub)
     bridge = MqttBridge(host, address)
-    discovery = Discovery(host, bridge, prefix)
+    discovery = Discovery(host, bridge, prefix, hub_topic(prefix, hub))
     register_services(host, bridge)
-    for method in methods(bridge, Taps(bridge, host.clock), discovery, broker):
+    taps = Taps(bridge, host.clock)
+    for method in methods(bridge, taps, discovery, broker):
         host.methods.add(method)
+    shown = MqttPage(bridge, taps, discovery, broker)
+    host.pages.add(shown.page())
+    for route in shown.routes():
+        host.routes.add(route)
     if config["discovery"]:
         discovery.begin()
         Natives(host, bridge, discovery).begin()
+    if config["nodes"]:
+        await host.nodes.add(MqttNodes(frozenset(config["nodes"]), bridge, host.nodes.registry))
+    HubDevice(host, bridge, hub, config).begin()
     follow_birth(host, bridge, hub, prefix, config["publish_birth"])
     bridge.begin()
     host.spawn(bridge.connection.run(), name="connect to the MQTT broker")

@@ -24,7 +24,7 @@ from amqtt.mqtt.protocol.broker_handler import BrokerProtocolHandler
 from msgspec import Struct
 
 from hub.automation.sources.mqtt_topics import fits
-from integrations.devices.mqtt.topics import OWN, covers
+from integrations.devices.mqtt.topics import NODES, OWN, covers
 
 for _name in ("amqtt", "transitions"):
     logging.getLogger(_name).setLevel(logging.ERROR)
@@ -43,7 +43,7 @@ ANONYMOUS = ""
 
 
 class BrokerClient(Struct, frozen=True):
-    """Who may connect, and the topic filters that it may read and write."""
+    """Who may connect, and the topic filters that it may read and write; those of nodes must be named."""
 
     password: str
     subscribe: tuple[str, ...] = ("#",)
@@ -51,11 +51,19 @@ class BrokerClient(Struct, frozen=True):
 
     def may_publish(self, topic: str) -> bool:
         """Whether it may write a topic."""
-        return any(fits(each, topic) for each in self.publish)
+        return any(fits(each, topic) and _reaches(each, topic) for each in self.publish)
 
     def may_subscribe(self, topic_filter: str) -> bool:
         """Whether it may read all topics of a filter."""
         return any(covers(each, topic_filter) for each in self.subscribe)
+
+    def may_read(self, topic: str) -> bool:
+        """Whether a message on a topic that it has subscribed goes to it."""
+        return not topic.startswith(f"{NODES}/") or any(_reaches(each, topic) for each in self.subscribe)
+
+
+def _reaches(topic_filter: str, topic: str) -> bool:
+    return not topic.startswith(f"{NODES}/") or topic_filter.startswith(f"{NODES}/")
 
 
 class _Reader(StreamReaderAdapter):  # type: ignore[misc]  # it has no types
@@ -117,7 +125,7 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
             return client.may_publish(topic)
         if action is Action.SUBSCRIBE:
             return client.may_subscribe(topic)
-        return True  # it was judged when the session subscribed
+        return client.may_read(topic)  # the rest was judged when the session subscribed
 
     async def _publish_retained_messages_for_subscription(self, subscription: tuple[str, int], session: Any) -> None:
         topic_filter, qos = subscription
@@ -125,8 +133,9 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
         handler = self._get_handler(session)
         if not mine or handler is None:
             return
+        client = self.clients[session.username or ANONYMOUS]
         for topic, kept in list(self._retained_messages.items()):
-            if self._matches(topic, topic_filter):
+            if self._matches(topic, topic_filter) and client.may_read(topic):
                 await handler.mqtt_publish(topic, kept.data, min(qos, kept.qos or 0), retain=True)
 
     async def _retain_broadcast_message(self, broadcast: dict[str, Any], qos: int, session: Any) -> None:
@@ -152,7 +161,7 @@ class EmbeddedBroker:
 
     def __init__(self, clients: Mapping[str, BrokerClient], tls: ssl.SSLContext | None = None) -> None:
         self.password = secrets.token_urlsafe(32)
-        self.clients = {**clients, HUB: BrokerClient(self.password)}
+        self.clients = {**clients, HUB: BrokerClient(self.password, *2 * (("#", f"{NODES}/#"),))}
         self._tls = tls
         self._servers: list[asyncio.Server] = []
         self.changed = False

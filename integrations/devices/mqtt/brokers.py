@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from hub.core.errors import HubError
 from hub.integration.errors import NotReady, SetupFailed
 from integrations.devices.mqtt.connection import BrokerAddress
+from integrations.devices.mqtt.nodes import credentials
 from integrations.devices.mqtt.schema import EMBEDDED, LOOPBACK
 
 if TYPE_CHECKING:
@@ -72,8 +73,9 @@ async def _started(host: IntegrationHost, config: Mapping[str, Any], port: int) 
     }
     if "username" in config:
         clients[config["username"]] = BrokerClient(config["password"].reveal())
-    if not clients:
+    if not clients and not config["nodes"]:
         clients[ANONYMOUS] = anonymous()
+    clients |= {name: BrokerClient(*each) for name, each in credentials(config["nodes"]).items()}
     tls = await asyncio.to_thread(_tls, host, config["tls"], ssl.Purpose.CLIENT_AUTH) if config["tls"] else None
     broker = EmbeddedBroker(clients, tls)
     storage = host.storage("retained")

@@ -27,6 +27,13 @@ def _filter(value: Any) -> str:
     return text
 
 
+LOOK = {
+    Required("topic"): All(_filter, Length(max=1_024)),
+    Optional("after", default=0): integer,
+    Optional("wait", default=0): All(number, Range(min=0, max=WAIT_LIMIT_S)),
+}
+
+
 def methods(bridge: MqttBridge, taps: Taps, discovery: Discovery, broker: EmbeddedBroker | None) -> list[Method]:
     """Return the methods."""
 
@@ -44,15 +51,10 @@ def methods(bridge: MqttBridge, taps: Taps, discovery: Discovery, broker: Embedd
         await bridge.publish(data["topic"], data["payload"], qos=data["qos"], retain=data["retain"])
         return {}
 
-    look = {
-        Required("topic"): All(_filter, Length(max=1_024)),
-        Optional("after", default=0): integer,
-        Optional("wait", default=0): All(number, Range(min=0, max=WAIT_LIMIT_S)),
-    }
     return [
         Method("mqtt.status", status, DOMAIN, Schema({})),
         Method("mqtt.discovered", discovered, DOMAIN, Schema({})),
-        Method("mqtt.messages", messages, DOMAIN, Schema(look)),
+        Method("mqtt.messages", messages, DOMAIN, Schema(LOOK)),
         Method("mqtt.publish", publish, DOMAIN, Schema(PUBLISH), acts=True),
     ]
 

@@ -50,10 +50,12 @@ def _whole(config: dict[str, Any]) -> dict[str, Any]:
     embedded = config["broker"] == EMBEDDED
     if ("username" in config) is not ("password" in config):
         raise SchemaError("username and password belong together")
-    if not embedded and (config["clients"] or "listen" in config):
-        raise SchemaError("clients and listen are for broker: embedded; another broker has its own settings for them")
+    if not embedded and (config["clients"] or config["nodes"] or "listen" in config):
+        raise SchemaError(
+            "clients, nodes and listen are for broker: embedded; another broker has its own settings for them"
+        )
     open_to_others = config.get("listen", LOOPBACK[0]) not in LOOPBACK
-    if embedded and open_to_others and not config["clients"] and "username" not in config:
+    if embedded and open_to_others and not config["clients"] and not config["nodes"] and "username" not in config:
         raise SchemaError(
             f"a broker that listens on {config['listen']} needs credentials: set username and password, or clients"
         )
@@ -93,6 +95,9 @@ CONFIG_SCHEMA = Schema(
             Optional("clients", default=dict, description="Clients of the embedded broker by user name."): {
                 slug: _CLIENT
             },
+            Optional("nodes", default=dict, description="Nodes that connect to the embedded broker, by their id."): {
+                slug: {Required("password", description="Of the user name node- and its id."): secret}
+            },
             Optional("tls", default=False, description="Whether to use TLS, or with which files."): AnyOf(
                 boolean, _TLS
             ),
@@ -106,6 +111,13 @@ CONFIG_SCHEMA = Schema(
                 default="auto",
                 description="Whether to say that a home is there; auto: if no Home Assistant does.",
             ): In(["auto", "always", "never"]),
+            Optional("publish_hub", default=True, description="Whether the hub announces itself as a device."): boolean,
+            Optional("publish_automations", default=list, description="Automations that everybody there may run."): All(
+                [slug], Length(max=200)
+            ),
+            Optional("publish_agents", default=list, description="Agents that everybody there may write to."): All(
+                [slug], Length(max=50)
+            ),
         },
         _whole,
     )

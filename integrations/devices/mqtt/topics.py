@@ -13,6 +13,8 @@ from hub.core.schema import show
 
 OWN = "homarus"
 """The first level of the hub's own topics."""
+NODES = f"{OWN}/node"
+"""Below it each node has its topics."""
 SEGMENT = re.compile(r"^[^/+#$\x00-\x1f\x7f][^/+#\x00-\x1f\x7f]{0,127}$")
 PUBLISH_LIMIT_BYTES = 1_048_576
 

@@ -25,7 +25,6 @@ PAGES = (
     "/developer/services?service=agent.run",
     "/developer/services?service=script.greet&as=yaml",
     "/developer/templates",
-    "/developer/mqtt",
 )
 OPEN = "document.querySelectorAll('.rows details').forEach((each) => { each.open = true; })"
 

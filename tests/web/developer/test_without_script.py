@@ -108,10 +108,3 @@ async def test_a_service_that_refuses_tells_why(plain: PlainBrowser) -> None:
 
     assert "automation.nowhere" in plain.text("[role=alert]")
     assert plain.value("Data (JSON or YAML)") == "entity_id: automation.nowhere"
-
-
-async def test_mqtt_says_where_it_will_be(plain: PlainBrowser) -> None:
-    await plain.goto("/developer/mqtt")
-
-    assert "No MQTT bridge is set up." in plain.text()
-    assert plain.texts("main button") == []

@@ -31,10 +31,11 @@ class Discovery:
 
     Args:
         prefix: The topic of announcements.
+        own: The topic of the hub's own announcement.
     """
 
-    def __init__(self, host: IntegrationHost, bridge: MqttBridge, prefix: str) -> None:
-        self._host, self._bridge, self._prefix = host, bridge, prefix
+    def __init__(self, host: IntegrationHost, bridge: MqttBridge, prefix: str, own: str) -> None:
+        self._host, self._bridge, self._prefix, self._own = host, bridge, prefix, own
         self._parts = EntityParts(host, bridge, PayloadTemplates(host.clock, lambda: host.time_zone))
         self._said: dict[str, int] = {}
         self._topics: dict[str, set[tuple[str, str]]] = {}
@@ -96,7 +97,7 @@ class Discovery:
 
     def _came(self, message: MqttMessage) -> None:
         topic = message.topic
-        if self._said.get(topic) == hash(message.payload):
+        if topic == self._own or self._said.get(topic) == hash(message.payload):
             return
         if message.payload and topic not in self._said and len(self._said) >= TOPICS_LIMIT:
             self.refuse(topic, f"there are {TOPICS_LIMIT} announcements already")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import aiomqtt
 
@@ -18,12 +18,15 @@ from hub.entities.targets import Targets
 from hub.gateway.calls.method_table import MethodTable
 from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import PageTable
+from hub.storage.database import Database
 from hub.storage.homedir import Home
+from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.versioned_file import VersionedFile
 from integrations.devices import mqtt
 from integrations.devices.mqtt.schema import CONFIG_SCHEMA
 from tests.automation.triggers.bench import Bench
 from tests.hosting import host_on
+from tests.nodes.making import make_nodes
 
 LIMIT_S = 20.0
 
@@ -46,7 +49,7 @@ class MqttKit(Bench):
         self.repairs = self.parts.repairs
         self.gateway = SimpleNamespace(methods=MethodTable(), routes=RouteTable(), url="http://127.0.0.1:18789")
         self.config = SimpleNamespace(
-            current=SimpleNamespace(or_default=lambda _: {"time_zone": "UTC", "language": "en"})
+            current=SimpleNamespace(or_default=lambda _: {"time_zone": "UTC", "language": "en", "name": "Home"})
         )
         self.registry = HomeRegistry(
             VersionedFile(folder / "registry.json", VERSION), self.bus, self.states, self.tasks
@@ -54,6 +57,8 @@ class MqttKit(Bench):
         self.entities = HomeEntities(self.registry, self.states, self.bus)
         self.targets = Targets(self.registry, self.states)
         EntityServices(self.entities, self.targets, self.services).register()
+        self.db = Database(self.home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
+        self.nodes = make_nodes(self.bus, self.clock.time, self.tasks)
         self.pages = PageTable(self.gateway.routes)
 
     async def set_up(self, config: Mapping[str, Any]) -> None:
@@ -92,6 +97,7 @@ class MqttKit(Bench):
         self.disarm()
         await self.registrations.undo_all()
         await self.tasks.cancel_all()
+        await self.db.close()
 
 
 class Device:
@@ -101,7 +107,7 @@ class Device:
         self.client = aiomqtt.Client("127.0.0.1", port, identifier=name, **options)
         self.heard: list[tuple[str, str]] = []
 
-    async def __aenter__(self) -> Device:
+    async def __aenter__(self) -> Self:
         await self.client.__aenter__()
         self._reading = asyncio.create_task(self._read())
         return self

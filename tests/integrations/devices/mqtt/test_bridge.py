@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -143,6 +145,24 @@ async def test_people_see_what_comes(kit: MqttKit, mosquitto: Mosquitto) -> None
         (f"{top}/kept", "old", True)
     ]
     assert [(each["payload"], each["encoding"]) for each in then["messages"]] == [("/w==", "base64")]
+
+
+async def test_the_page_is_for_administrators_and_shows_what_comes(kit: MqttKit, mosquitto: Mosquitto) -> None:
+    top = place()
+    await connected(kit, mosquitto.port)
+
+    async def ask(path: str, **body: Any) -> Any:
+        found = kit.gateway.routes.match("POST", f"/mqtt/{path}").route
+        answer = await found.handler(SimpleNamespace(body=found.body(body)))
+        return json.loads(answer.text)
+
+    async with Device(mosquitto.port) as device:
+        await device.read(f"{top}/#")
+        looking = asyncio.create_task(ask("messages", topic=f"{top}/#", wait=10))
+        await ask("publish", topic=f"{top}/kept", payload="<b>", retain=True)
+
+    assert [each["payload"] for each in (await looking)["messages"]] == ["<b>"]
+    assert {each.scope for each in kit.gateway.routes if each.path.startswith("/mqtt")} == {"operator.admin"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,67 @@
+// The page MQTT: asks for messages again and again, and publishes.
+const ROWS = 200;
+const WAIT_S = 20;
+const place = document.getElementById("mqtt-messages");
+const listen = document.getElementById("mqtt-listen");
+const publish = document.getElementById("mqtt-publish");
+const retained = document.getElementById("mqtt-explorer").dataset.retained;
+let turn = 0;
+
+async function post(path, data, signal) {
+  const headers = { "Content-Type": "application/json" };
+  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(data), signal });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error?.message ?? response.statusText);
+  return answer;
+}
+
+function show(message) {
+  const row = place.insertRow(0);
+  const texts = [
+    new Date(message.time * 1000).toLocaleTimeString(),
+    message.topic,
+    message.payload + (message.retain ? ` (${retained})` : ""),
+  ];
+  for (const text of texts) row.insertCell().textContent = text;
+  while (place.rows.length > ROWS) place.deleteRow(-1);
+}
+
+async function follow(topic) {
+  const mine = ++turn;
+  let after = 0;
+  place.replaceChildren();
+  while (mine === turn) {
+    try {
+      const answer = await post("/mqtt/messages", { topic, after, wait: WAIT_S });
+      if (mine !== turn) return;
+      answer.messages.forEach(show);
+      after = answer.last;
+    } catch (error) {
+      place.insertRow(0).insertCell().textContent = error.message;
+      await new Promise((done) => setTimeout(done, 5000));
+    }
+  }
+}
+
+listen.addEventListener("submit", (event) => {
+  event.preventDefault();
+  follow(new FormData(listen).get("topic"));
+});
+
+publish.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const fields = new FormData(publish);
+  const status = publish.querySelector("[role=status]");
+  try {
+    await post("/mqtt/publish", {
+      topic: fields.get("topic"),
+      payload: fields.get("payload"),
+      retain: fields.has("retain"),
+    });
+    status.textContent = publish.dataset.done;
+  } catch (error) {
+    status.textContent = `${publish.dataset.failed} ${error.message}`;
+  }
+});
+
+follow("#");

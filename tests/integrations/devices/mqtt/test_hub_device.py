@@ -1,0 +1,102 @@
+"""The hub as others at the broker see it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hub.core.schema import Optional, Schema
+from hub.core.services import ServiceCall
+from tests.integrations.devices.mqtt.kit import Device, MqttKit, until
+
+CREDENTIALS = {"username": "me", "password": "secret"}
+
+
+class Watched:
+    """A hub with an embedded broker, and somebody who reads everything there."""
+
+    def __init__(self, kit: MqttKit, **config: Any) -> None:
+        self.kit, self.config = kit, config
+        self.calls: list[ServiceCall] = []
+
+    async def __aenter__(self) -> Device:
+        async def note(call: ServiceCall) -> None:
+            self.calls.append(call)
+
+        await self.kit.db.open()
+        for domain, name in (("automation", "trigger"), ("agent", "run")):
+            self.kit.services.register(domain, name, note, Schema({Optional(str): object}))
+        await self.kit.set_up({**CREDENTIALS, "port": 0, **self.config})
+        await self.kit.until_connected()
+        port = (await self.kit.ask("mqtt.status"))["listening"]
+        self.device = await Device(port, **CREDENTIALS).__aenter__()
+        await self.device.read("#")
+        return self.device
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self.device.__aexit__()
+
+
+def said(device: Device, ending: str) -> list[Any]:
+    """Return what was published on topics with an ending, read as JSON."""
+    return [json.loads(payload) for topic, payload in device.heard if topic.endswith(ending) and payload]
+
+
+async def test_the_hub_is_a_device_with_sensors_and_nothing_to_command(kit: MqttKit) -> None:
+    async with Watched(kit, publish_birth="never") as device:
+        await until(lambda: bool(said(device, "/state")))
+        kit.bus.fire("run_finished", {"usage": {"cost_usd": 0.25}})
+        kit.bus.fire("run_finished", {"usage": {"cost_usd": None}})
+        await kit.clock.advance(2)
+        await until(lambda: said(device, "/state")[-1]["runs"] == 2)
+        await kit.clock.advance(86_400)
+        kit.bus.fire("run_finished", {"usage": {}})
+        await until(lambda: said(device, "/state")[-1]["runs"] == 1)
+
+        config = said(device, "/config")[0]
+
+    assert {each["platform"] for each in config["components"].values()} == {"sensor"}
+    assert config["device"]["name"] == "Home"
+    assert said(device, "/state")[1]["cost"] == 0.25
+    assert "online" in {payload for topic, payload in device.heard if topic.endswith("/status")}
+    assert (await kit.ask("mqtt.discovered"))["entities"] == []
+
+
+async def test_only_automations_and_agents_that_are_configured_can_be_asked_and_without_rights(kit: MqttKit) -> None:
+    watched = Watched(kit, publish_automations=["night"], publish_agents=["main"])
+    async with watched as device:
+        await until(lambda: bool(said(device, "/config")))
+        components = said(device, "/config")[0]["components"]
+        base = components["automation_night"]["command_topic"].removesuffix("/automation/night/set")
+        await device.say(f"{base}/automation/night/set", "PRESS", retain=True)
+        await device.say(f"{base}/automation/other/set", "PRESS")
+        await device.say(f"{base}/agent/main/set", "hello {{ 6 * 7 }}")
+        await until(lambda: len(watched.calls) >= 2)
+
+    found = {(each.domain, each.data.get("entity_id"), each.data.get("message")) for each in watched.calls}
+    assert found == {("automation", "automation.night", None), ("agent", None, "hello {{ 6 * 7 }}")}
+    for each in watched.calls:
+        authority = each.context.authority
+        assert authority.tainted
+        assert not authority.owner
+        assert not authority.scopes
+
+
+@pytest.mark.parametrize(("mode", "other", "expected"), [("auto", False, 1), ("auto", True, 0), ("never", False, 0)])
+async def test_the_birth_of_a_home_is_published_unless_there_is_one(
+    kit: MqttKit, mode: str, other: bool, expected: int
+) -> None:
+    async with Watched(kit, publish_birth=mode, publish_hub=False) as device:
+        if other:
+            await device.say("homeassistant/status", "online", retain=True)
+            await until(lambda: ("homeassistant/status", "online") in device.heard)
+        await kit.ask("mqtt.publish", topic="between", payload="x", qos=1)
+        await kit.clock.advance(5)
+        if expected:
+            await until(lambda: ("homeassistant/status", "online") in device.heard)
+        await kit.ask("mqtt.publish", topic="end", payload="x", qos=1)
+        await until(lambda: ("end", "x") in device.heard)
+
+    assert device.heard.count(("homeassistant/status", "online")) == expected + other
