@@ -15,7 +15,7 @@ from hub.entities.description import EntityDescription
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 from integrations.devices.mqtt.discovery.announcement import Announced
-from integrations.devices.mqtt.discovery.family import STATE, Command, Family, Reading, Writing
+from integrations.devices.mqtt.discovery.family import STATE, Command, Family, TopicReading, TopicWriting
 from integrations.devices.mqtt.discovery.values import PayloadTemplates, Read
 
 _log = logging.getLogger(__name__)
@@ -161,7 +161,7 @@ class MqttEntity:
 
         self._ends.append(self.parts.bridge.listen(topic, came, large=large))
 
-    def _read(self, reading: Reading, topic: str) -> None:
+    def _read(self, reading: TopicReading, topic: str) -> None:
         read = self.reader(reading.template)
         uses_template = bool(self.config.get(reading.template))
 
@@ -247,7 +247,7 @@ class MqttEntity:
         }
         return commands | dict(self.family.further(self) if self.family.further is not None else {})
 
-    def _command(self, writing: Writing) -> Command:
+    def _command(self, writing: TopicWriting) -> Command:
         make = self.maker(writing.template)
 
         async def run(data: Mapping[str, Any]) -> None:

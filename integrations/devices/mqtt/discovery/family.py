@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    from integrations.devices.mqtt.discovery.entity import MqttEntity
 
 Config = Mapping[str, Any]
 Command = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -17,7 +14,7 @@ NONE = "None"
 """A payload that says that the value is not known."""
 
 
-class Reading(Struct, frozen=True):
+class TopicReading(Struct, frozen=True):
     """A topic that is read.
 
     Attributes:
@@ -25,17 +22,17 @@ class Reading(Struct, frozen=True):
         template: The key of the template that picks the value.
         into: The attribute that gets the value; the state for `STATE`.
         convert: Makes the value of a text; None is not known. `ValueError` means that the text is nothing it may be.
-        take: Does something else with the text than to set `into`.
+        take: Does something else with the text than to set `into`; it is called with the entity.
     """
 
     topic: str
     template: str
     into: str = STATE
     convert: Callable[[str, Config], Any] = lambda value, _: value
-    take: Callable[[MqttEntity, str], None] | None = None
+    take: Callable[[Any, str], None] | None = None
 
 
-class Writing(Struct, frozen=True):
+class TopicWriting(Struct, frozen=True):
     """A service that publishes on a topic.
 
     Attributes:
@@ -66,14 +63,14 @@ class Family(Struct, frozen=True):
 
     Attributes:
         attributes: Attributes of its capability, and the keys and defaults they come from.
-        further: Returns commands that no table describes.
+        further: Returns commands of an entity that no table describes.
         large: Whether it reads pictures.
     """
 
-    readings: tuple[Reading, ...] = ()
-    writings: tuple[Writing, ...] = ()
+    readings: tuple[TopicReading, ...] = ()
+    writings: tuple[TopicWriting, ...] = ()
     attributes: Mapping[str, tuple[str, Any]] = {}
-    further: Callable[[MqttEntity], Mapping[str, Command]] | None = None
+    further: Callable[[Any], Mapping[str, Command]] | None = None
     large: bool = False
 
 

@@ -12,8 +12,8 @@ from integrations.devices.mqtt.discovery.family import (
     Command,
     Config,
     Family,
-    Reading,
-    Writing,
+    TopicReading,
+    TopicWriting,
     number,
     words,
 )
@@ -62,7 +62,7 @@ def _set_temperature(entity: Any) -> Mapping[str, Command]:
 
 
 _MODES = [mode("fan_mode"), mode("swing_mode"), mode("preset_mode", value="value_template")]
-_HUMIDITY = Writing(
+_HUMIDITY = TopicWriting(
     "set_humidity",
     "target_humidity_command_topic",
     "target_humidity_command_template",
@@ -71,10 +71,11 @@ _HUMIDITY = Writing(
     state="target_humidity_state_topic",
 )
 _CURRENT = tuple(
-    Reading(f"{name}_topic", f"{name}_template", name, number) for name in ("current_temperature", "current_humidity")
+    TopicReading(f"{name}_topic", f"{name}_template", name, number)
+    for name in ("current_temperature", "current_humidity")
 )
 _TARGETS = tuple(
-    Reading(f"{name}_state_topic", f"{name}_state_template", into, number) for name, into in _TEMPERATURES.items()
+    TopicReading(f"{name}_state_topic", f"{name}_state_template", into, number) for name, into in _TEMPERATURES.items()
 )
 _RANGE = {"min_temp": ("min_temp", 7), "max_temp": ("max_temp", 35), "target_temp_step": ("temp_step", None)}
 _HVAC, _OPERATION = (mode("mode", into=STATE, service=f"set_{name}_mode") for name in ("hvac", "operation"))
@@ -82,8 +83,8 @@ _HVAC, _OPERATION = (mode("mode", into=STATE, service=f"set_{name}_mode") for na
 CLIMATE = Family(
     (
         _HVAC[0],
-        Reading("target_humidity_state_topic", "target_humidity_state_template", "humidity", number),
-        Reading("action_topic", "action_template", "hvac_action", lambda text, _: None if text == NONE else text),
+        TopicReading("target_humidity_state_topic", "target_humidity_state_template", "humidity", number),
+        TopicReading("action_topic", "action_template", "hvac_action", lambda text, _: None if text == NONE else text),
         *_CURRENT,
         *_TARGETS,
         *(reading for reading, _ in _MODES),
@@ -146,9 +147,9 @@ def _tilt(value: Any, config: Config) -> int:
     return _from_percent(value, config, "tilt_min", "tilt_max")
 
 
-def _cover_verbs(domain: str, config_state: str = "state_topic") -> tuple[Writing, ...]:
+def _cover_verbs(domain: str, config_state: str = "state_topic") -> tuple[TopicWriting, ...]:
     return tuple(
-        Writing(
+        TopicWriting(
             f"{verb}_{domain}",
             payload=(f"payload_{verb}", verb.upper()),
             into=STATE if shown else "",
@@ -159,8 +160,8 @@ def _cover_verbs(domain: str, config_state: str = "state_topic") -> tuple[Writin
     )
 
 
-def _tilt_to(service: str, key: str, default: int) -> Writing:
-    return Writing(
+def _tilt_to(service: str, key: str, default: int) -> TopicWriting:
+    return TopicWriting(
         service,
         "tilt_command_topic",
         "tilt_command_template",
@@ -170,9 +171,9 @@ def _tilt_to(service: str, key: str, default: int) -> Writing:
 
 COVER = Family(
     (
-        Reading("position_topic", "position_template", take=_cover_position),
-        Reading("state_topic", "value_template", take=_cover_state),
-        Reading(
+        TopicReading("position_topic", "position_template", take=_cover_position),
+        TopicReading("state_topic", "value_template", take=_cover_state),
+        TopicReading(
             "tilt_status_topic",
             "tilt_status_template",
             "current_tilt_position",
@@ -181,7 +182,7 @@ COVER = Family(
     ),
     (
         *_cover_verbs("cover"),
-        Writing(
+        TopicWriting(
             "set_cover_position",
             "set_position_topic",
             "set_position_template",
@@ -190,7 +191,7 @@ COVER = Family(
             into="current_position",
             state="position_topic",
         ),
-        Writing(
+        TopicWriting(
             "set_cover_tilt_position",
             "tilt_command_topic",
             "tilt_command_template",
@@ -237,7 +238,7 @@ def _valve(entity: Any) -> Mapping[str, Command]:
 
 
 VALVE = Family(
-    (Reading("state_topic", "value_template", take=_valve_state),),
+    (TopicReading("state_topic", "value_template", take=_valve_state),),
     _cover_verbs("valve"),
     {"reports_position": ("reports_position", False)},
     _valve,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from integrations.devices.mqtt.discovery.family import STATE, Command, Config, Family, Reading, number, on_off
+from integrations.devices.mqtt.discovery.family import STATE, Command, Config, Family, TopicReading, number, on_off
 
 _COLOURS = {"rgb": 3, "rgbw": 4, "rgbww": 5, "hs": 2, "xy": 2}
 _JSON_COLOURS = {"rgb": ("r", "g", "b"), "rgbw": ("r", "g", "b", "w"), "hs": ("h", "s"), "xy": ("x", "y")}
@@ -106,13 +106,13 @@ def _assume(entity: Any, state: str) -> None:
 
 PLAIN = Family(
     (
-        Reading("state_topic", "state_value_template", convert=on_off),
-        Reading("brightness_state_topic", "brightness_value_template", "brightness", _brightness),
-        Reading("color_temp_state_topic", "color_temp_value_template", "color_temp_kelvin", _temperature),
-        Reading("effect_state_topic", "effect_value_template", "effect"),
-        Reading("color_mode_state_topic", "color_mode_value_template", "color_mode"),
+        TopicReading("state_topic", "state_value_template", convert=on_off),
+        TopicReading("brightness_state_topic", "brightness_value_template", "brightness", _brightness),
+        TopicReading("color_temp_state_topic", "color_temp_value_template", "color_temp_kelvin", _temperature),
+        TopicReading("effect_state_topic", "effect_value_template", "effect"),
+        TopicReading("color_mode_state_topic", "color_mode_value_template", "color_mode"),
         *(
-            Reading(f"{name}_state_topic", f"{name}_value_template", f"{name}_color", _numbers(count))
+            TopicReading(f"{name}_state_topic", f"{name}_value_template", f"{name}_color", _numbers(count))
             for name, count in _COLOURS.items()
         ),
     ),
@@ -176,7 +176,7 @@ def _json(entity: Any) -> Mapping[str, Command]:
 
 
 JSON = Family(
-    (Reading("state_topic", "value_template", take=_read_json),),
+    (TopicReading("state_topic", "value_template", take=_read_json),),
     attributes={"effect_list": ("effect_list", None), "supported_color_modes": ("supported_color_modes", None)},
     further=_json,
 )
@@ -207,17 +207,19 @@ def _template_colour(entity: Any, payload: str) -> None:
     entity.set("rgb_color", [round(float(each(payload.encode()))) for each in read])
 
 
-def template_readings(config: Config) -> tuple[Reading, ...]:
+def template_readings(config: Config) -> tuple[TopicReading, ...]:
     """Return the readings of a light of templates: each picks its value from the one topic."""
-    found = [Reading("state_topic", "state_template", convert=lambda text, _: text if text in ("on", "off") else None)]
+    found = [
+        TopicReading("state_topic", "state_template", convert=lambda text, _: text if text in ("on", "off") else None)
+    ]
     if "brightness_template" in config:
-        found.append(Reading("state_topic", "brightness_template", "brightness", number))
+        found.append(TopicReading("state_topic", "brightness_template", "brightness", number))
     if "color_temp_template" in config:
-        found.append(Reading("state_topic", "color_temp_template", "color_temp_kelvin", _temperature))
+        found.append(TopicReading("state_topic", "color_temp_template", "color_temp_kelvin", _temperature))
     if "effect_template" in config:
-        found.append(Reading("state_topic", "effect_template", "effect"))
+        found.append(TopicReading("state_topic", "effect_template", "effect"))
     if all(f"{name}_template" in config for name in ("red", "green", "blue")):
-        found.append(Reading("state_topic", "", "rgb_color", take=_template_colour))
+        found.append(TopicReading("state_topic", "", "rgb_color", take=_template_colour))
     return tuple(found)
 
 

@@ -12,8 +12,8 @@ from integrations.devices.mqtt.discovery.family import (
     STATE,
     Config,
     Family,
-    Reading,
-    Writing,
+    TopicReading,
+    TopicWriting,
     number,
     on_off,
     one_of,
@@ -21,9 +21,9 @@ from integrations.devices.mqtt.discovery.family import (
 )
 
 VALUE, COMMAND = "value_template", "command_template"
-ON = Writing("turn_on", payload=("payload_on", "ON"), into=STATE, shown="on")
-OFF = Writing("turn_off", payload=("payload_off", "OFF"), into=STATE, shown="off")
-_STATE = Reading("state_topic", VALUE)
+ON = TopicWriting("turn_on", payload=("payload_on", "ON"), into=STATE, shown="on")
+OFF = TopicWriting("turn_off", payload=("payload_off", "OFF"), into=STATE, shown="off")
+_STATE = TopicReading("state_topic", VALUE)
 
 
 def _sensor(value: str, config: Config) -> str | None:
@@ -127,14 +127,16 @@ def _oscillate(value: Any, config: Config) -> Any:
 _NOT_OSCILLATING = ("payload_oscillation_off", "oscillate_off")
 
 
-def mode(name: str, *, into: str = "", value: str = "state_template", service: str = "") -> tuple[Reading, Writing]:
+def mode(
+    name: str, *, into: str = "", value: str = "state_template", service: str = ""
+) -> tuple[TopicReading, TopicWriting]:
     """Return how a mode is read and written: `fan_mode`, `preset_mode`, …"""
     into = into or name
     state = f"{name}_state_topic"
     field = (service or f"set_{name}").removeprefix("set_")
     return (
-        Reading(state, f"{name}_{value}", into, lambda text, _: None if text == NONE else text),
-        Writing(
+        TopicReading(state, f"{name}_{value}", into, lambda text, _: None if text == NONE else text),
+        TopicWriting(
             service or f"set_{name}", f"{name}_command_topic", f"{name}_command_template", field, into=into, state=state
         ),
     )
@@ -195,89 +197,91 @@ def _siren(entity: Any, value: str) -> None:
 
 SIMPLE: dict[str, Family] = {
     "sensor": Family(
-        (Reading("state_topic", VALUE, convert=_sensor),),
+        (TopicReading("state_topic", VALUE, convert=_sensor),),
         attributes={"state_class": ("state_class", None), "options": ("options", None)},
     ),
-    "binary_sensor": Family((Reading("state_topic", VALUE, take=_binary),)),
-    "switch": Family((Reading("state_topic", VALUE, convert=on_off),), (ON, OFF)),
-    "button": Family((), (Writing("press", payload=("payload_press", "PRESS")),)),
-    "scene": Family((), (Writing("turn_on", payload=("payload_on", "ON")),)),
+    "binary_sensor": Family((TopicReading("state_topic", VALUE, take=_binary),)),
+    "switch": Family((TopicReading("state_topic", VALUE, convert=on_off),), (ON, OFF)),
+    "button": Family((), (TopicWriting("press", payload=("payload_press", "PRESS")),)),
+    "scene": Family((), (TopicWriting("turn_on", payload=("payload_on", "ON")),)),
     "number": Family(
-        (Reading("state_topic", VALUE, convert=_bounded),),
-        (Writing("set_value", field="value", into=STATE),),
+        (TopicReading("state_topic", VALUE, convert=_bounded),),
+        (TopicWriting("set_value", field="value", into=STATE),),
         {"min": ("min", 1), "max": ("max", 100), "step": ("step", 1), "mode": ("mode", "auto")},
     ),
     "select": Family(
-        (Reading("state_topic", VALUE, convert=one_of("options")),),
-        (Writing("select_option", field="option", into=STATE),),
+        (TopicReading("state_topic", VALUE, convert=one_of("options")),),
+        (TopicWriting("select_option", field="option", into=STATE),),
         {"options": ("options", [])},
     ),
     "text": Family(
         (_STATE,),
-        (Writing("set_value", field="value", into=STATE),),
+        (TopicWriting("set_value", field="value", into=STATE),),
         {"min": ("min", 0), "max": ("max", 255), "mode": ("mode", "text"), "pattern": ("pattern", None)},
     ),
     "lock": Family(
-        (Reading("state_topic", VALUE, convert=words(_LOCKED)),),
+        (TopicReading("state_topic", VALUE, convert=words(_LOCKED)),),
         (
-            Writing("lock", payload=("payload_lock", "LOCK"), into=STATE, shown="locked"),
-            Writing("unlock", payload=("payload_unlock", "UNLOCK"), into=STATE, shown="unlocked"),
-            Writing("open", payload=("payload_open", None), into=STATE, shown="unlocked"),  # type: ignore[arg-type]
+            TopicWriting("lock", payload=("payload_lock", "LOCK"), into=STATE, shown="locked"),
+            TopicWriting("unlock", payload=("payload_unlock", "UNLOCK"), into=STATE, shown="unlocked"),
+            TopicWriting("open", payload=("payload_open", None), into=STATE, shown="unlocked"),  # type: ignore[arg-type]
         ),
         {"code_format": ("code_format", None)},
     ),
-    "event": Family((Reading("state_topic", VALUE, take=_event),), attributes={"event_types": ("event_types", [])}),
+    "event": Family(
+        (TopicReading("state_topic", VALUE, take=_event),), attributes={"event_types": ("event_types", [])}
+    ),
     "update": Family(
         (
-            Reading("state_topic", VALUE, take=_update),
-            Reading("latest_version_topic", "latest_version_template", take=_latest),
+            TopicReading("state_topic", VALUE, take=_update),
+            TopicReading("latest_version_topic", "latest_version_template", take=_latest),
         ),
-        (Writing("install", payload=("payload_install", None)),),  # type: ignore[arg-type]
+        (TopicWriting("install", payload=("payload_install", None)),),  # type: ignore[arg-type]
         {"title": ("title", None), "release_url": ("release_url", None), "release_summary": ("release_summary", None)},
     ),
-    "camera": Family((Reading("topic", VALUE),), large=True),
-    "image": Family((Reading("image_topic", VALUE),), large=True),
+    "camera": Family((TopicReading("topic", VALUE),), large=True),
+    "image": Family((TopicReading("image_topic", VALUE),), large=True),
     "device_tracker": Family(
-        (Reading("state_topic", VALUE, convert=_tracked),), attributes={"source_type": ("source_type", "gps")}
+        (TopicReading("state_topic", VALUE, convert=_tracked),), attributes={"source_type": ("source_type", "gps")}
     ),
     "alarm_control_panel": Family(
-        (Reading("state_topic", VALUE, convert=_armed),),
+        (TopicReading("state_topic", VALUE, convert=_armed),),
         tuple(
-            Writing(service, payload=(f"payload_{service.removeprefix('alarm_')}", payload))
+            TopicWriting(service, payload=(f"payload_{service.removeprefix('alarm_')}", payload))
             for service, payload in _ALARM_SERVICES.items()
         ),
         {"code_arm_required": ("code_arm_required", True)},
     ),
     "vacuum": Family(
-        (Reading("state_topic", VALUE, take=_vacuum),),
+        (TopicReading("state_topic", VALUE, take=_vacuum),),
         (
             *(
-                Writing(name, payload=(f"payload_{name}", name))
+                TopicWriting(name, payload=(f"payload_{name}", name))
                 for name in ("start", "pause", "stop", "return_to_base", "locate", "clean_spot")
             ),
-            Writing("set_fan_speed", "set_fan_speed_topic", field="fan_speed"),
-            Writing("send_command", "send_command_topic", field="command"),
+            TopicWriting("set_fan_speed", "set_fan_speed_topic", field="fan_speed"),
+            TopicWriting("send_command", "send_command_topic", field="command"),
         ),
         {"fan_speed_list": ("fan_speed_list", None)},
     ),
     "lawn_mower": Family(
         (
-            Reading(
+            TopicReading(
                 "activity_state_topic",
                 "activity_value_template",
                 convert=lambda text, _: None if text == NONE else text,
             ),
         ),
         tuple(
-            Writing(name, f"{name}_command_topic", f"{name}_command_template", payload=(f"payload_{name}", name))
+            TopicWriting(name, f"{name}_command_topic", f"{name}_command_template", payload=(f"payload_{name}", name))
             for name in ("start_mowing", "pause", "dock")
         ),
     ),
     "siren": Family(
-        (Reading("state_topic", "state_value_template", take=_siren),),
+        (TopicReading("state_topic", "state_value_template", take=_siren),),
         (
-            Writing("turn_on", payload=("payload_on", "ON"), into=STATE, shown="on"),
-            Writing(
+            TopicWriting("turn_on", payload=("payload_on", "ON"), into=STATE, shown="on"),
+            TopicWriting(
                 "turn_off", template="command_off_template", payload=("payload_off", "OFF"), into=STATE, shown="off"
             ),
         ),
@@ -285,16 +289,16 @@ SIMPLE: dict[str, Family] = {
     ),
     "fan": Family(
         (
-            Reading("state_topic", "state_value_template", convert=on_off),
-            Reading("percentage_state_topic", "percentage_value_template", "percentage", _percentage),
-            Reading("oscillation_state_topic", "oscillation_value_template", "oscillating", _oscillating),
-            Reading("direction_state_topic", "direction_value_template", "direction"),
+            TopicReading("state_topic", "state_value_template", convert=on_off),
+            TopicReading("percentage_state_topic", "percentage_value_template", "percentage", _percentage),
+            TopicReading("oscillation_state_topic", "oscillation_value_template", "oscillating", _oscillating),
+            TopicReading("direction_state_topic", "direction_value_template", "direction"),
             _FAN_PRESET[0],
         ),
         (
             ON,
             OFF,
-            Writing(
+            TopicWriting(
                 "set_percentage",
                 "percentage_command_topic",
                 "percentage_command_template",
@@ -303,7 +307,7 @@ SIMPLE: dict[str, Family] = {
                 into="percentage",
                 state="percentage_state_topic",
             ),
-            Writing(
+            TopicWriting(
                 "oscillate",
                 "oscillation_command_topic",
                 "oscillation_command_template",
@@ -312,7 +316,7 @@ SIMPLE: dict[str, Family] = {
                 into="oscillating",
                 state="oscillation_state_topic",
             ),
-            Writing(
+            TopicWriting(
                 "set_direction",
                 "direction_command_topic",
                 "direction_command_template",
@@ -326,16 +330,16 @@ SIMPLE: dict[str, Family] = {
     ),
     "humidifier": Family(
         (
-            Reading("state_topic", "state_value_template", convert=on_off),
-            Reading("target_humidity_state_topic", "target_humidity_state_template", "humidity", number),
-            Reading("current_humidity_topic", "current_humidity_template", "current_humidity", number),
-            Reading("action_topic", "action_template", "action"),
+            TopicReading("state_topic", "state_value_template", convert=on_off),
+            TopicReading("target_humidity_state_topic", "target_humidity_state_template", "humidity", number),
+            TopicReading("current_humidity_topic", "current_humidity_template", "current_humidity", number),
+            TopicReading("action_topic", "action_template", "action"),
             _HUMIDIFIER_MODE[0],
         ),
         (
             ON,
             OFF,
-            Writing(
+            TopicWriting(
                 "set_humidity",
                 "target_humidity_command_topic",
                 "target_humidity_command_template",

@@ -1,1 +1,4 @@
-"""Families that announce themselves in a way of their own, translated into what discovery understands."""
+"""Families that announce themselves in a way of their own, translated into what discovery understands.
+
+Not here: the entities (`discovery/`).
+"""

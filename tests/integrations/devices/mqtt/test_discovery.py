@@ -12,7 +12,10 @@ import pytest
 from hub.core.errors import InvalidRequest, NotFound, Unavailable
 from hub.core.ids import new_id
 from integrations.devices.mqtt.discovery.abbreviations import long_key
-from tests.integrations.devices.mqtt.captured import FAMILIES, Captured
+from tests.integrations.devices.mqtt.captured import Captured
+from tests.integrations.devices.mqtt.captured_bridges import BRIDGED
+from tests.integrations.devices.mqtt.captured_native import NATIVE
+from tests.integrations.devices.mqtt.captured_zigbee import ANNOUNCED
 from tests.integrations.devices.mqtt.kit import Device, MqttKit, until
 
 SWITCH = {"name": "Lamp", "unique_id": "lamp", "command_topic": "lamp/set", "state_topic": "lamp"}
@@ -47,7 +50,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
     await home.tear_down()
 
 
-@pytest.mark.parametrize("captured", FAMILIES, ids=lambda each: each.name)
+@pytest.mark.parametrize("captured", [*ANNOUNCED, *BRIDGED, *NATIVE], ids=lambda each: each.name)
 async def test_a_family_of_devices_has_the_right_entities(home: Home, captured: Captured) -> None:
     for topic, payload in captured.said:
         await home.say(topic, payload)
@@ -85,7 +88,7 @@ async def test_what_is_not_in_the_format_of_its_family_makes_no_entity(home: Hom
 
 
 async def test_tasmota_and_zigbee2mqtt_devices_go_when_they_are_taken_away(home: Home) -> None:
-    for captured in FAMILIES:
+    for captured in NATIVE:
         if captured.name in ("tasmota", "zigbee2mqtt exposes"):
             for topic, payload in captured.said:
                 await home.say(topic, payload)
