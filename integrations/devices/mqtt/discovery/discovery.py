@@ -41,7 +41,8 @@ class Discovery:
         self._topics: dict[str, set[tuple[str, str]]] = {}
         self._entities: dict[tuple[str, str], tuple[str | None, MqttEntity]] = {}
         self._tags: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
-        self.refused: dict[str, str] = {}
+        self.refused: dict[str, dict[str, str]] = {}
+        """Why announcements were not taken, by topic and by what they announced."""
         bridge.on_change(self._connection_changed)
 
     def begin(self) -> None:
@@ -57,7 +58,7 @@ class Discovery:
             topic: Where it came from: nobody else changes these components.
         """
         for name, reason in announcement.refused.items():
-            self.refuse(f"{topic} {name}", reason)
+            self.refuse(topic, reason, name)
         old = self._topics.get(topic, set())
         if announcement.migrates:
             for key in old & self._entities.keys():
@@ -70,7 +71,7 @@ class Discovery:
                 self._take(topic, each)
                 mine.add(each.key)
             except HubError as error:
-                self.refuse(f"{topic} {each.component} {each.unique_id}", error.message)
+                self.refuse(topic, error.message, f"{each.component} {each.unique_id}")
         for key in old - mine:
             self._remove(topic, key)
         if mine:
@@ -86,12 +87,13 @@ class Discovery:
         """Return an entity by its id."""
         return next((each for _, each in self._entities.values() if each.handle.entity_id == entity_id), None)
 
-    def refuse(self, what: str, reason: str) -> None:
+    def refuse(self, topic: str, reason: str, name: str = "") -> None:
         """Note why something that was announced is not taken."""
-        _log.warning("MQTT discovery: %s is not taken: %s", what[:300], reason)
-        self.refused[what[:300]] = reason
-        if len(self.refused) > REFUSED_LIMIT:
+        if len(self.refused) < REFUSED_LIMIT:
+            _log.warning("MQTT discovery: %s %s is not taken: %s", topic[:300], name[:100], reason)
+        elif topic not in self.refused:
             del self.refused[next(iter(self.refused))]
+        self.refused.setdefault(topic, {})[name[:100]] = reason
 
     # --- below ---
 
@@ -102,15 +104,17 @@ class Discovery:
         if message.payload and topic not in self._said and len(self._said) >= TOPICS_LIMIT:
             self.refuse(topic, f"there are {TOPICS_LIMIT} announcements already")
             return
+        self.refused.pop(topic, None)
+        try:
+            announcement = read_announcement(topic, message.payload, self._prefix)
+        except InvalidRequest as error:
+            self.refuse(topic, error.message)
+            return
         if message.payload:
             self._said[topic] = hash(message.payload)
         else:
             self._said.pop(topic, None)
-        self.refused = {key: reason for key, reason in self.refused.items() if key.partition(" ")[0] != topic}
-        try:
-            self.announce(topic, read_announcement(topic, message.payload, self._prefix))
-        except InvalidRequest as error:
-            self.refuse(topic, error.message)
+        self.announce(topic, announcement)
 
     def _take(self, topic: str, announced: Announced) -> None:
         if announced.component == "tag":
@@ -175,5 +179,9 @@ def listed(discovery: Discovery) -> dict[str, Any]:
             }
             for topic, entity in discovery.all()
         ],
-        "refused": [{"what": what, "reason": reason} for what, reason in discovery.refused.items()],
+        "refused": [
+            {"what": f"{topic} {name}".strip(), "reason": reason}
+            for topic, reasons in discovery.refused.items()
+            for name, reason in reasons.items()
+        ],
     }
