@@ -45,6 +45,7 @@ from web.core.render import Renderer
 from web.core.texts import ACTIVITY
 from web.developer import live_topics as developer_topics, routes as developer_routes
 from web.developer.event_log import EventLog
+from web.devices import routes as device_routes
 from web.home import routes as home_routes
 from web.home.find_page import FindPage
 from web.home.login_page import LoginPage
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from web.automations.page_set import AutomationPages
     from web.channels.channels_page import ChannelsPage
     from web.developer.developer_page import DeveloperPage
+    from web.devices.devices_page import DevicesPage
     from web.memory.page_set import MemoryPages
     from web.runs.runs_page import RunsPage
     from web.skills.skills_page import SkillsPage
@@ -73,7 +75,7 @@ if TYPE_CHECKING:
 STOP_LIMIT_S = 2.0
 IN_RECOVERY = (home_routes.ENTRY, settings_routes.ENTRY)
 ENTRIES = (
-    *(*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, channel_routes.ENTRY),
+    *(*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, channel_routes.ENTRY, device_routes.ENTRY),
     *(memory_routes.ENTRY, skill_routes.ENTRY, run_routes.ENTRY, usage_routes.ENTRY, developer_routes.ENTRY),
 )
 
@@ -157,13 +159,14 @@ class Dashboard:
         self._live.add_topic(self._run_pulse.topic, self._run_pulse.state, ADMIN)
         automations, memory = LazyPages(self._load_automations), LazyPages(self._load_memory)
         developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
-        skills = LazyPages(self._load_skills)
+        skills, devices = LazyPages(self._load_skills), LazyPages(self._load_devices)
         self._unsubscribe += [
             *automation_topics.serve_topics(hub.bus, self._live, automations),
             *memory_topics.serve_topics(hub.bus, self._live, self._pulse),
             *developer_topics.serve_topics(hub.bus, self._live, developer),
             *channel_routes.serve_topic(hub.bus, self._live, channels),
             *skill_routes.serve_topic(hub.bus, self._live, skills),
+            *device_routes.serve_topic(hub.bus, self._live, devices),
         ]
         return [
             *routes,
@@ -178,6 +181,7 @@ class Dashboard:
             *developer_routes.routes(developer),
             *channel_routes.routes(channels),
             *skill_routes.routes(skills),
+            *device_routes.routes(devices),
             *run_routes.routes(LazyPages(self._load_runs)),
             *usage_routes.routes(LazyPages(self._load_usage)),
         ]
@@ -248,6 +252,11 @@ class Dashboard:
         from web.skills.skills_page import SkillsPage
 
         return lambda: SkillsPage(self._renderer, self._client)
+
+    def _load_devices(self) -> Callable[[], DevicesPage]:
+        from web.devices.devices_page import DevicesPage
+
+        return lambda: DevicesPage(self._renderer, self._client)
 
     def _load_runs(self) -> Callable[[], RunsPage]:
         from web.runs.runs_page import RunsPage

@@ -270,6 +270,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /channels/probe", "POST /channels/add", "POST /channels/remove"),
         *("POST /channels/pairing", "POST /channels/revoke", "POST /channels/message", "POST /usage/test"),
         *("POST /runs/replay", "POST /runs/stop"),
+        *("POST /devices/pair", "POST /devices/answer", "POST /devices/rename", "POST /devices/remove"),
         *("POST /approvals/answer", "POST /automations/turn", "POST /automations/run"),
         *("POST /automations/import-trace", "POST /automations/duplicate", "POST /automations/delete"),
         *("POST /automations/check", "POST /automations/edit", "POST /blueprints/use", "POST /blueprints/import"),

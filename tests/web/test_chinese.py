@@ -87,6 +87,7 @@ PAGES = {
     "/chat/sessions": ["/chat/sessions"],
     "/overview": ["/overview"],
     "/channels": ["/channels"],
+    "/devices": ["/devices"],
     "/skills": ["/skills", "/skills?skill=shopping-list"],
     "/usage": ["/usage"],
     "/runs": ["/runs", "/runs?state=failed&session=agent:main:main"],

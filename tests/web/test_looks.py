@@ -16,6 +16,7 @@ REPOSITORY = Path(__file__).parents[2]
 PAGES = [
     "/channels",
     "/chat",
+    "/devices",
     "/chat/sessions",
     "/overview",
     "/runs",

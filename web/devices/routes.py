@@ -1,0 +1,46 @@
+"""Routes of the page of devices, and its live topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hub.core.events import EventBus, Unsubscribe
+from hub.gateway.access.devices import EVENT_PAIR_REQUESTED, EVENT_PAIR_RESOLVED, EVENT_PAIR_SETUP
+from hub.gateway.calls.contract import ADMIN, Route
+from hub.gateway.pages import NavigationItem
+from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED
+from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED
+from web.core.lazy_pages import LazyPages
+from web.core.live import LiveUpdates
+from web.core.page_routes import form, page
+
+if TYPE_CHECKING:
+    from web.devices.devices_page import DevicesPage
+
+ENTRY = NavigationItem("/devices", "Devices", "power", position=42)
+TOPIC = "devices"
+CHANGES = (
+    *(EVENT_PAIR_REQUESTED, EVENT_PAIR_RESOLVED, EVENT_PAIR_SETUP, EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED),
+    *(EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED),
+)
+
+
+def routes(pages: LazyPages[DevicesPage]) -> list[Route]:
+    """Return the routes."""
+    return [
+        page("/devices", pages.handler(lambda each: each.show), ADMIN),
+        form("/devices/pair", pages.handler(lambda each: each.pair), ADMIN),
+        form("/devices/answer", pages.handler(lambda each: each.answer), ADMIN),
+        form("/devices/rename", pages.handler(lambda each: each.rename), ADMIN),
+        form("/devices/remove", pages.handler(lambda each: each.remove), ADMIN),
+    ]
+
+
+def serve_topic(bus: EventBus, live: LiveUpdates, pages: LazyPages[DevicesPage]) -> list[Unsubscribe]:
+    """Serve the live topic and keep it up to date.
+
+    Returns:
+        Functions that stop listening.
+    """
+    live.add_topic(TOPIC, pages.state(lambda each: each.state), ADMIN)
+    return [bus.listen(name, lambda _: live.changed(TOPIC)) for name in CHANGES]
