@@ -18,6 +18,7 @@ from hub.components.chat_commands import CommandEngines
 from hub.components.clients import ClientDependencies, ClientsComponent
 from hub.components.component import Component, apply_to, stages_of
 from hub.components.config_watch import ConfigWatchComponent
+from hub.components.device_messages import DeviceMessages
 from hub.components.entities import EntitiesComponent
 from hub.components.foundation import read_home
 from hub.components.gateway import GatewayComponent
@@ -145,6 +146,9 @@ class Hub:
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
         self.agent_messages = messaging.agent_messages
         self.pairings = messaging.pairings
+        DeviceMessages(
+            base, db=self.db, commands=self.commands, outbox=self.outbox, gateway=self.gateway, nodes=self.nodes
+        )
         subagents = SubagentsComponent(base, db=self.db, agents=agents, messaging=messaging)
         self.subagents, self.exchanges = subagents.subagents, subagents.exchanges
         skills = SkillsComponent(

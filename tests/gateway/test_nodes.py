@@ -11,7 +11,10 @@ from typing import Any
 import orjson
 import pytest
 
+from hub.core.context import Context
 from hub.hub import Hub
+from hub.messaging.commands.registry import CommandCall
+from hub.messaging.contract import Address, InboundMessage
 from hub.security.hub_token import hub_token
 from hub.storage.homedir import Home
 from tests.gateway.rig import Client, Device, Rig, client_of, connected, until
@@ -232,6 +235,34 @@ async def test_a_node_that_is_removed_is_closed_and_must_be_paired_again(house: 
     assert listed == []
     assert house.gateway.devices is not None
     assert house.gateway.devices.grants() == []
+
+
+async def test_an_owner_lets_devices_and_commands_in_from_the_chat(house: House) -> None:
+    device, hub = Device(), house.hub
+    _, secret = await _token(house, "operator.read")
+
+    async def devices(arguments: str = "") -> str:
+        message = InboundMessage(Address("test", "7"), "1", "test:user:7", "/devices")
+        owner = Context(hub.people.owner_authority())
+        call = CommandCall("devices", arguments, message, "main", "agent:main:main", owner, by_owner=True)
+        return str((await hub.commands.run(call)).text)
+
+    async with client_of(house) as node:
+        refused = await node.connect(device, **NODE_HOST, token=secret)
+    waiting = await devices()
+    await devices(f"approve {refused['error']['details']['requestId']}")
+    async with node_of(house, device, token=secret):
+        record = hub.nodes.surfaces.known(device.id)
+        assert record.request is not None
+        approved = await devices(f"approve {record.request.id}")
+        listed = await devices()
+        unknown = await devices("approve nothing")
+
+    assert refused["error"]["details"]["requestId"] in waiting
+    assert "RecNode" in approved
+    assert "system.which" in hub.nodes.surfaces.known(device.id).commands
+    assert "RecNode: connected" in listed
+    assert "no pairing request" in unknown
 
 
 async def _token(house: House, scope: str) -> tuple[str, str]:
