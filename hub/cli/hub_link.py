@@ -57,7 +57,8 @@ class HubLink:
 
         try:
             async with asyncio.timeout(CONNECT_LIMIT_S):
-                url, token, options, connector = await asyncio.to_thread(self._way)
+                url, token, options, path = await asyncio.to_thread(self._way)
+                connector = aiohttp.UnixConnector(str(path)) if path is not None else None
                 self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
                 self._socket = await self._session.ws_connect(url, heartbeat=HEARTBEAT_S, max_msg_size=0, **options)
                 await self._socket.receive_json()  # the challenge, which only a device answers
@@ -102,15 +103,13 @@ class HubLink:
                 await each.close()
         self._socket = self._session = self._reading = None
 
-    def _way(self) -> tuple[str, str | None, dict[str, Any], aiohttp.BaseConnector | None]:
-        """Return address, token, further options and connector; looks at files."""
-        import aiohttp
-
+    def _way(self) -> tuple[str, str | None, dict[str, Any], Path | None]:
+        """Return address, token, further options, and the Unix socket where there is one; looks at files."""
         if isinstance(self._home, RemoteHome):
             return f"{self._home}/ws", self._home.token.reveal(), {}, None
         running = listening(self._home)
         if (self._home / SOCKET).is_socket():
-            return "ws://localhost/ws", None, {}, aiohttp.UnixConnector(str(self._home / SOCKET))
+            return "ws://localhost/ws", None, {}, self._home / SOCKET
         host = EVERYWHERE.get(running.host) or str(running.host)
         # The certificate is this machine's own and names it by its LAN name, not by its loopback address.
         options = {"ssl": ssl._create_unverified_context()} if running.tls else {}  # noqa: S323

@@ -150,8 +150,10 @@ class HomarusTui(App[None]):
         except CommandFailed as failure:
             self.failure = failure
             self.exit()
-        finally:
-            await self._link.close()
+
+    async def on_unmount(self) -> None:
+        """Disconnect."""
+        await self._link.close()
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
         """Send what was written."""

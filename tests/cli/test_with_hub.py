@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from hub.cli.exits import CommandFailed
+from hub.cli.hub_link import HubLink
 from tests.cli.person import Person
 from tests.cli.terminal import Terminal
 from tests.cli.test_commands import ARGUMENTS, NEEDS_HUB, typed
@@ -47,6 +49,19 @@ def test_a_command_of_what_is_not_in_use_says_how_to_use_it(ask: Terminal, comma
     domain = command.split(maxsplit=1)[0]
     assert ran.code == 2
     assert f"is not in use here: write {domain}: into configuration.yaml (docs/{domain}.md)" in ran.err
+
+
+async def test_a_lasting_connection_is_made_over_the_socket(hub: HubProcess) -> None:
+    link = HubLink(hub.home)
+    await link.open()
+    try:
+        health = await link.call("health")
+        with pytest.raises(CommandFailed, match="unknown method"):
+            await link.call("no.such.method")
+    finally:
+        await link.close()
+
+    assert health["ok"]
 
 
 def test_a_message_is_answered(ask: Terminal) -> None:
