@@ -92,6 +92,13 @@ class MqttKit(Bench):
             while (await self.ask("mqtt.status"))["connected"] is not is_connected:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
 
+    async def until_connected_again(self) -> None:
+        """Let time pass until one of the attempts to connect succeeds."""
+        async with asyncio.timeout(LIMIT_S):
+            while not (await self.ask("mqtt.status"))["connected"]:
+                await self.clock.advance(3)
+                await asyncio.sleep(0.02)
+
     async def tear_down(self) -> None:
         """Unload it."""
         self.disarm()
