@@ -40,6 +40,7 @@ from hub.components.tools import ToolsComponent
 from hub.config.store import ReloadResult
 from hub.core.clock import Clock
 from hub.core.stages import Stage, Stages
+from hub.entities.template_functions import RegistryFunctions
 from hub.gateway.log_tail import LogTail
 from hub.gateway.pages import PageTable
 from hub.host import IntegrationHost
@@ -100,7 +101,7 @@ class Hub:
         tools = ToolsComponent(base, db=self.db, broadcast=self.gateway.broadcast)
         self.approvals, self.services, self.tools = tools.approvals, tools.services, tools.tools
         self.agent_secrets = tools.secrets
-        entities = EntitiesComponent(base, services=self.services)
+        entities = EntitiesComponent(base, services=self.services, history=self.history)
         self.entities, self.targets = entities.entities, entities.targets
         hooks = HooksComponent(base, tools=self.tools)
         self.hooks = hooks.hooks
@@ -172,6 +173,7 @@ class Hub:
                 agents=agents,
                 channels=self.channels,
                 outbox=self.outbox,
+                registries=RegistryFunctions(entities.registry, self.targets).all(),
                 reload=self._reload,
                 restart=lambda: self._on_restart(),  # noqa: PLW0108  set at start
                 stop=lambda: self._on_stop(),  # noqa: PLW0108

@@ -46,6 +46,7 @@ from web.core.texts import ACTIVITY
 from web.developer import live_topics as developer_topics, routes as developer_routes
 from web.developer.event_log import EventLog
 from web.devices import routes as device_routes
+from web.entities import routes as entity_routes
 from web.home import routes as home_routes
 from web.home.find_page import FindPage
 from web.home.login_page import LoginPage
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from web.channels.channels_page import ChannelsPage
     from web.developer.developer_page import DeveloperPage
     from web.devices.devices_page import DevicesPage
+    from web.entities.entities_page import EntitiesPage
     from web.memory.page_set import MemoryPages
     from web.runs.runs_page import RunsPage
     from web.skills.skills_page import SkillsPage
@@ -75,7 +77,8 @@ if TYPE_CHECKING:
 STOP_LIMIT_S = 2.0
 IN_RECOVERY = (home_routes.ENTRY, settings_routes.ENTRY)
 ENTRIES = (
-    *(*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, channel_routes.ENTRY, device_routes.ENTRY),
+    *(*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, channel_routes.ENTRY),
+    *(device_routes.ENTRY, entity_routes.ENTRY),
     *(memory_routes.ENTRY, skill_routes.ENTRY, run_routes.ENTRY, usage_routes.ENTRY, developer_routes.ENTRY),
 )
 
@@ -105,7 +108,9 @@ class Dashboard:
         self._overview = OverviewData(hub, self._started_ms)
         self._client = MethodClient(hub.gateway.dispatcher)
         self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
-        self._pulse, self._run_pulse = (PagePulse(topic, self._live.changed) for topic in ("memory", "runs"))
+        self._pulse, self._run_pulse, self._entity_pulse = (
+            PagePulse(topic, self._live.changed) for topic in ("memory", "runs", "entities")
+        )
         self._approvals = ApprovalsPage(self._renderer, hub.approvals, hub.agent_secrets, hub.clock.time)
         self._live.add_topic("approvals", self._approvals.state, SCOPE)
         self._pairing = PairingCard(self._renderer, self._client)
@@ -167,6 +172,7 @@ class Dashboard:
             *channel_routes.serve_topic(hub.bus, self._live, channels),
             *skill_routes.serve_topic(hub.bus, self._live, skills),
             *device_routes.serve_topic(hub.bus, self._live, devices),
+            *entity_routes.serve_topic(hub.bus, self._live, self._entity_pulse),
         ]
         return [
             *routes,
@@ -182,6 +188,7 @@ class Dashboard:
             *channel_routes.routes(channels),
             *skill_routes.routes(skills),
             *device_routes.routes(devices),
+            *entity_routes.routes(LazyPages(self._load_entities)),
             *run_routes.routes(LazyPages(self._load_runs)),
             *usage_routes.routes(LazyPages(self._load_usage)),
         ]
@@ -257,6 +264,11 @@ class Dashboard:
         from web.devices.devices_page import DevicesPage
 
         return lambda: DevicesPage(self._renderer, self._client)
+
+    def _load_entities(self) -> Callable[[], EntitiesPage]:
+        from web.entities.entities_page import EntitiesPage
+
+        return lambda: EntitiesPage(self._renderer, self._client, self._entity_pulse)
 
     def _load_runs(self) -> Callable[[], RunsPage]:
         from web.runs.runs_page import RunsPage

@@ -28,8 +28,8 @@ FOUND_LIMIT = 5
 NAME_WEIGHT = 3.0
 """A word in a tool's name counts as much as so many in its description."""
 FIRST = (
-    *("session_status", "read", "write", "edit", "remember", "memory_search", "skill", "get_state", "call_service"),
-    *("schedule", "message"),
+    *("session_status", "read", "write", "edit", "remember", "memory_search", "skill", "get_state", "home"),
+    *("call_service", "schedule", "message"),
 )
 """The tools that are described first, then those of these groups."""
 GROUPS = ("session", "files", "memory", "home", "schedule", "message", "skills")

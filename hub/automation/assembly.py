@@ -87,6 +87,7 @@ class AutomationDependencies(Struct, frozen=True):
         reload: Reads the configuration again and puts it into force.
         restart: Ends this hub and begins a new one.
         stop: Ends the process.
+        registries: Functions of templates over the registries of the home.
     """
 
     home: Home
@@ -118,6 +119,7 @@ class AutomationDependencies(Struct, frozen=True):
     reload: Callable[[], Awaitable[Any]]
     restart: Callable[[], None]
     stop: Callable[[], None]
+    registries: Mapping[str, Callable[..., Any]] = {}
     blueprint_folders: Callable[[], Iterable[Path]] = tuple
 
 
@@ -155,6 +157,7 @@ class AutomationEngine:
                 needs.zone,
                 functions.at_once(),
                 functions.deferred(),
+                registries=needs.registries,
                 custom_templates=needs.home.path / "custom_templates",
             ),
             self._tasks,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -53,6 +53,7 @@ class AutomationComponentDependencies(Struct, frozen=True):
     """What the component needs of others.
 
     Attributes:
+        registries: Functions of templates over the registries of the home.
         reload: Reads the configuration again and puts it into force.
         restart: Ends this hub and begins a new one.
         stop: Ends the process.
@@ -68,6 +69,7 @@ class AutomationComponentDependencies(Struct, frozen=True):
     agents: AgentsComponent
     channels: ChannelRegistry
     outbox: Outbox
+    registries: Mapping[str, Callable[..., Any]]
     reload: Callable[[], Awaitable[ReloadResult]]
     restart: Callable[[], None]
     stop: Callable[[], None]
@@ -116,6 +118,7 @@ class AutomationComponent(Component):
                 reload=needs.reload,
                 restart=needs.restart,
                 stop=needs.stop,
+                registries=needs.registries,
                 blueprint_folders=lambda: blueprint_folders(base.config.current, base.schemas.catalog),
             )
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hub.components.component import Component
 from hub.components.foundation import Foundation
@@ -13,6 +13,9 @@ from hub.entities.entities import HomeEntities
 from hub.entities.registry import VERSION, HomeRegistry
 from hub.entities.services import EntityServices
 from hub.entities.targets import Targets
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.entities import EntityMethods
+from hub.storage.history import HistoryStore
 from hub.storage.versioned_file import VersionedFile
 
 
@@ -21,8 +24,9 @@ class EntitiesComponent(Component):
 
     name = "entities"
 
-    def __init__(self, base: Foundation, *, services: ServiceRegistry) -> None:
+    def __init__(self, base: Foundation, *, services: ServiceRegistry, history: HistoryStore) -> None:
         self._base = base
+        self._history = history
         self._file = VersionedFile(base.home.storage / "home_registry.json", VERSION)
         self.registry = HomeRegistry(self._file, base.bus, base.states, base.tasks)
         self.entities = HomeEntities(self.registry, base.states, base.bus)
@@ -32,6 +36,10 @@ class EntitiesComponent(Component):
     def stages(self) -> Sequence[Stage]:
         """Return the stage of the registries."""
         return [Stage("registries", self._open, self.registry.close)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about entities and places."""
+        return EntityMethods(self.entities, self.targets, self._history, self._base.clock.time).methods()
 
     async def _open(self) -> None:
         await self.registry.open()

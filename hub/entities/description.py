@@ -46,6 +46,7 @@ class EntityDescription(Struct, frozen=True):
             shown to agents, and not meant by an area or a device.
         attributes: What it can do, such as `options` or `max`; part of its state even when it is unavailable.
         enabled_by_default: Whether it has a state from the beginning.
+        is_full_name: Whether `name` has that of the device in it already.
     """
 
     domain: str
@@ -59,6 +60,7 @@ class EntityDescription(Struct, frozen=True):
     entity_category: str | None = None
     attributes: Mapping[str, Any] = {}
     enabled_by_default: bool = True
+    is_full_name: bool = False
 
 
 def clean(text: str | None, limit: int = NAME_LIMIT) -> str | None:

@@ -69,6 +69,7 @@ class EntityEntry(Struct, frozen=True, omit_defaults=True):
         source, unique_id: What tells it from all others.
         name: As its owner calls it.
         original_name: As its integration calls it, beside its device's name.
+        is_full_name: Whether that name is in it already.
         hidden: Whether it is left out where a device, an area or a label is meant.
         disabled: Whether it has no state.
         exposed: Whether agents see and control it, as its owner decided; None where nobody did.
@@ -81,6 +82,7 @@ class EntityEntry(Struct, frozen=True, omit_defaults=True):
     area_id: str | None = None
     name: str | None = None
     original_name: str | None = None
+    is_full_name: bool = False
     icon: str | None = None
     device_class: str | None = None
     entity_category: str | None = None

@@ -226,6 +226,7 @@ class HomeRegistry:
             "icon": clean(description.icon),
             "device_class": description.device_class,
             "entity_category": description.entity_category,
+            "is_full_name": description.is_full_name,
         }
         entity_id = self._by_unique_id.get((source, description.unique_id))
         if entity_id is not None and entity_id.startswith(f"{description.domain}."):
@@ -251,11 +252,15 @@ class HomeRegistry:
         self._put("entity", new, "create")
         return new
 
+    def entity_id_of(self, source: str, unique_id: str) -> str | None:
+        """Return the id of an entity, or None when it is not known."""
+        return self._by_unique_id.get((source, unique_id))
+
     def name_of(self, entry: EntityEntry) -> str:
         """Return the name people see: what its owner called it, else the names of its device and of itself."""
         if entry.name:
             return entry.name
-        device = self.devices.get(entry.device_id or "")
+        device = self.devices.get(entry.device_id or "") if not entry.is_full_name else None
         return _joined(device.shown_name if device is not None else None, entry.original_name) or entry.entity_id
 
     def area_of(self, entry: EntityEntry) -> AreaEntry | None:

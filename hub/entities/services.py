@@ -57,14 +57,12 @@ class EntityServices:
         return remove
 
     def _register(self, domain: str, name: str, handler: Handler, schema: Schema) -> Unsubscribe:
-        words = name.replace("_", " ").capitalize()
         return self._services.register(
             domain,
             name,
             handler,
             schema,
             agent=AgentRule.ALLOW,
-            description=f"{words} ({domain})",
             prepare=lambda data: self._prepare(domain, name, data),
         )
 
@@ -248,9 +246,9 @@ def _light(data: Mapping[str, Any], state: EntityState, handle: EntityHandle) ->
     now = state.attributes.get("brightness")
     now = now if isinstance(now, int | float) and state.state == "on" else 0
     if "brightness_pct" in found:
-        found["brightness"] = round(found.pop("brightness_pct") * 2.55)
+        found["brightness"] = round(255 * found.pop("brightness_pct") / 100)
     if "brightness_step_pct" in found:
-        found["brightness_step"] = found.pop("brightness_step_pct") * 2.55
+        found["brightness_step"] = 255 * found.pop("brightness_step_pct") / 100
     if "brightness_step" in found:
         found["brightness"] = max(0, min(255, round(now + found.pop("brightness_step"))))
     if "kelvin" in found:

@@ -223,6 +223,15 @@ class HistoryStore:
             for id, entity_id, time_ms, state, attributes, context_id in rows
         ]
 
+    async def states_of(self, entity_id: str, since: float, until: float, *, limit: int) -> list[dict[str, Any]]:
+        """Return what an entity became in a span of time, the newest `limit` of it, the oldest first."""
+        query = (
+            "SELECT time_ms, state FROM states WHERE entity_id = ? AND time_ms >= ? AND time_ms <= ? "
+            "ORDER BY time_ms DESC LIMIT ?"
+        )
+        rows = await self._read(query, (entity_id, int(since * 1000), int(until * 1000), limit))
+        return [{"time": time_ms / 1000, "state": state} for time_ms, state in reversed(rows)]
+
     async def states_at(self, when: float) -> list[dict[str, Any]]:
         """Return the recorded state of each entity at a time (seconds since the epoch)."""
         query = (

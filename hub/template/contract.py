@@ -13,6 +13,18 @@ HUB_FUNCTIONS = frozenset({"memory_search", "memory_get", "sessions", "session"}
 """Functions that the hub adds to those of `docs/templates.md`; the check of the configuration knows them by name."""
 
 
+REGISTRY_FUNCTIONS = frozenset(
+    {
+        *("areas", "area_id", "area_name", "area_entities", "area_devices"),
+        *("floors", "floor_id", "floor_name", "floor_areas", "floor_entities"),
+        *("labels", "label_id", "label_name", "label_description", "label_areas", "label_devices", "label_entities"),
+        *("device_id", "device_name", "device_entities", "device_attr", "is_device_attr"),
+        *("integration_entities", "is_hidden_entity"),
+    }
+)
+"""Functions and filters over the registries of the home; those that begin with `is_` are tests too."""
+
+
 class TemplateFailed(HubError):
     """A template cannot be compiled or rendered; the message names the template, the line and the variable.
 

@@ -104,6 +104,7 @@ class TemplateEngine:
         functions: Further functions by name; they take and return plain data and must be quick.
         deferred: Functions that take their time; they can be called in `render_async` alone.
         limits: The bounds.
+        registries: `REGISTRY_FUNCTIONS` by name; they find nothing without it.
         custom_templates: The folder that templates import files from.
     """
 
@@ -116,8 +117,10 @@ class TemplateEngine:
         deferred: Mapping[str, Callable[..., Awaitable[Any]]] | None = None,
         limits: TemplateLimits | None = None,
         *,
+        registries: Mapping[str, Callable[..., Any]] | None = None,
         custom_templates: Path | None = None,
     ) -> None:
+        self._registries = registries
         self._states = states
         self._clock = clock
         self._zone = zone
@@ -139,6 +142,7 @@ class TemplateEngine:
             self._functions,
             self._deferred,
             self._limits,
+            registries=self._registries,
             custom_templates=self._custom_templates,
         )
 
@@ -269,7 +273,7 @@ class TemplateEngine:
             from hub.template.library import fill
 
             sandbox = TemplateSandbox(self._limits, self._note)
-            fill(sandbox, self._states, self._clock, self._zone)
+            fill(sandbox, self._states, self._clock, self._zone, self._registries)
             for name, call in self._functions.items():
                 sandbox.add_function(name, with_plain_data(call))
             for name in self._deferred:

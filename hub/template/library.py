@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import tzinfo
+from functools import wraps
 from typing import Any
 
 from jinja2 import pass_context, pass_environment
@@ -12,11 +13,15 @@ from jinja2.runtime import Macro
 from jinja2.tests import TESTS as DEFAULT_TESTS
 
 from hub.core.clock import Clock
+from hub.core.plain_words import is_plain
 from hub.core.states import StateMachine
 from hub.template import lists, numbers
+from hub.template.contract import REGISTRY_FUNCTIONS
 from hub.template.entities import Entities
 from hub.template.environment import TemplateSandbox
 from hub.template.functions import Function, QuietNamespace
+from hub.template.handing_over import with_plain_data
+from hub.template.outside import note_outside
 from hub.template.regexes import Regexes
 from hub.template.state_views import StateReader
 from hub.template.texts import Texts
@@ -44,8 +49,14 @@ _OF_JINJA = [
 ]
 
 
-def fill(sandbox: TemplateSandbox, states: StateMachine, clock: Clock, zone: Callable[[], tzinfo]) -> None:
-    """Add the functions, filters and tests of `docs/templates.md` to a sandbox."""
+def fill(
+    sandbox: TemplateSandbox,
+    states: StateMachine,
+    clock: Clock,
+    zone: Callable[[], tzinfo],
+    registries: Mapping[str, Callable[..., Any]] | None = None,
+) -> None:
+    """Add the functions, filters and tests of `docs/templates.md` to a sandbox; those of registries may be empty."""
     work = lambda: sandbox.work  # noqa: E731
     sandbox.reader = StateReader(states, zone, work)
     entities = Entities(sandbox.reader)
@@ -53,6 +64,8 @@ def fill(sandbox: TemplateSandbox, states: StateMachine, clock: Clock, zone: Cal
     times = Times(clock, zone, work, sandbox.formats)
     regexes = Regexes(work, sandbox.to_text)
     calls = _Calls(sandbox)
+    known = registries or {}
+    of_registries = {name: with_plain_data(_noted(known.get(name, _nothing))) for name in REGISTRY_FUNCTIONS}
     both = {
         **numbers.BOTH,
         **lists.BOTH,
@@ -61,6 +74,7 @@ def fill(sandbox: TemplateSandbox, states: StateMachine, clock: Clock, zone: Cal
         **entities.both(),
         **regexes.filters(),
         **calls.both(),
+        **of_registries,
         "version": VersionValue,
     }
     ours_of_jinja: dict[str, Any] = {name: DEFAULT_FILTERS[name] for name in _OF_JINJA}
@@ -78,6 +92,7 @@ def fill(sandbox: TemplateSandbox, states: StateMachine, clock: Clock, zone: Cal
         **tests_of_jinja,
         **lists.TESTS,
         **entities.tests(),
+        **{name: call for name, call in of_registries.items() if name.startswith("is_")},
         "is_number": numbers.is_number,
         "match": regexes.match,
         "search": regexes.search,
@@ -93,6 +108,23 @@ def fill(sandbox: TemplateSandbox, states: StateMachine, clock: Clock, zone: Cal
         sandbox.add_function(name, call)
     sandbox.globals.update(numbers.CONSTANTS)
     sandbox.globals.update({"states": entities.states, "namespace": Function("namespace", QuietNamespace)})
+
+
+def _noted(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose answer may have words of devices."""
+
+    @wraps(call)
+    def noted(*args: Any) -> Any:
+        found = call(*args)
+        if not is_plain(found):
+            note_outside()
+        return found
+
+    return noted
+
+
+def _nothing(*_args: Any) -> None:
+    """A function of registries where there are none."""
 
 
 class _Calls:

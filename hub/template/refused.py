@@ -6,19 +6,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 _REASONS: Mapping[str, str] = {
-    "there are no areas here: name the entities, or use expand() over a group": (
-        "areas area_id area_name area_entities area_devices"
-    ),
-    "there are no floors here": "floors floor_id floor_name floor_areas floor_entities",
-    "there are no labels here": (
-        "labels label_id label_name label_description label_areas label_devices label_entities"
-    ),
-    "there is no registry of devices here: name the entity": (
-        "device_attr is_device_attr device_entities device_id device_name devices"
-    ),
-    "there is no registry of config entries here": (
-        "config_entry_id config_entry_attr integration_entities entity_name is_hidden_entity"
-    ),
+    "there is no registry of config entries here: use area_entities": "config_entry_id config_entry_attr entity_name",
     "there are no issues here: look at the repairs of the hub": "issue issues",
     "there are no zones with coordinates here": "closest distance",
     "templates make no HTML": "urlize xmlattr",

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
+from hub.core.plain_words import is_plain
 from hub.core.states import EntityState, StateMachine
+from hub.template.outside import note_outside
 from hub.template.work import Exposed
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class StateReader:
         entity_id = entity_id.strip().lower()
         self.work().entities.add(entity_id)
         found = self.states.get(entity_id)
-        return None if found is None else StateView(found, self.zone)
+        return None if found is None else self._read(found)
 
     def all(self, domain: str | None = None) -> list[StateView]:
         """All states, or those of a domain, by entity id; noted and counted."""
@@ -117,7 +119,13 @@ class StateReader:
         found = self.states.all(domain)
         work.items(len(found))
         work.step(len(found))
-        return [StateView(state, self.zone) for state in found]
+        return [self._read(state) for state in found]
+
+    def _read(self, state: EntityState) -> StateView:
+        """Show a state; more than plain words of a device in it are noted as words from outside."""
+        if state.context.authority.tainted and not (is_plain(state.state) and is_plain(state.attributes)):
+            note_outside()
+        return StateView(state, self.zone)
 
     def view(self, raw: EntityState) -> StateView:
         """A state that a variable held, such as `trigger.to_state`."""

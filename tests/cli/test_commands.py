@@ -53,6 +53,10 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     **{("nodes", name): ["phone", "x"] for name in ("invoke", "notify", "rename")},
     ("cron", "edit"): ["morning", "--name", "Morning"],
     **{("cron", name): ["morning"] for name in ("remove", "run")},
+    ("areas", "add"): ["Kitchen"],
+    ("areas", "remove"): ["kitchen"],
+    **{("entities", name): ["switch.a", "x"] for name in ("rename", "move")},
+    **{("entities", name): ["switch.a"] for name in ("expose", "remove")},
     **{("hooks", name): ["quiet-night"] for name in ("info", "enable", "disable")},
     ("event", "fire"): ["bell_pressed"],
     ("memory", "add"): ["the boiler was serviced"],
@@ -104,12 +108,14 @@ NEEDS_HUB = {
         if path[0]
         in {
             *(
+                "areas",
                 "automation",
                 "blueprint",
                 "browser",
                 "channels",
                 "cron",
                 "devices",
+                "entities",
                 "event",
                 "hooks",
                 "integration",

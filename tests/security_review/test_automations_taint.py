@@ -8,7 +8,7 @@ import pytest
 
 from hub.automation.contract import NotRun
 from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
-from hub.core.context import Context
+from hub.core.context import Authority, Context
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
 from hub.gateway.calls.contract import WRITE
 from hub.memory.contract import MemoryEntry, MemoryKind
@@ -252,6 +252,32 @@ async def test_what_an_agent_answers_after_it_read_words_from_outside_taints(
     ]
     assert mine == [False, True]
     assert behind == [False, True]
+
+
+async def test_the_words_of_a_device_that_a_template_reads_taint_the_run_and_its_numbers_do_not(
+    house: Besieged,
+) -> None:
+    seen = Seen(house)
+    device = Context(Authority("device:mqtt", tainted=True))
+    house.hub.states.set("sensor.boiler", "62.5", {"friendly_name": "Boiler", "unit_of_measurement": "°C"}, device)
+    house.hub.states.set("sensor.radio", EVIL[:200], {}, device)
+    id = await add(
+        house,
+        """
+        id: reads
+        triggers: []
+        actions:
+          - variables: {warm: "{{ states('sensor.boiler') | float > 60 }}"}
+          - {action: test.see}
+          - variables: {said: "{{ states('sensor.radio') }}"}
+          - {action: test.see}
+        """,
+    )
+
+    await house.rpc("automation.trigger", {"id": id})
+    await ended(house, id)
+
+    assert seen.tainted == [False, True]
 
 
 async def test_what_a_script_read_taints_who_called_it(house: Besieged) -> None:

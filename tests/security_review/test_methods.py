@@ -131,6 +131,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "channels.remove",
         "chat.inject",
         "agents.files.set",
+        *("areas.create", "areas.remove", "areas.update", "entities.remove", "entities.update"),
         "config.apply",
         "config.patch",
         "config.set",

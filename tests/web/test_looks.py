@@ -14,10 +14,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [
+    "/areas",
     "/channels",
     "/chat",
     "/devices",
     "/chat/sessions",
+    "/entities",
     "/overview",
     "/runs",
     "/skills",

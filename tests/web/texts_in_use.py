@@ -24,6 +24,7 @@ from web.automations.trigger_texts import TRIGGER_TEXTS
 from web.core import texts
 from web.core.preferences import THEMES
 from web.dashboard import ENTRIES
+from web.entities.entities_page import BUTTONS
 
 WEB_DIR = Path(web.__file__).parent
 _PYTHON_CALL = re.compile(r"\b(?:n?gettext|RenderedPage|phrase)\(")
@@ -51,7 +52,13 @@ def texts_of_modules() -> Iterator[str]:
             place = {"gettext": 0, "ngettext": 0, "RenderedPage": 1, "phrase": 0}.get(name)
             if place is not None and len(node.args) > place and isinstance(node.args[place], ast.Constant):
                 yield str(ast.literal_eval(node.args[place]))
-    yield from (*FIELD_LABELS.values(), *SERVICE_FIELD_LABELS.values(), *KIND_NAMES.values(), *texts_of_the_grammar())
+    yield from (
+        *FIELD_LABELS.values(),
+        *SERVICE_FIELD_LABELS.values(),
+        *BUTTONS.values(),
+        *KIND_NAMES.values(),
+        *texts_of_the_grammar(),
+    )
     for entry in ENTRIES:
         yield from filter(None, (entry.title, entry.short, *(tab.title for tab in entry.tabs)))
     yield from texts.SUGGESTIONS

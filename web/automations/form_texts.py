@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from web.automations.entity_field_texts import ENTITY_FIELD_LABELS
+
 FIELD_LABELS: Mapping[str, str] = {
     "above": "Above",
     "account": "Account",
@@ -130,6 +132,7 @@ FIELD_LABELS: Mapping[str, str] = {
 }
 
 SERVICE_FIELD_LABELS: Mapping[str, str] = {
+    **ENTITY_FIELD_LABELS,
     **FIELD_LABELS,
     "announce": "Announce only",
     "arguments": "Arguments",
@@ -142,6 +145,9 @@ SERVICE_FIELD_LABELS: Mapping[str, str] = {
     "limit": "Limit",
     "lines": "Lines",
     "message": "Message",
+    "no_wait": "Later if it is away",
+    "node": "Node",
+    "timeout_s": "Timeout",
     "method": "Method",
     "mode": "Mode",
     "name": "Name",
@@ -171,6 +177,8 @@ KIND_NAMES: Mapping[str, str] = {
     "conversation": "Sentence",
     "cron": "Cron expression",
     "delay": "Wait",
+    "device": "Device",
+    "device_id": "Device",
     "event": "Event",
     "every": "Interval",
     "feed": "Feed",

@@ -38,7 +38,7 @@ _KINDS = {
     "agent": "choice",
     "conversation_agent": "choice",
     "person": "choice",
-    "entity": "suggest",
+    **dict.fromkeys(("entity", "device", "area", "floor", "label"), "suggest"),
     "channel": "suggest",
     "session": "suggest",
     "model": "suggest",

@@ -97,6 +97,8 @@ def _selector(key: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     branches = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"] or [schema]
     if key in ENTITY_KEYS:
         return {"entity": {"multiple": True}}
+    if key in ("device_id", "area_id", "floor_id", "label_id"):
+        return {key.removesuffix("_id"): {"multiple": True}}
     if len(branches) > 1:
         return {"object": {}}
     only = branches[0]

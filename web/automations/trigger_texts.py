@@ -13,6 +13,7 @@ TRIGGER_TEXTS: Mapping[str, str] = {
     "command": "Command",
     "conversation": "sentence “{sentence}”",
     "cron": "Cron expression",
+    "device": "Device",
     "event": "event {event}",
     "every": "Interval",
     "feed": "Feed",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from hub.entities.entries import AreaEntry, FloorEntry, LabelEntry
     from hub.hub import Hub
 
 SUGGESTED_LIMIT = 2_000
@@ -37,6 +38,8 @@ class NameCatalog:
         match selector["type"]:
             case "entity":
                 found = self._entities(selector)
+            case "area" | "floor" | "label" | "device" as kind:
+                found = self._registered(kind)
             case "agent" | "conversation_agent":
                 found = [(agent.id, agent.name or agent.id) for agent in self._hub.agents.all()]
             case "person":
@@ -62,6 +65,15 @@ class NameCatalog:
         return [
             (state.entity_id, state.name) for state in states if not domains or state.entity_id.split(".")[0] in domains
         ]
+
+    def _registered(self, kind: str) -> list[Option]:
+        registry = self._hub.entities.registry
+        if kind == "device":
+            return [(each.id, each.shown_name) for each in registry.devices.values()]
+        entries: Iterable[AreaEntry | FloorEntry | LabelEntry] = registry.areas.values()
+        if kind != "area":
+            entries = registry.floors.values() if kind == "floor" else registry.labels.values()
+        return [(each.id, each.name) for each in entries]
 
     def _channels(self, *, address: bool) -> list[Option]:
         names = dict.fromkeys(attached.channel.name for attached in self._hub.channels.all())

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.automation.contract import ActionKind
-from hub.automation.definition.fields import dynamic_text, is_template, target_entity_ids
+from hub.automation.definition.fields import dynamic_text, is_template, target_entity_ids, target_ids
 from hub.automation.definition.mapping_field import dynamic_mapping, merge
 from hub.automation.running.calling import call_service
 from hub.automation.running.run import Run
@@ -97,17 +97,13 @@ def _explain(step: Mapping[str, Any]) -> str:
     return f"{step['action']} ({named})" if named else str(step["action"])
 
 
-_NO_AREAS = "there are no devices, areas, floors and labels here; name entities with entity_id"
-
-
-def _refuse_areas(value: Any) -> Any:
-    raise Invalid(_NO_AREAS)
-
-
 _TARGET = Schema(
     {
         Optional("entity_id", description="Entities that it is about."): target_entity_ids,
-        **{Optional(key): _refuse_areas for key in ("device_id", "area_id", "floor_id", "label_id")},
+        Optional("device_id", description="Devices that it is about."): target_ids,
+        Optional("area_id", description="Areas that it is about."): target_ids,
+        Optional("floor_id", description="Floors that it is about."): target_ids,
+        Optional("label_id", description="Labels that it is about."): target_ids,
     }
 )
 

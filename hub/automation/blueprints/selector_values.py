@@ -10,14 +10,14 @@ from typing import Any
 from hub.automation.definition.values import duration, template, time_of_day
 from hub.automation.services.addresses import TARGET
 from hub.core.phrases import phrase
-from hub.core.schema import Invalid, boolean, entity_id, number, show, slug, string
+from hub.core.schema import Invalid, as_list, boolean, entity_id, number, show, slug, string
+from hub.entities.domains import TARGET_KEYS
 
 Options = Mapping[str, Any]
 
 _ICON = re.compile(r"[a-z0-9-]{1,32}:[a-z0-9-]{1,64}")
 _TOOL_OR_NAME_LIMIT = 100_000
 _SESSION = re.compile(r"[^\s]{1,300}")
-_ELSEWHERE = ("device_id", "area_id", "floor_id", "label_id")
 
 
 def anything(value: Any, options: Options) -> Any:
@@ -178,15 +178,11 @@ def target(value: Any, options: Options) -> Any:
     if not isinstance(value, dict):
         raise Invalid(phrase("expected a target such as entity_id: light.kitchen, got {value}", value=show(value)))
     for key, each in value.items():
-        if key in _ELSEWHERE and each:
-            what = key.removesuffix("_id")
-            raise Invalid(phrase("there are no {what}s here; name entities with entity_id", what=what), path=[key])
-        if key not in {"entity_id", *_ELSEWHERE}:
-            raise Invalid(phrase("expected entity_id"), path=[key])
-    found = value.get("entity_id")
-    for each in found if isinstance(found, list) else [] if found is None else [found]:
-        entity_id(each)
-    return {"entity_id": found} if found is not None else {}
+        if key not in TARGET_KEYS:
+            raise Invalid(phrase("expected one of {names}", names=", ".join(TARGET_KEYS)), path=[key])
+        for id in as_list(each):
+            (entity_id if key == "entity_id" else string)(id)
+    return {key: each for key, each in value.items() if each not in (None, "", [])}
 
 
 def steps(value: Any, options: Options) -> Any:

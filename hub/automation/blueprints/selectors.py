@@ -94,11 +94,18 @@ def _chosen(value: Any, options: Mapping[str, Any]) -> Any:
 
 _MULTIPLE = {Optional("multiple"): boolean}
 _OF_ENTITY = {Optional("entity_id"): _texts, Optional("multiple"): boolean}
+_OF_PLACE = {
+    Optional("entity"): _filters,
+    Optional("device"): _filters,
+    Optional("reorder"): boolean,
+    **_MULTIPLE,
+}
 _RANGE = {Optional("min"): number, Optional("max"): number}
 
 KINDS: Mapping[str, SelectorKind] = {
     "action": SelectorKind(values.steps, {Optional("optionsInSidebar"): boolean}),
     "agent": SelectorKind(values.slug_value, _MULTIPLE, can_be_many=True),
+    "area": SelectorKind(values.text, _OF_PLACE, can_be_many=True),
     "attribute": SelectorKind(values.text, {**_OF_ENTITY, Optional("hide_attributes"): _texts}, can_be_many=True),
     "boolean": SelectorKind(values.true_or_false),
     "channel": SelectorKind(values.channel, {Optional("address"): boolean, **_MULTIPLE}, can_be_many=True),
@@ -122,6 +129,19 @@ KINDS: Mapping[str, SelectorKind] = {
     "country": SelectorKind(values.text, {Optional("countries"): _texts, Optional("no_sort"): boolean}),
     "date": SelectorKind(values.date_value),
     "datetime": SelectorKind(values.datetime_value),
+    "device": SelectorKind(
+        values.text,
+        {
+            Optional("integration"): string,
+            Optional("manufacturer"): string,
+            Optional("model"): string,
+            Optional("model_id"): string,
+            Optional("filter"): _filters,
+            Optional("entity"): _filters,
+            **_MULTIPLE,
+        },
+        can_be_many=True,
+    ),
     "duration": SelectorKind(
         values.duration_value,
         {
@@ -145,7 +165,9 @@ KINDS: Mapping[str, SelectorKind] = {
         },
         can_be_many=True,
     ),
+    "floor": SelectorKind(values.text, _OF_PLACE, can_be_many=True),
     "icon": SelectorKind(values.icon, {Optional("placeholder"): string}),
+    "label": SelectorKind(values.text, _MULTIPLE, can_be_many=True),
     "language": SelectorKind(
         values.text,
         {Optional("languages"): _texts, Optional("native_name"): boolean, Optional("no_sort"): boolean},
@@ -211,7 +233,6 @@ KINDS: Mapping[str, SelectorKind] = {
 }
 
 NOTHING_LIKE_IT: Mapping[str, str] = {
-    **dict.fromkeys(("area", "device", "floor", "label"), phrase("areas, devices, floors and labels")),
     **dict.fromkeys(("addon", "app", "backup_location", "config_entry"), phrase("add-ons and config entries")),
     "assist_pipeline": phrase("assist pipelines"),
     **dict.fromkeys(("file", "media", "image"), phrase("uploads and media players")),

@@ -25,6 +25,7 @@ from hub.automation.definition.values import (
     number_or_entity,
     resolve_duration,
     target_entity_ids,
+    target_ids,
     template,
     time_of_day,
     variables,
@@ -66,6 +67,7 @@ __all__ = [
     "resolve_duration",
     "sequence",
     "target_entity_ids",
+    "target_ids",
     "template",
     "time_of_day",
     "triggers",
@@ -240,7 +242,7 @@ def _step(value: Any) -> dict[str, Any]:
     if key is None and value.keys() & {"and", "or", "not"}:
         return _step_condition(value)
     if key is None:
-        refused = next((name for name in value if name in ("device_id", "scene")), None)
+        refused = next((name for name in value if name == "scene"), None)
         if refused is not None:
             _named("action", refused, refused)
         raise _without_kind(value, "action", kinds.names("action"))

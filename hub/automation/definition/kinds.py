@@ -26,12 +26,12 @@ Offers = Mapping[str, Callable[[], Any]]
 TRIGGERS: Mapping[str, str] = {
     **{name: name for name in ("event", "state", "numeric_state", "template", "time", "time_pattern", "sun")},
     **{name: name for name in ("at", "every", "cron", "message", "heartbeat", "agent", "node", "mqtt", "webhook")},
-    **{name: name for name in ("conversation", "hub", "file", "feed", "command", "hook")},
+    **{name: name for name in ("conversation", "hub", "file", "feed", "command", "hook", "device")},
 }
 CONDITIONS: Mapping[str, str] = {
     **dict.fromkeys(("and", "or", "not"), "logic"),
     **{name: name for name in ("state", "numeric_state", "template", "time", "sun", "trigger")},
-    **{name: name for name in ("agent", "budget", "presence", "heartbeat")},
+    **{name: name for name in ("agent", "budget", "presence", "heartbeat", "device")},
 }
 ACTIONS: Mapping[str, str] = {
     "action": "service",
@@ -48,15 +48,14 @@ ACTIONS: Mapping[str, str] = {
     "variables": "variables",
     "stop": "stop",
     "set_conversation_response": "conversation_response",
+    "device_id": "device",
 }
 """Key that tells a step from others → module; in the order in which a step is looked through."""
 
 SAME_TRIGGER: Mapping[str, str] = {"homeassistant": "hub"}
 """Words of Home Assistant that mean one of ours."""
 
-_NO_AREAS = phrase("there are no devices and areas here; use the entity's state")
 REFUSED_TRIGGERS: Mapping[str, str] = {
-    "device": _NO_AREAS,
     "zone": phrase("there are no zones here; use a state trigger on person.<id>"),
     "geo_location": phrase("there are no geolocation entities here"),
     "calendar": phrase("there are no calendars here; use cron, time or at"),
@@ -64,11 +63,9 @@ REFUSED_TRIGGERS: Mapping[str, str] = {
     "persistent_notification": phrase("there are no notification events here; repairs fire the event repairs_changed"),
 }
 REFUSED_CONDITIONS: Mapping[str, str] = {
-    "device": _NO_AREAS,
     "zone": phrase("there are no zones here; use the condition presence, or state on person.<id>"),
 }
 REFUSED_ACTIONS: Mapping[str, str] = {
-    "device_id": phrase("there are no devices and areas here; use the entity's state and its services"),
     "scene": phrase("there are no scenes here; write a script"),
 }
 _OWN: Mapping[str, Mapping[str, str]] = {"trigger": TRIGGERS, "condition": CONDITIONS, "action": ACTIONS}

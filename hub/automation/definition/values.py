@@ -243,6 +243,14 @@ def target_entity_ids(value: Any) -> Any:
     return dynamic_entity_ids(value)
 
 
+@_described(_LIST_OF_TEXT, "ids or template")
+def target_ids(value: Any) -> Any:
+    """Accept ids of devices, areas, floors or labels, or templates of them."""
+    if value is None or isinstance(value, str):
+        return dynamic(value)
+    return [dynamic_text(each) for each in as_list(value)]
+
+
 @_described({"type": ["number", "string"]}, "number or entity id")
 def number_or_entity(value: Any) -> float | str:
     """Accept a number, or the entity that knows it."""

@@ -57,6 +57,7 @@ TRIED_EVENTS = frozenset(
     {
         "budget_reached",
         "button_pressed",
+        "device_event",
         "feed_item",
         "membership_changed",
         "message_dead",

@@ -29,6 +29,7 @@ from hub.core.context import Context
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.ids import new_id
 from hub.core.schema import SchemaError, describe_error
+from hub.template.outside import noting_outside
 
 __all__ = ["DryRun", "Keeper", "Position", "Run", "RunPlan", "SequenceEnded", "Signal", "StopRun", "TakenUp"]
 
@@ -144,8 +145,6 @@ class Run:
         if self.task is not None:
             self.task.cancel()
 
-    # --- variables and templates ---
-
     def fork(self, path: str, local: dict[str, Any], *, branch: bool = False) -> Run:
         """Return the same run with further variables that are seen only there.
 
@@ -163,14 +162,15 @@ class Run:
         return fork
 
     def render(self, value: Any) -> Any:
-        """Return a value of the configuration with its templates rendered.
+        """Return a value of the configuration with its templates rendered; words of devices in them taint the run.
 
         Raises:
             HubError: A template cannot be rendered.
         """
         if self.plan.is_static(value):
             return value
-        return self.plan.compiled(value, self.parts.templates).render(self.scope.view)
+        with noting_outside(self.taint):
+            return self.plan.compiled(value, self.parts.templates).render(self.scope.view)
 
     async def render_later(self, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
         """Like `render`, without holding up the event loop when it takes long.
@@ -180,7 +180,8 @@ class Run:
         """
         if self.plan.is_static(value):
             return value
-        return await self.plan.compiled(value, self.parts.templates).render_async(self.scope.view, quote=quote)
+        with noting_outside(self.taint):
+            return await self.plan.compiled(value, self.parts.templates).render_async(self.scope.view, quote=quote)
 
     async def define(self, variables: Mapping[str, Any]) -> None:
         """Assign variables in their order; each may use those before it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hub.core.context import Context
 from hub.core.events import Event
 
-OUTSIDE = frozenset({"mqtt_message", "webhook_received", "node_event", "feed_item"})
+OUTSIDE = frozenset({"device_event", "mqtt_message", "webhook_received", "node_event", "feed_item"})
 """Event types whose data anybody may have written."""
 FROM_PEOPLE = frozenset({"command_received", "message_received", "message_rejected"})
 """Event types whose data is the owner's own words when `from_owner` says so, and else somebody's."""

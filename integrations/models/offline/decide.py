@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from integrations.models.offline import corrections, memories
 from integrations.models.offline.arithmetic import work_out
-from integrations.models.offline.devices import Device, find, read_devices
+from integrations.models.offline.devices import Device, find, read_devices, search_for
 from integrations.models.offline.entries import Told, asked, lines
 from integrations.models.offline.failures import failed
 from integrations.models.offline.hearing import asks
@@ -22,7 +22,7 @@ from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedI
 from integrations.models.offline.reminders import about_schedules
 from integrations.models.offline.replies import reply, tell_date
 from integrations.models.offline.standing import TOOL as STANDING, about_standing, remove_standing, told_standing
-from integrations.models.offline.steps import Call, Say, Step, StepResult
+from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
 
 DEVICES_LIMIT = 100
 NAME_LIMITS = {ENGLISH: 24, CHINESE: 12}
@@ -32,8 +32,16 @@ LOOKED_AT_LIMIT = 400
 STATEMENT_LIMIT = 8
 """Characters from which words that are no question may be something to be remembered."""
 
-_SERVICES = {"TurnOn": "turn_on", "TurnOff": "turn_off", "Toggle": "toggle"}
-_DONE = {"TurnOn": "turned_on", "TurnOff": "turned_off", "Toggle": "toggled"}
+_VERBS = {
+    "TurnOn": ("turn_on", "turned_on"),
+    "TurnOff": ("turn_off", "turned_off"),
+    "Toggle": ("toggle", "toggled"),
+    "Open": ("open", "device_opened"),
+    "Close": ("close", "device_closed"),
+    "Lock": ("lock", "device_locked"),
+    "Unlock": ("unlock", "device_unlocked"),
+}
+"""What is done with a device, and the reply that says so."""
 _TOOL_OF = {
     "Remember": "remember",
     "Keep": "remember",
@@ -58,9 +66,7 @@ _TOOL_OF = {
     "Status": "session_status",
     "GetState": "get_state",
     "ListStates": "get_state",
-    "TurnOn": "get_state",
-    "TurnOff": "get_state",
-    "Toggle": "get_state",
+    **dict.fromkeys(_VERBS, "home"),
     "Remind": "schedule",
     "WakeUp": "schedule",
     "Timer": "schedule",
@@ -127,7 +133,7 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
         case "GetState":
             return _device_state(intent, results, turn)
         case _:
-            return _command_device(intent, results, language, turn.tools)
+            return _command_device(intent, results, language)
 
 
 def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step | None:
@@ -223,17 +229,18 @@ def _list_devices(results: Sequence[StepResult], language: str) -> Step:
     devices = read_devices(results[-1].output)
     if not devices:
         return Say(reply("no_states", language))
-    return Say(reply("state_list", language, lines=lines(_told(each) for each in devices)))
+    return Say(reply("state_list", language, lines=lines(_told(each, language) for each in devices)))
 
 
 def _device_state(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
     language = turn.language
     states = [each for each in results if each.tool == "get_state"]
     if not states:
-        return Call("get_state", {"limit": DEVICES_LIMIT})
-    device = find(read_devices(states[-1].output), intent.slots["name"])
+        return Call("get_state", {"search": search_for(intent.slots["name"], turn.said), "limit": DEVICES_LIMIT})
+    devices = read_devices(states[-1].output)
+    device = find(devices, intent.slots["name"], intent.slots.get("state", ""))
     if device is not None:
-        return Say(reply("state", language, name=device.name, state=device.shown))
+        return Say(reply("state", language, name=device.name, state=device.told(language)))
     # No device of that name: it may be something from memory.
     if "memory_search" in turn.tools:
         recall = RecognizedIntent("Recall", intent.language, intent.slots)
@@ -241,22 +248,14 @@ def _device_state(intent: RecognizedIntent, results: Sequence[StepResult], turn:
     return Say(reply("state_unknown", language, name=intent.slots["name"]))
 
 
-def _command_device(
-    intent: RecognizedIntent, results: Sequence[StepResult], language: str, tools: Collection[str]
-) -> Step:
-    states = [each for each in results if each.tool == "get_state"]
-    if not states:
-        return Call("get_state", {"limit": DEVICES_LIMIT})
-    device = find(read_devices(states[-1].output), intent.slots["name"])
-    if device is None:
-        return Say(reply("state_unknown", language, name=intent.slots["name"]))
-    if results[-1].tool == "call_service":
-        return Say(reply(_DONE[intent.name], language, name=device.name))
-    if "call_service" not in tools:
-        return Say(reply("tool_missing", language, tool="call_service"))
-    data = {"entity_id": device.entity_id}
-    return Call("call_service", {"domain": device.domain, "service": _SERVICES[intent.name], "data": data})
+def _command_device(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
+    verb, done = _VERBS[intent.name]
+    if not results:
+        return Call("home", {"do": verb, "name": intent.slots["name"]})
+    names = read_json(results[-1].output).get("names")
+    shown = ", ".join(map(str, names)) if isinstance(names, list) and names else intent.slots["name"]
+    return Say(reply(done, language, name=shown))
 
 
-def _told(device: Device) -> str:
-    return f"{device.name}: {device.shown}"
+def _told(device: Device, language: str) -> str:
+    return f"{device.name}: {device.told(language)}"

@@ -8,9 +8,27 @@ from typing import Any
 
 from msgspec import Struct
 
+from integrations.models.offline.recognizer import ENGLISH
 from integrations.models.offline.steps import read_items
 
 _LITTLE_WORDS = {"the", "a", "an", "my", "in", "of", "的", "里", "里的"}
+_LOCKED = frozenset({"locked", "unlocked"})
+_MEASURES = {
+    "temperature": re.compile(r"\b(?:temperature|warm|cold|hot)\b|温度|热|冷|多少度", re.IGNORECASE),
+    "humidity": re.compile(r"\b(?:humid|humidity)\b|湿度", re.IGNORECASE),
+}
+_CHINESE_STATES = {
+    "on": "开着",
+    "off": "关着",
+    "open": "打开",
+    "closed": "关闭",
+    "locked": "已锁",
+    "unlocked": "未锁",
+    "home": "在家",
+    "not_home": "外出",
+    "unavailable": "无法连接",
+    "unknown": "未知",
+}
 _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
 
 
@@ -27,10 +45,10 @@ class Device(Struct, frozen=True):
         """What kind of device it is."""
         return self.entity_id.partition(".")[0]
 
-    @property
-    def shown(self) -> str:
-        """The state as people read it."""
-        return f"{self.state} {self.unit}".strip()
+    def told(self, language: str) -> str:
+        """Return the state as people read it."""
+        state = self.state.replace("_", " ") if language == ENGLISH else _CHINESE_STATES.get(self.state, self.state)
+        return f"{state} {self.unit}".strip()
 
 
 def read_devices(output: str) -> list[Device]:
@@ -38,17 +56,32 @@ def read_devices(output: str) -> list[Device]:
     return [_device(each) for each in read_items(output, "states") if "entity_id" in each]
 
 
-def find(devices: Sequence[Device], name: str) -> Device | None:
-    """Return the device that `name` means: the one all of whose said words fit, with the fewest others."""
+def search_for(name: str, sentence: str) -> str:
+    """Return what to look for: the name, with the measure that the sentence asks for."""
+    measure = next((word for word, pattern in _MEASURES.items() if pattern.search(sentence)), "")
+    return name if not measure or measure in name else f"{name} {measure}"
+
+
+def find(devices: Sequence[Device], name: str, state: str = "") -> Device | None:
+    """Return the device that a name means: the one all of whose said words fit, with the fewest others.
+
+    Args:
+        devices: Those that were found, the best first.
+        name: As it was said.
+        state: The state that was asked about: only a lock is locked.
+    """
     said = _words(name)
     if not said:
         return None
+    if state in _LOCKED:
+        devices = [device for device in devices if device.domain == "lock"]
     fitting = [
         (len(_words(device.name)), device.name, device)
         for device in devices
         if said <= _words(device.name) or said <= _words(device.entity_id.partition(".")[2])
     ]
-    return min(fitting, key=lambda each: each[:2])[2] if fitting else None
+    # A device that is meant by its area or its kind has not all words in its name.
+    return min(fitting, key=lambda each: each[:2])[2] if fitting else next(iter(devices), None)
 
 
 def _device(state: dict[str, Any]) -> Device:

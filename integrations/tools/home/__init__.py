@@ -18,4 +18,4 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the tools."""
     gateway = GatewayTool(host.services.registry, host.channels.registry, host.repairs, bus=host.bus, spawn=host.spawn)
-    host.tools.add(*home_tools(host.states.machine, host.services.registry), gateway.tool())
+    host.tools.add(*home_tools(host.states.machine, host.services.registry, host.entities.all), gateway.tool())

@@ -1,18 +1,23 @@
-"""The tools of the home: get_state, call_service."""
+"""The tools of the home: get_state, home, call_service. Agents see and control the entities exposed to them."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from hub.core.errors import NotFound
-from hub.core.schema import All, Length, Match, Optional, Range, Required, Schema, integer, string
+from hub.core.plain_words import is_plain
+from hub.core.schema import All, In, Length, Match, Optional, Range, Required, Schema, integer, string
 from hub.core.services import TAINTED, AgentRule, Service, ServiceRegistry
 from hub.core.states import EntityState, StateMachine
+from hub.entities.entities import HomeEntities
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
+from integrations.tools.home.finding import NamedEntity, find, is_clear, meant, words_of
+from integrations.tools.home.verbs import VERBS, service_for
 
 GROUP = "home"
 STATES_LIMIT = 100
@@ -26,7 +31,10 @@ GET_STATE = Schema(
     {
         Optional("entity_id", description="One entity, such as light.kitchen."): All(string, Length(min=1, max=200)),
         Optional("domain", description="All of one domain, for example light."): _NAME,
-        Optional("search", description="All whose id or name has these words."): All(string, Length(min=1, max=200)),
+        Optional("search", description="What they are called, such as kitchen lights or 客厅的灯."): All(
+            string, Length(min=1, max=200)
+        ),
+        Optional("area", description="All of an area or a floor."): All(string, Length(min=1, max=100)),
         Optional("limit", default=30): All(integer, Range(min=1, max=STATES_LIMIT)),
     }
 )
@@ -39,9 +47,21 @@ CALL_SERVICE = Schema(
 )
 
 
-def home_tools(states: StateMachine, services: ServiceRegistry) -> list[Tool]:
-    """Return the tools over the states and services of this home."""
-    tools = _HomeTools(states, services)
+HOME = Schema(
+    {
+        Required("do", description="turn_on, open, lock, …; set takes values."): In(VERBS),
+        Required("name", description="What it is called: desk lamp, kitchen lights, 客厅的灯, or an entity id."): All(
+            string, Length(min=1, max=200)
+        ),
+        Optional("area", description="The area or floor it is in."): All(string, Length(min=1, max=100)),
+        Optional("values", description="What is set: brightness_pct, temperature, position, option, value, …"): dict,
+    }
+)
+
+
+def home_tools(states: StateMachine, services: ServiceRegistry, entities: HomeEntities) -> list[Tool]:
+    """Return the tools over the states, services and entities of this home."""
+    tools = _HomeTools(states, services, entities)
     return [
         Tool(
             "get_state",
@@ -52,8 +72,17 @@ def home_tools(states: StateMachine, services: ServiceRegistry) -> list[Tool]:
             READS_HOME,
         ),
         Tool(
+            "home",
+            "Control lights, switches, blinds, locks, heating and other things of this home by name and area.",
+            from_schema(HOME),
+            tools.home,
+            GROUP,
+            Annotations(open_world=False, owner_only=False, egress=True),
+            timeout_s=CALL_TIMEOUT_S,
+        ),
+        Tool(
             "call_service",
-            "Do something in this home, for example turn a light on. An unknown service answers with those there are.",
+            "Call a service of this home with its data. An unknown service answers with those there are.",
             from_schema(CALL_SERVICE),
             tools.call_service,
             GROUP,
@@ -64,21 +93,118 @@ def home_tools(states: StateMachine, services: ServiceRegistry) -> list[Tool]:
 
 
 class _HomeTools:
-    def __init__(self, states: StateMachine, services: ServiceRegistry) -> None:
+    def __init__(self, states: StateMachine, services: ServiceRegistry, entities: HomeEntities) -> None:
         self._states = states
         self._services = services
+        self._entities = entities
 
     async def get_state(self, call: ToolCall) -> ToolResult:
         wanted = call.arguments.get("entity_id")
         if wanted is not None:
             state = self._states.get(wanted)
-            if state is None:
+            if state is None or not self._entities.is_exposed(wanted):
                 raise NotFound(f"there is no entity {wanted!r}{self._neighbours(wanted)}")
-            return _result([state], 1)
-        found = self._states.all(call.arguments.get("domain"))
-        words = call.arguments.get("search", "").casefold().split()
-        found = [each for each in found if all(word in f"{each.entity_id} {each.name}".casefold() for word in words)]
-        return _result(found[: call.arguments["limit"]], len(found))
+            return self._result([state], 1)
+        candidates = self._candidates(call.arguments.get("domain"), call.arguments.get("area"))
+        if "search" in call.arguments:
+            candidates = find(call.arguments["search"], candidates)
+        found = [state for each in candidates if (state := self._states.get(each.entity_id)) is not None]
+        return self._result(found[: call.arguments["limit"]], len(found))
+
+    async def home(self, call: ToolCall) -> ToolResult:
+        verb, name, values = call.arguments["do"], call.arguments["name"], call.arguments.get("values", {})
+        candidates = self._candidates(None, call.arguments.get("area"))
+        able = [each for each in candidates if service_for(verb, each.domain, values) is not None]
+        found = [each for each in able if each.entity_id == name] or meant(name, able)
+        if not found:
+            raise NotFound(f"there is nothing called {name!r} that can {verb}; get_state with search finds more")
+        if not is_clear(name, found):
+            shown = [each.entity_id for each in found[:SERVICES_SHOWN]]
+            output = f"error: {name!r} may be any of {', '.join(shown)}; say which"
+            return ToolResult(output, is_error=True, trusted=self._are_plain(shown))
+        by_service: dict[str, list[str]] = {}
+        for each in found:
+            by_service.setdefault(str(service_for(verb, each.domain, values)), []).append(each.entity_id)
+        for service, of_service in by_service.items():
+            await self._call(call, service, {"entity_id": of_service, **values})
+        ids = [each.entity_id for each in found]
+        names = [state.name for id in ids if (state := self._states.get(id)) is not None]
+        told = {"done": verb, "entities": ids, "names": names}
+        return ToolResult(_json(told), details=told, trusted=self._are_plain(ids) and is_plain(names))
+
+    async def _call(self, call: ToolCall, service: str, data: Mapping[str, Any]) -> None:
+        domain, _, name = service.partition(".")
+        await self._services.call_for_agent(
+            domain, name, data, context=call.context, session_key=call.session_key, run_id=call.run_id
+        )
+
+    def _candidates(self, domain: str | None, area: str | None) -> list[NamedEntity]:
+        """Return the exposed entities, of a domain, and in a place when one is given.
+
+        Raises:
+            NotFound: There is no such place.
+        """
+        found = [
+            self._candidate(each) for each in self._states.all(domain) if self._entities.is_exposed(each.entity_id)
+        ]
+        if area is None:
+            return found
+        said = set(words_of(area)) - {"the"}
+        inside = [each for each in found if any(said <= set(words_of(place)) for place in each.places)]
+        if inside:
+            return inside
+        known = ", ".join(sorted(each.name for each in self._entities.registry.areas.values()))
+        raise NotFound(f"nothing is in an area {area!r}; there are the areas: {known or 'none'}")
+
+    def _candidate(self, state: EntityState) -> NamedEntity:
+        registry = self._entities.registry
+        entry = registry.entities.get(state.entity_id)
+        object_id = state.entity_id.partition(".")[2].replace("_", " ")
+        kind = str(state.attributes.get("device_class") or "")
+        if entry is None:
+            return NamedEntity(state.entity_id, (state.name, object_id), (), kind)
+        area = registry.area_of(entry)
+        places = (area.name, *area.aliases) if area is not None else ()
+        floor = registry.floors.get(area.floor_id or "") if area is not None else None
+        return NamedEntity(
+            state.entity_id,
+            (state.name, object_id, *entry.aliases),
+            (*places, *((floor.name, *floor.aliases) if floor is not None else ())),
+            kind,
+        )
+
+    def _result(self, states: list[EntityState], total: int) -> ToolResult:
+        shown = [self._shown(state) for state in states]
+        data: dict[str, Any] = {"states": shown}
+        if total > len(states):
+            data["more"] = total - len(states)
+        trusted = all(_is_ours(state) or self._is_harmless(state) for state in states)
+        return ToolResult(_json(data), details={"count": total, "states": shown}, trusted=trusted)
+
+    def _is_harmless(self, state: EntityState) -> bool:
+        """Whether what a device says of itself tells a model nothing but facts."""
+        attributes = {key: value for key, value in state.attributes.items() if key != "friendly_name"}
+        return self._are_plain([state.entity_id]) and is_plain(state.state) and is_plain(attributes)
+
+    def _are_plain(self, entity_ids: Iterable[str]) -> bool:
+        """Whether names are plain, or were given or exposed by the owner."""
+        for id in entity_ids:
+            state, entry = self._states.get(id), self._entities.registry.entities.get(id)
+            chosen = entry is not None and (entry.name is not None or entry.exposed)
+            if not chosen and not is_plain([id.replace("_", " "), state.name if state is not None else ""]):
+                return False
+        return True
+
+    def _shown(self, state: EntityState) -> dict[str, Any]:
+        entry = self._entities.registry.entities.get(state.entity_id)
+        area = self._entities.registry.area_of(entry) if entry is not None else None
+        return {
+            "entity_id": state.entity_id,
+            "name": state.name,
+            "state": state.state,
+            **({"area": area.name} if area is not None else {}),
+            **({"attributes": dict(state.attributes)} if state.attributes else {}),
+        }
 
     async def call_service(self, call: ToolCall) -> ToolResult:
         domain, name = call.arguments["domain"], call.arguments["service"]
@@ -110,31 +236,18 @@ class _HomeTools:
         return "there are: " + ", ".join(_described(each) for each in near[:SERVICES_SHOWN]) + more
 
     def _neighbours(self, wanted: str) -> str:
-        ids = [state.entity_id for state in self._states.all()]
+        exposed = [each.entity_id for each in self._states.all() if self._entities.is_exposed(each.entity_id)]
+        ids = [each for each in exposed if self._are_plain([each])]
         close = difflib.get_close_matches(wanted, ids, n=3)
         if close:
             return f"; did you mean {' or '.join(close)}?"
         return "; look with search or domain" if ids else "; this home has no entities yet"
 
 
-def _result(states: list[EntityState], total: int) -> ToolResult:
-    shown = [_shown(state) for state in states]
-    data: dict[str, Any] = {"states": shown}
-    if total > len(states):
-        data["more"] = total - len(states)
-    return ToolResult(_json(data), details={"count": total, "states": shown}, trusted=all(map(_is_ours, states)))
-
-
 def _is_ours(state: EntityState) -> bool:
     """Whether a state was set only by this hub and its owner."""
     authority = state.context.authority
     return authority.owner and not authority.tainted
-
-
-def _shown(state: EntityState) -> dict[str, Any]:
-    return {"entity_id": state.entity_id, "name": state.name, "state": state.state} | (
-        {"attributes": dict(state.attributes)} if state.attributes else {}
-    )
 
 
 def _described(service: Service) -> str:

@@ -176,7 +176,7 @@ def test_zones_are_refused_by_name(shelf: Shelf) -> None:
     assert "the trigger zone does not exist here: there are no zones here" in caught.value.msg
 
 
-@pytest.mark.parametrize("selector", ["device", "area", "floor", "label", "addon"])
+@pytest.mark.parametrize("selector", ["addon", "config_entry"])
 def test_inputs_of_what_is_not_here_are_refused_only_when_filled_in(shelf: Shelf, selector: str) -> None:
     shelf.write(
         f"blueprint: {{name: A, domain: automation, input: {{x: {{selector: {{{selector}: {{}}}}}}}}}}\nactions: []\n"
@@ -188,10 +188,10 @@ def test_inputs_of_what_is_not_here_are_refused_only_when_filled_in(shelf: Shelf
     assert list(caught.value.path) == ["use_blueprint", "input", "x"]
 
 
-def test_a_device_of_a_target_is_refused_where_it_is_given(shelf: Shelf) -> None:
+def test_areas_devices_and_labels_are_filled_in(shelf: Shelf) -> None:
     shelf.write((FOLDER / "motion_light.yaml").read_text(encoding="utf-8"))
+    target = {"device_id": ["abc"], "area_id": "kitchen", "label_id": "party"}
 
-    with pytest.raises(Invalid, match="there are no devices here") as caught:
-        shelf.expand({"motion_entity": "binary_sensor.a", "light_target": {"device_id": ["abc"]}})
+    found = shelf.expand({"motion_entity": "binary_sensor.a", "light_target": target})
 
-    assert list(caught.value.path) == ["use_blueprint", "input", "light_target", "device_id"]
+    assert target in [step.get("target") for step in found["actions"]]

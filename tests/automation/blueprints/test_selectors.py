@@ -62,6 +62,11 @@ FITS: list[tuple[Any, Any]] = [
     ({"state": {"entity_id": "light.a"}}, "on"),
     ({"target": {"entity": [{"domain": "light"}]}}, {"entity_id": ["light.a"]}),
     ({"target": {}}, {"entity_id": "light.a", "area_id": []}),
+    ({"target": {}}, {"area_id": "kitchen", "label_id": ["party"]}),
+    ({"area": {"multiple": True, "entity": {"domain": "light"}}}, ["kitchen"]),
+    ({"device": {"integration": "mqtt", "filter": [{"manufacturer": "IKEA", "model": "Remote"}]}}, "5f1c"),
+    ({"floor": {}}, "ground_floor"),
+    ({"label": {"multiple": True}}, ["party"]),
     ({"template": {}}, "{{ states('light.a') }}"),
     ({"time": {}}, "07:30:00"),
     ({"tool": {"multiple": True}}, ["memory_search"]),
@@ -103,8 +108,9 @@ DOES_NOT: list[tuple[Any, Any, str]] = [
     ({"person": {}}, "Anna B", "expected an identifier"),
     ({"select": {"options": ["a", "b"]}}, "c", "expected one of a, b"),
     ({"session": {}}, "my session", "main, isolated or the key"),
-    ({"target": {}}, {"area_id": "kitchen"}, "there are no areas here"),
-    ({"target": {}}, {"device_id": ["x"]}, "there are no devices here"),
+    ({"target": {}}, {"room_id": "kitchen"}, "expected one of entity_id, device_id"),
+    ({"area": {"multiple": True}}, "kitchen", "expected a list"),
+    ({"device": {}}, ["x"], "expected text"),
     ({"target": {}}, "light.a", "expected a target"),
     ({"template": {}}, "{{ broken", "template is not valid"),
     ({"time": {}}, "25:00", "time"),
@@ -129,7 +135,7 @@ def test_each_kind_has_a_value_that_fits() -> None:
     assert {next(iter(selector)) for selector, _ in FITS if isinstance(selector, dict)} == set(KINDS)
 
 
-@pytest.mark.parametrize("name", ["area", "device", "floor", "label", "addon", "assist_pipeline", "media", "theme"])
+@pytest.mark.parametrize("name", ["addon", "assist_pipeline", "media", "theme"])
 def test_what_is_nothing_here_is_refused_by_name(name: str) -> None:
     kind, options = read_selector({name: {"integration": "zha"}})
 

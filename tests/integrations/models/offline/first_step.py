@@ -11,7 +11,7 @@ from integrations.models.offline.steps import Say
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 TOOLS = (
-    "remember", "memory_search", "forget", "standing_intent", "schedule", "get_state", "call_service", "session_status",
+    "remember", "memory_search", "forget", "standing_intent", "schedule", "get_state", "home", "session_status",
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from hub.tools.quoting import quote_untrusted
 from integrations.models.offline.provider import OfflineProvider
 
 NOW = datetime(2026, 11, 21, 7, 5, tzinfo=UTC)
-ALL_TOOLS = ("remember", "memory_search", "forget", "get_state", "call_service", "session_status")
+ALL_TOOLS = ("remember", "memory_search", "forget", "get_state", "home", "session_status")
 DEVICES = [
     {"entity_id": "light.kitchen", "name": "Kitchen light", "state": "on"},
     {"entity_id": "light.kitchen_table", "name": "Kitchen table light", "state": "off"},
@@ -148,7 +148,7 @@ async def test_it_forgets_and_says_what(provider: OfflineProvider) -> None:
         ("is the kitchen light on?", "Kitchen light is on."),
         ("what is the state of the kitchen table light", "Kitchen table light is off."),
         ("how warm is it in the living room?", "Living room temperature is 21.5 °C."),
-        ("厨房的灯开着吗？", "厨房的灯：off。"),
+        ("厨房的灯开着吗？", "厨房的灯：关着。"),
     ],
 )
 async def test_it_tells_the_state_of_the_device_that_is_meant(
@@ -165,21 +165,53 @@ async def test_a_name_that_is_no_device_is_looked_up_in_memory(provider: Offline
     assert "- the fence is blue" in await talk.say("what is the state of the garden fence")
 
 
-async def test_it_commands_the_device_that_is_meant(provider: OfflineProvider) -> None:
-    talk = Talk(provider, get_state={"states": DEVICES}, call_service="light.turn_off was done")
+@pytest.mark.parametrize(
+    ("sentence", "verb", "name", "answer"),
+    [
+        ("please turn off the lights in the kitchen", "turn_off", "lights in the kitchen", "A, B is being turned off."),
+        ("unlock the front door", "unlock", "front door", "A, B is being unlocked."),
+        ("close the blinds", "close", "blinds", "A, B is being closed."),
+        ("打开客厅的灯", "turn_on", "客厅的灯", "正在打开A, B。"),
+        ("把前门锁上", "lock", "前门", "正在锁上A, B。"),
+    ],
+)
+async def test_it_commands_what_is_meant(
+    provider: OfflineProvider, sentence: str, verb: str, name: str, answer: str
+) -> None:
+    talk = Talk(provider, home={"done": verb, "names": ["A", "B"]})
 
-    answer = await talk.say("please turn off the kitchen light")
+    assert await talk.say(sentence) == answer
+    assert talk.calls == [("home", {"do": verb, "name": name})]
 
-    data = {"domain": "light", "service": "turn_off", "data": {"entity_id": "light.kitchen"}}
-    assert talk.calls[-1] == ("call_service", data)
-    assert answer == "Kitchen light is being turned off."
+
+@pytest.mark.parametrize(
+    ("sentence", "search"),
+    [
+        ("what's the temperature in the bedroom?", "bedroom temperature"),
+        ("is the front door locked?", "front door"),
+        ("卧室的温度是多少", "卧室 temperature"),
+        ("前门锁了吗", "前门"),
+    ],
+)
+async def test_it_looks_for_what_is_asked_about(provider: OfflineProvider, sentence: str, search: str) -> None:
+    talk = Talk(provider, get_state={"states": DEVICES}, memory_search={"hits": []})
+
+    await talk.say(sentence)
+
+    assert talk.calls[0] == ("get_state", {"search": search, "limit": 100})
 
 
 async def test_a_tool_that_fails_is_told_and_not_called_again(provider: OfflineProvider) -> None:
-    talk = Talk(provider, get_state={"states": DEVICES}, call_service="error: there is no service light.turn_on")
+    talk = Talk(provider, home="error: the bridge is not connected")
 
-    assert "there is no service light.turn_on" in await talk.say("turn on the kitchen light")
-    assert [name for name, _ in talk.calls] == ["get_state", "call_service"]
+    assert "the bridge is not connected" in await talk.say("turn on the kitchen light")
+    assert [name for name, _ in talk.calls] == ["home"]
+
+
+async def test_a_device_that_is_not_there_is_named(provider: OfflineProvider) -> None:
+    talk = Talk(provider, home="error: there is nothing called 'moon' that can turn_on; get_state with search")
+
+    assert await talk.say("turn on the moon") == "I know no device called moon."
 
 
 async def test_a_tool_it_may_not_use_is_named_and_not_called(provider: OfflineProvider) -> None:

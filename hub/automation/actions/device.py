@@ -1,0 +1,47 @@
+"""`device_id`: do something with a device, by the service of its entities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind
+from hub.automation.definition.device_words import service_of
+from hub.automation.definition.fields import dynamic, dynamic_text
+from hub.automation.running.calling import call_service
+from hub.automation.running.run import Run
+from hub.core.phrases import phrase
+from hub.core.schema import Optional, Required, entity_id, string
+
+_DATA = ("position", "value", "option", "hvac_mode", "preset_mode", "humidity", "mode", "brightness_pct", "code")
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    name = service_of(step["domain"], step["type"])
+    key = "entity_id" if "entity_id" in step else "device_id"
+    data = {each: await run.render_later(step[each]) for each in (key, *_DATA) if each in step}
+    if name.endswith("tilt_position") and "position" in data:
+        data["tilt_position"] = data.pop("position")
+    run.tell(service=name, data=data)
+    await call_service(run, name, data, path, None)
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    device = step.get("entity_id") or step["device_id"]
+    return phrase("{service} ({entities})", service=service_of(step["domain"], step["type"]), entities=device)
+
+
+KIND = ActionKind(
+    name="device_id",
+    fields={
+        Required("device_id", description="The device."): dynamic_text,
+        Required("domain", description="Of its entities."): string,
+        Required("type", description="What is done, such as turn_on."): string,
+        Optional("entity_id", description="The entity of the device that it is about."): entity_id,
+        **{Optional(each, description="Data of the service."): dynamic for each in _DATA},
+        Optional("metadata", description="What the editor of Home Assistant keeps; not used."): object,
+    },
+    run=_run,
+    explain=_explain,
+    description="Do something with a device.",
+)

@@ -1,0 +1,119 @@
+"""`homarus entities`: what is in the home, what it is called, and what agents see of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+_ENTITY = click.argument("entity_id", metavar="ENTITY")
+
+
+@click.group("entities", cls=Group)
+def command() -> None:
+    """List entities, and decide what they are called, where they are and what agents see.
+
+    Example:
+      homarus entities list --area kitchen
+      homarus entities rename switch.desk_plug Kettle
+    """
+
+
+@command.command("list")
+@click.option("--domain", help="Those of one domain.")
+@click.option("--area", help="Those of one area.")
+@home_option
+@json_option
+def list_(domain: str | None, area: str | None, home: Path, as_json: bool) -> None:
+    """List entities with their state and their area.
+
+    Example:
+      homarus entities list --domain light
+    """
+    params = {key: value for key, value in (("domain", domain), ("area_id", area)) if value}
+    found = HubClient(home).call("entities.list", params)["entities"]
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            each["entity_id"],
+            each["shown_name"],
+            f"{each['state'] if each['state'] is not None else '-'} {each['unit'] or ''}".strip(),
+            each["area"] or "",
+            "exposed" if each["is_exposed"] else "",
+        )
+        for each in found
+    ]
+    print_table(rows, ("entity", "name", "state", "area", "to agents"))
+
+
+@command.command("rename")
+@_ENTITY
+@click.argument("name")
+@click.option("--id", "new_id", help="Its new entity id.")
+@home_option
+@json_option
+def rename(entity_id: str, name: str, new_id: str | None, home: Path, as_json: bool) -> None:
+    """Give an entity another name; an empty one is that of its device.
+
+    Example:
+      homarus entities rename switch.desk_plug Kettle --id switch.kettle
+    """
+    _update(home, entity_id, as_json, name=name, **({"new_entity_id": new_id} if new_id else {}))
+
+
+@command.command("expose")
+@_ENTITY
+@click.option("--off", is_flag=True, help="Take it away from agents.")
+@home_option
+@json_option
+def expose(entity_id: str, off: bool, home: Path, as_json: bool) -> None:
+    """Let agents see and control an entity, or not.
+
+    Example:
+      homarus entities expose lock.front_door --off
+    """
+    _update(home, entity_id, as_json, exposed=not off)
+
+
+@command.command("move")
+@_ENTITY
+@click.argument("area")
+@home_option
+@json_option
+def move(entity_id: str, area: str, home: Path, as_json: bool) -> None:
+    """Put an entity in an area, by its id; an empty one is that of its device.
+
+    Example:
+      homarus entities move light.counter kitchen
+    """
+    _update(home, entity_id, as_json, area_id=area)
+
+
+@command.command("remove")
+@_ENTITY
+@home_option
+@json_option
+def remove(entity_id: str, home: Path, as_json: bool) -> None:
+    """Remove an entity that is gone, with what was decided about it.
+
+    Example:
+      homarus entities remove switch.old_plug
+    """
+    answer = HubClient(home).call("entities.remove", {"entity_id": entity_id})
+    print_json(answer) if as_json else click.echo(f"{entity_id} was removed.")
+
+
+def _update(home: Path, entity_id: str, as_json: bool, **changes: Any) -> None:
+    entity = HubClient(home).call("entities.update", {"entity_id": entity_id, **changes})["entity"]
+    if as_json:
+        print_json(entity)
+        return
+    seen = "seen by agents" if entity["is_exposed"] else "not seen by agents"
+    click.echo(f"{entity['entity_id']}: {entity['shown_name']}, {entity['area'] or 'in no area'}, {seen}.")

@@ -1,0 +1,278 @@
+"""Keeps the entities of a Home Assistant as ours, for as long as it can be reached."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+from hub.core.errors import HubError, LimitExceeded, Unauthorized, Unavailable
+from hub.core.phrases import phrase
+from hub.entities.description import DeviceInfo, EntityDescription
+from hub.entities.domains import DOMAINS
+from hub.entities.entities import Command, EntityHandle
+from integrations.devices.home_assistant.socket import HomeAssistantSocket, signed_in
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+SOURCE = "home_assistant"
+RETRY_FIRST_S, RETRY_LIMIT_S = 2.0, 60.0
+SETTLE_S = 1.0
+"""Changes of its registries within this time are read together."""
+_REGISTRIES = ("floor", "area", "device", "entity")
+_SHOWN = frozenset({"friendly_name", "device_class", "unit_of_measurement", "icon"})
+_BROKEN = (aiohttp.ClientError, OSError, HubError, TimeoutError, ValueError, LookupError, TypeError, AttributeError)
+_OURS = frozenset({"automation", "script", "person"})
+"""Domains whose states the hub believes to be its own."""
+_log = logging.getLogger(__name__)
+
+
+class HomeAssistantBridge:
+    """The connection, and the entities behind it.
+
+    Args:
+        host: What the integration registers with.
+        config: `url`, `token` and `entities`.
+    """
+
+    def __init__(self, host: IntegrationHost, config: Mapping[str, Any]) -> None:
+        self._host = host
+        self._url, self._token = config["url"], config["token"]
+        self._only_exposed = config["entities"] == "exposed"
+        self._socket: HomeAssistantSocket | None = None
+        self._handles: dict[str, EntityHandle] = {}
+        self._states: dict[str, dict[str, Any]] = {}
+        self._changed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Connect again and again until the token is refused."""
+        pause_s = RETRY_FIRST_S
+        while True:
+            try:
+                async with signed_in(self._url, self._token.reveal()) as socket:
+                    self._host.repairs.clear(SOURCE)
+                    pause_s = RETRY_FIRST_S
+                    await self._serve(socket)
+                reason = "the connection ended"
+            except Unauthorized:
+                self._trouble(
+                    phrase("Home Assistant refuses the token"),
+                    phrase("Make a long-lived access token there and write it to home_assistant: token."),
+                )
+                return
+            except _BROKEN as error:
+                reason = str(error) or type(error).__name__
+            finally:
+                self._socket = None
+                for handle in self._handles.values():
+                    handle.available(False)
+            _log.warning("Home Assistant at %s: %s", self._url, reason)
+            told = phrase("{url}: {reason}", url=self._url, reason=reason)
+            self._trouble(phrase("Home Assistant cannot be reached"), told)
+            await self._host.clock.sleep(pause_s)
+            pause_s = min(2 * pause_s, RETRY_LIMIT_S)
+
+    def _trouble(self, title: str, text: str) -> None:
+        self._host.repairs.raise_(SOURCE, "connection", title, text)
+
+    async def _serve(self, socket: HomeAssistantSocket) -> None:
+        """Keep up with it until the connection ends."""
+        both = {asyncio.create_task(socket.listen()), asyncio.create_task(self._follow(socket))}
+        try:
+            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+        finally:
+            for each in both:
+                each.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
+
+    async def _follow(self, socket: HomeAssistantSocket) -> None:
+        self._states = {}
+        self._changed.clear()
+        for each in _REGISTRIES:
+            name = f"{each}_registry_updated"
+            await socket.ask("subscribe_events", event_type=name, heard=lambda _: self._changed.set())
+        await socket.ask("subscribe_entities", heard=self._heard)
+        self._socket = socket
+        await self._changed.wait()
+        while True:
+            self._changed.clear()
+            await self._read(socket)
+            await self._changed.wait()
+            await self._host.clock.sleep(SETTLE_S)
+
+    async def _read(self, socket: HomeAssistantSocket) -> None:
+        """Read its registries, and add, describe anew and remove entities."""
+        floors, areas, devices, entities = [await self._listed(socket, each) for each in _REGISTRIES]
+        exposed = await self._exposed(socket)
+        self._place(areas, floors)
+        wanted = {
+            id for id in self._states if id.partition(".")[0] not in _OURS and (not self._only_exposed or id in exposed)
+        }
+        for id in self._handles.keys() - wanted:
+            self._handles.pop(id).remove()
+        for id in sorted(wanted):
+            try:
+                self._describe(id, entities.get(id, {}), devices, areas, is_exposed=id in exposed)
+            except LimitExceeded as error:
+                _log.error("not all entities of Home Assistant came: %s", error.message)
+                return
+            except HubError as error:
+                _log.warning("an entity of Home Assistant did not come: %s", error.message)
+
+    async def _listed(self, socket: HomeAssistantSocket, kind: str) -> dict[str, Any]:
+        items = await socket.ask(f"config/{kind}_registry/list")
+        return {str(each.get(f"{kind}_id") or each.get("id")): each for each in items}
+
+    async def _exposed(self, socket: HomeAssistantSocket) -> set[str]:
+        """Return the entities that its Assist may see."""
+        answer = await socket.ask("homeassistant/expose_entity/list")
+        listed: Mapping[str, Any] = answer.get("exposed_entities") or {}
+        return {id for id, by in listed.items() if isinstance(by, Mapping) and by.get("conversation")}
+
+    def _place(self, areas: Mapping[str, Any], floors: Mapping[str, Any]) -> None:
+        """Have its areas and floors here; what is here already keeps what was decided about it."""
+        registry = self._host.entities.registry
+        known = {each.name.casefold() for each in registry.areas.values()}
+        by_name = {each.name.casefold(): each.id for each in registry.floors.values()}
+        for area in areas.values():
+            name, floor = str(area.get("name") or ""), floors.get(str(area.get("floor_id")))
+            if not name.strip() or name.casefold() in known:
+                continue
+            fields: dict[str, Any] = {}
+            try:
+                if floor is not None:
+                    title = str(floor["name"])
+                    if title.casefold() not in by_name:
+                        by_name[title.casefold()] = registry.create("floor", title, level=_level(floor)).id
+                    fields["floor_id"] = by_name[title.casefold()]
+                registry.create("area", name, aliases=list(area.get("aliases") or ()), **fields)
+            except HubError as error:
+                _log.warning("an area of Home Assistant did not come: %s", error.message)
+
+    def _describe(
+        self,
+        id: str,
+        entry: Mapping[str, Any],
+        devices: Mapping[str, Any],
+        areas: Mapping[str, Any],
+        *,
+        is_exposed: bool,
+    ) -> None:
+        domain, _, object_id = id.partition(".")
+        attributes = self._states[id]["a"]
+        device = devices.get(str(entry.get("device_id")))
+        area = areas.get(str(entry.get("area_id") or (device or {}).get("area_id")))
+        description = EntityDescription(
+            domain,
+            str(entry.get("id") or id),
+            str(attributes.get("friendly_name") or object_id.replace("_", " ")),
+            object_id,
+            None if device is None else _device(device, area),
+            device_class=_text(attributes.get("device_class")),
+            unit=_text(attributes.get("unit_of_measurement")),
+            icon=_text(attributes.get("icon")),
+            entity_category=_text(entry.get("entity_category")),
+            is_full_name=True,
+        )
+        handle = self._handles.get(id)
+        if handle is not None:
+            handle.update(description, handle.commands)
+            return
+        is_new = self._host.entities.registry.entity_id_of(SOURCE, description.unique_id) is None
+        handle = self._handles[id] = self._host.entities.add(description, self._commands(id), SOURCE)
+        if is_new:
+            self._host.entities.registry.update("entity", handle.entity_id, exposed=is_exposed)
+            if device is None and area is not None:
+                self._put(handle, str(area.get("name")))
+        self._show(id)
+
+    def _put(self, handle: EntityHandle, area: str) -> None:
+        registry = self._host.entities.registry
+        found = next((each.id for each in registry.areas.values() if each.name.casefold() == area.casefold()), None)
+        if found is not None:
+            registry.update("entity", handle.entity_id, area_id=found)
+
+    def _commands(self, id: str) -> dict[str, Command]:
+        domain = id.partition(".")[0]
+        return {service: self._command(id, domain, service) for service in DOMAINS.get(domain, ())}
+
+    def _command(self, id: str, domain: str, service: str) -> Command:
+        async def run(data: Mapping[str, Any]) -> None:
+            await self.call(domain, service, data, {"entity_id": id})
+
+        return run
+
+    async def call(self, domain: str, service: str, data: Mapping[str, Any], target: Mapping[str, Any]) -> Any:
+        """Call a service of Home Assistant and return its response, if it has one.
+
+        Raises:
+            Unavailable: It cannot be reached.
+            InvalidRequest: It refused.
+        """
+        if self._socket is None:
+            raise Unavailable("Home Assistant cannot be reached now")
+        call: dict[str, Any] = {"service_data": dict(data), "target": dict(target)}
+        return (await self._socket.ask("call_service", domain=domain, service=service, **call) or {}).get("response")
+
+    def _heard(self, event: Mapping[str, Any]) -> None:
+        """Take the states of entities in Home Assistant's short form: added, changed, removed."""
+        if "a" in event:
+            self._changed.set()
+        for id, state in _items(event.get("a")):
+            self._states[id] = {"s": str(state.get("s", "")), "a": dict(state.get("a") or {})}
+            self._show(id)
+        for id, change in _items(event.get("c")):
+            kept = self._states.get(id)
+            if kept is None:
+                continue
+            added, gone = change.get("+") or {}, change.get("-") or {}
+            kept["s"] = str(added.get("s", kept["s"]))
+            kept["a"] = {key: each for key, each in kept["a"].items() if key not in (gone.get("a") or ())}
+            kept["a"].update(added.get("a") or {})
+            self._show(id)
+        for id in event.get("r") or ():
+            self._states.pop(id, None)
+            if (handle := self._handles.pop(id, None)) is not None:
+                handle.remove()
+
+    def _show(self, id: str) -> None:
+        handle = self._handles.get(id)
+        if handle is None:
+            return
+        state = self._states[id]
+        handle.available(state["s"] != "unavailable")
+        if state["s"] != "unavailable":
+            shown = {key: value for key, value in state["a"].items() if key not in _SHOWN}
+            handle.set(state["s"][:255], shown)
+
+
+def _items(value: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    return [(id, each) for id, each in value.items() if isinstance(each, Mapping)] if isinstance(value, Mapping) else []
+
+
+def _device(device: Mapping[str, Any], area: Mapping[str, Any] | None) -> DeviceInfo:
+    return DeviceInfo(
+        frozenset({str(device["id"])}),
+        name=_text(device.get("name_by_user")) or _text(device.get("name")),
+        manufacturer=_text(device.get("manufacturer")),
+        model=_text(device.get("model")),
+        sw_version=_text(device.get("sw_version")),
+        hw_version=_text(device.get("hw_version")),
+        via_device=_text(device.get("via_device_id")),
+        suggested_area=_text(area.get("name")) if area is not None else None,
+    )
+
+
+def _level(floor: Mapping[str, Any]) -> int | None:
+    level = floor.get("level")
+    return level if isinstance(level, int) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,194 @@
+"""A Home Assistant's entities and areas become ours, commands go back, and a lost connection is made again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.core.clock import Clock
+from hub.core.context import SYSTEM, Context
+from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.secret import Secret
+from hub.entities.services import EntityServices
+from integrations.devices import home_assistant
+from tests.integrations.devices.home_assistant.core_double import TOKEN, CoreDouble
+from tests.integrations.tools.standing import Standing
+
+
+class _QuickClock(Clock):
+    """Waits a hundredth of what is asked."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds / 100)
+
+
+class Connected:
+    """A hub's parts with a connection to the double."""
+
+    def __init__(self, folder: Path, core: CoreDouble) -> None:
+        standing: Any = Standing(folder)
+        self.parts = standing
+        self.parts.clock = _QuickClock()
+        self.core = core
+        EntityServices(self.parts.entities, self.parts.targets, self.parts.services).register()
+
+    async def begin(self, url: str = "", token: str = TOKEN, entities: str = "all") -> None:
+        config = {"url": url or self.core.url, "token": Secret(token), "entities": entities}
+        await self.parts.set_up(home_assistant, config)
+
+    def state(self, entity_id: str) -> str | None:
+        found = self.parts.states.get(entity_id)
+        return None if found is None else found.state
+
+    async def call(self, service: str, **data: Any) -> Any:
+        domain, _, name = service.partition(".")
+        return await self.parts.services.call(domain, name, data, context=Context(SYSTEM))
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not condition():  # noqa: ASYNC110  there is no event for what a test waits for
+                await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+async def core() -> AsyncIterator[CoreDouble]:
+    async with CoreDouble() as core:
+        core.registries["floor"] = [{"floor_id": "ground", "name": "Ground floor", "level": 0, "aliases": []}]
+        core.registries["area"] = [{"area_id": "k", "name": "Kitchen", "floor_id": "ground", "aliases": ["Cuisine"]}]
+        core.registries["device"] = [
+            {"id": "d1", "name": "Hue lamp", "name_by_user": None, "manufacturer": "Signify", "area_id": "k"}
+        ]
+        core.registries["entity"] = [
+            {"id": "e1", "entity_id": "light.counter", "device_id": "d1", "entity_category": None},
+            {"id": "e2", "entity_id": "sensor.lamp_signal", "device_id": "d1", "entity_category": "diagnostic"},
+        ]
+        core.exposed = {"light.counter": {"conversation": True}, "lock.door": {"conversation": False}}
+        await core.add("light.counter", "on", friendly_name="Counter", brightness=80, supported_color_modes=["hs"])
+        await core.add("sensor.lamp_signal", "-60", friendly_name="Hue lamp Signal", unit_of_measurement="dBm")
+        await core.add("lock.door", "locked", friendly_name="Door")
+        await core.add("automation.night", "on", friendly_name="Night")
+        yield core
+
+
+@pytest.fixture
+async def hub(tmp_path: Path, core: CoreDouble) -> AsyncIterator[Connected]:
+    hub = Connected(tmp_path / "home", core)
+    yield hub
+    await hub.parts.registrations.undo_all()
+    await hub.parts.registry.close()
+    await hub.parts.tasks.cancel_all()
+
+
+async def test_its_entities_and_areas_become_ours(hub: Connected) -> None:
+    await hub.begin()
+    await hub.until(lambda: hub.state("lock.door") == "locked")
+
+    state = hub.parts.states.get("light.counter")
+    assert dict(state.attributes) == {
+        "friendly_name": "Counter",
+        "brightness": 80,
+        "supported_color_modes": ["hs"],
+    }
+    assert state.context.authority.tainted
+    registry = hub.parts.registry
+    area = registry.area_of(registry.entities["light.counter"])
+    assert (area.name, area.floor_id, area.aliases) == ("Kitchen", "ground_floor", ("Cuisine",))
+    assert [id for id, entry in registry.entities.items() if entry.is_exposed] == ["light.counter"]
+    assert hub.state("automation.night") is None
+    assert hub.parts.repairs.all() == []
+
+
+async def test_only_what_its_assist_may_see_comes_when_that_is_configured(hub: Connected) -> None:
+    await hub.begin(entities="exposed")
+    await hub.until(lambda: hub.state("light.counter") == "on")
+
+    assert hub.state("lock.door") is None
+
+
+async def test_commands_go_back_and_changes_come(hub: Connected, core: CoreDouble) -> None:
+    await hub.begin()
+    await hub.until(lambda: hub.state("lock.door") == "locked")
+
+    await hub.call("light.turn_on", area_id="kitchen", brightness_pct=50)
+    await core.change("light.counter", "on", brightness=128)
+
+    assert core.called == [
+        {
+            "domain": "light",
+            "service": "turn_on",
+            "service_data": {"brightness": 128},
+            "target": {"entity_id": "light.counter"},
+        }
+    ]
+    await hub.until(lambda: hub.parts.states.get("light.counter").attributes["brightness"] == 128)
+    await hub.call("test.call", action="notify.phone", data={"message": "hi"})
+    assert core.called[1]["service_data"] == {"message": "hi"}
+
+
+async def test_a_refusal_says_what_home_assistant_said(hub: Connected, core: CoreDouble) -> None:
+    await hub.begin()
+    await hub.until(lambda: hub.state("lock.door") == "locked")
+    core.refuses = "the bulb is on fire"
+
+    with pytest.raises(InvalidRequest, match=r"light\.counter: Home Assistant refused it: the bulb is on fire"):
+        await hub.call("light.turn_off", entity_id="light.counter")
+
+
+async def test_what_comes_and_goes_there_comes_and_goes_here(hub: Connected, core: CoreDouble) -> None:
+    await hub.begin()
+    await hub.until(lambda: hub.state("lock.door") == "locked")
+
+    await core.add("switch.kettle", "off", friendly_name="Kettle")
+    await core.remove("lock.door")
+    core.registries["device"][0]["name_by_user"] = "Worktop lamp"
+    await core.registry_changed("device")
+
+    await hub.until(lambda: hub.state("switch.kettle") == "off" and hub.state("lock.door") is None)
+    await hub.until(lambda: [each.name for each in hub.parts.registry.devices.values()] == ["Worktop lamp"])
+
+
+async def test_a_lost_connection_is_made_again(hub: Connected, core: CoreDouble) -> None:
+    await hub.begin()
+    await hub.until(lambda: hub.state("light.counter") == "on")
+    core.states["light.counter"]["s"] = "off"
+    seen: list[str] = []
+    hub.parts.bus.listen("state_changed", lambda event: seen.append(event.data["new_state"].state))
+
+    await core.drop()
+
+    await hub.until(lambda: core.connections >= 2 and hub.state("light.counter") == "off")
+    assert "unavailable" in seen
+    await hub.until(lambda: hub.parts.repairs.all() == [])
+
+
+async def test_an_address_that_cannot_be_reached_is_a_repair_and_commands_say_so(
+    hub: Connected, core: CoreDouble
+) -> None:
+    await hub.begin(url="http://127.0.0.1:9")
+    await hub.until(lambda: len(hub.parts.repairs.all()) == 1)
+
+    with pytest.raises(Unavailable, match="cannot be reached now"):
+        await hub.call("test.call", action="notify.phone")
+
+
+@pytest.mark.parametrize(
+    ("path", "token", "title", "text"),
+    [
+        ("", "wrong", "refuses the token", "long-lived access token"),
+        ("/elsewhere", TOKEN, "cannot be reached", "sends somewhere else"),
+    ],
+)
+async def test_what_does_not_work_is_a_repair(
+    hub: Connected, core: CoreDouble, path: str, token: str, title: str, text: str
+) -> None:
+    await hub.begin(url=core.url + path, token=token)
+
+    await hub.until(lambda: len(hub.parts.repairs.all()) == 1)
+    [repair] = hub.parts.repairs.all()
+    assert title in repair.title
+    assert text in repair.text
+    assert core.connections == 0

@@ -1,0 +1,93 @@
+"""The pages of entities and areas: what is there is found, controlled, named, put in an area and exposed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.servers.hub_process import HubProcess
+from tests.web.plain_browser import PlainBrowser, plain_browser
+
+SETUP = """
+from hub.entities.description import DeviceInfo, EntityDescription
+
+PLUG = DeviceInfo(frozenset({"plug"}), name="Desk <b>plug</b>", manufacturer="Acme")
+
+
+async def setup(host, config):
+    async def turn(state):
+        switch.set(state)
+
+    switch = host.entities.add(
+        EntityDescription("switch", "plug", device=PLUG),
+        {"turn_on": lambda data: turn("on"), "turn_off": lambda data: turn("off")},
+    )
+    switch.set("off")
+    power = host.entities.add(EntityDescription("sensor", "power", "Power", device=PLUG, unit="W"))
+    for value in ("3", "17.5", "4"):
+        power.set(value)
+"""
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("entities") / "home"
+    folder = home / "custom_integrations" / "plugs"
+    folder.mkdir(parents=True)
+    manifest = {"domain": "plugs", "name": "Plugs", "kind": "tool", "version": "1.0.0", "description": "Plugs."}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "__init__.py").write_text(SETUP)
+    (folder / "schema.py").write_text(
+        "from hub.core.schema import AnyOf, Schema\n\nCONFIG_SCHEMA = Schema(AnyOf({}, None))\n"
+    )
+    (home / "configuration.yaml").write_text("plugs:\n")
+    with HubProcess(home) as process:
+        yield process
+
+
+@pytest.fixture
+async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
+    async with plain_browser(hub) as browser:
+        yield browser
+
+
+async def test_an_entity_is_found_controlled_named_placed_and_hidden_from_agents(
+    plain: PlainBrowser, hub: HubProcess
+) -> None:
+    await plain.goto("/areas")
+    plain.fill("New name", "Office")
+    await plain.press("Add")
+    await plain.goto("/entities?q=plug")
+    assert "Desk <b>plug</b>" in plain.text("#e-switch-desk_b_plug_b")
+
+    await plain.press("Turn on: Desk <b>plug</b>")
+    assert "on" in plain.texts("#e-switch-desk_b_plug_b .badge")
+    await plain.goto("/entities?entity=switch.desk_b_plug_b")
+    plain.fill("Name", "Kettle")
+    plain.fill("Entity id", "switch.kettle")
+    plain.fill("Area", "office")
+    plain.fill("Seen and controlled by agents", "no")
+    await plain.press("Save")
+
+    assert "Kettle" in plain.text("#entity-live h2")
+    [found] = hub.rpc("entities.list", {"area_id": "office"})["entities"]
+    assert (found["entity_id"], found["is_exposed"], found["state"]) == ("switch.kettle", False, "on")
+
+
+async def test_the_past_of_a_number_is_drawn_and_downloaded(plain: PlainBrowser) -> None:
+    await plain.goto("/entities?entity=sensor.desk_b_plug_b_power&hours=1")
+
+    assert "From 3.0 to 17.5" in plain.text("#entity-live")
+    await plain.goto("/entities.csv?entity=sensor.desk_b_plug_b_power&hours=1")
+    assert plain.status == 200
+
+
+async def test_what_is_refused_is_said_where_it_was_asked(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/entities?entity=sensor.desk_b_plug_b_power")
+    plain.fill("Entity id", "light.kettle")
+    await plain.press("Save")
+
+    assert plain.status == 400
+    assert "is not an entity id such as sensor.desk_plug" in plain.text("[role=alert]")

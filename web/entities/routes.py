@@ -1,0 +1,55 @@
+"""Routes of the pages of entities and areas, and the live topic that keeps open ones true."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hub.core.events import Event, EventBus, Unsubscribe
+from hub.core.states import EVENT_STATE_CHANGED
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, Route
+from hub.gateway.pages import NavigationItem
+from web.core.lazy_pages import LazyPages
+from web.core.live import LiveUpdates
+from web.core.page_routes import OWNER, form, page
+from web.core.pulse import PagePulse
+
+if TYPE_CHECKING:
+    from web.entities.entities_page import EntitiesPage
+
+ENTRY = NavigationItem(
+    "/entities",
+    "Entities",
+    "overview",
+    position=35,
+    tabs=(NavigationItem("/entities", "Entities"), NavigationItem("/areas", "Areas")),
+)
+CHANGES = tuple(f"{kind}_registry_updated" for kind in ("entity", "device", "area", "floor", "label"))
+
+
+def routes(pages: LazyPages[EntitiesPage]) -> list[Route]:
+    """Return the routes."""
+    return [
+        page("/entities", pages.handler(lambda each: each.show)),
+        page("/areas", pages.handler(lambda each: each.areas)),
+        Route("GET", "/entities.csv", pages.handler(lambda each: each.table), OWNER, scope=READ, cookie=True),
+        form("/entities/do", pages.handler(lambda each: each.do), WRITE),
+        form("/entities/save", pages.handler(lambda each: each.save), ADMIN),
+        form("/areas/add", pages.handler(lambda each: each.add), ADMIN),
+        form("/areas/save", pages.handler(lambda each: each.save_area), ADMIN),
+        form("/areas/remove", pages.handler(lambda each: each.remove), ADMIN),
+    ]
+
+
+def serve_topic(bus: EventBus, live: LiveUpdates, pulse: PagePulse) -> list[Unsubscribe]:
+    """Serve the live topic and keep it up to date.
+
+    Returns:
+        Functions that stop listening.
+    """
+    live.add_topic(pulse.topic, pulse.state)
+
+    def changed(event: Event) -> None:
+        if live.watched(pulse.topic):
+            pulse.beat()
+
+    return [bus.listen(name, changed) for name in (EVENT_STATE_CHANGED, *CHANGES)]
