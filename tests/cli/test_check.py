@@ -105,7 +105,7 @@ def test_all_errors_are_told_and_what_becomes_of_the_hub(type_: Terminal) -> Non
     assert "session.dm_scope" in ran.out
     assert "did you mean notes?" in ran.out
     assert "2 errors" in ran.out
-    assert "A hub starts without what is broken: nots, session." in ran.out
+    assert "A hub starts without what is broken: nodes, nots, session." in ran.out
 
 
 def test_recovery_mode_is_announced(type_: Terminal) -> None:

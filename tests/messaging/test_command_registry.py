@@ -258,7 +258,9 @@ async def test_clients_are_given_the_same_list(home: CommandHome) -> None:
                 "description": "[off|minimal|low|medium|high|default]",
                 "type": "string",
                 "required": False,
-                "choices": ["off", "minimal", "low", "medium", "high", "default"],
+                "choices": [
+                    {"value": each, "label": each} for each in ("off", "minimal", "low", "medium", "high", "default")
+                ],
             }
         ],
     }

@@ -52,6 +52,8 @@ _HUB_SERVICES = {
         "memory.search": "agent kind limit person query session trusted",
         "memory.tidy": "agent cost_usd dry_run",
         "message.send": "account agent channel message session_key text thread to",
+        "node.invoke": "command no_wait node params timeout_s",
+        "node.notify": "message node title",
         "notify.notify": "data message target text title",
         "notify.send": "data message target text title",
         "persistent_notification.create": "message notification_id title",

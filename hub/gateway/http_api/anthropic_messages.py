@@ -145,9 +145,9 @@ class _MessageShape:
 
 
 def show_error(error: HubError) -> Mapping[str, Any]:
-    """Return an error in Anthropic's shape."""
+    """Return an error in Anthropic's shape, with our code as everywhere."""
     kind = _TYPES.get(error.http_status, "invalid_request_error" if error.http_status < 500 else "api_error")
-    return {"type": "error", "error": {"type": kind, "message": error.message}}
+    return {"type": "error", "error": {"type": kind, "code": error.code, "message": error.message}}
 
 
 def _whole_message(message: Mapping[str, Any], place: str) -> Message:
