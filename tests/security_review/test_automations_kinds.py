@@ -17,7 +17,7 @@ from hub.template.searching import SEARCHED_CHARS, pattern, search_for
 OUTSIDE, CAUSE, TIME = "outside", "cause", "time"
 WHOSE = {
     **dict.fromkeys(("webhook", "feed", "mqtt", "command", "file"), OUTSIDE),
-    **dict.fromkeys(("message", "node", "event", "conversation"), CAUSE),
+    **dict.fromkeys(("message", "node", "event", "conversation", "device"), CAUSE),
     **dict.fromkeys(("state", "numeric_state", "template", "agent", "heartbeat", "hook"), CAUSE),
     **dict.fromkeys(("time", "time_pattern", "sun", "at", "every", "cron", "hub"), TIME),
 }

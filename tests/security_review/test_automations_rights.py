@@ -25,6 +25,7 @@ DOMAINS: dict[str, str] = {
     "memory": WRITE,
     "message": WRITE,
     "node": WRITE,
+    "phone": WRITE,
     "notify": WRITE,
     "persistent_notification": WRITE,
     "rss": WRITE,
@@ -74,7 +75,7 @@ SCOPES = {
 }
 """What each method may be called with: reading, setting off what the owner wrote, or changing what that is."""
 OF_ADMINISTRATORS = {"automation.reload", "script.reload"}
-FOR_AGENTS = {"web.fetch": AgentRule.ASK}
+FOR_AGENTS = {"phone.notify": AgentRule.ASK, "web.fetch": AgentRule.ASK}
 
 
 async def test_every_service_has_a_domain_whose_scope_was_thought_of_and_a_rule_for_agents(house: Besieged) -> None:

@@ -25,6 +25,8 @@ OPEN_PATHS = {
     ("POST", "/login"),
     ("POST", "/preferences"),
     ("GET", "/static/{path:*}"),
+    # The page that a phone pairs from, and the certificate that it asks its owner to trust.
+    *(("GET", path) for path in ("/p", "/p/{file}", "/p/ca.crt", "/p/ca.mobileconfig")),
     *((method, "/api/webhook/{webhook_id}") for method in ("GET", "POST", "PUT")),
 }
 DEEP = b'{"a":' * 900 + b"1" + b"}" * 900

@@ -190,7 +190,7 @@ async def test_a_button_of_a_surface_writes_to_its_conversation_as_who_pressed_i
     await page.get_by_label("Name").fill("Ada")
     model_server.queue("booked")
     await page.get_by_role("button", name="Book").click()
-    await expect(page.get_by_text("Sent")).to_be_visible()
+    await expect(page.get_by_text("Sent", exact=True)).to_be_visible()
 
     pressed = '"context":{"table":7,"name":"Ada"}'
     await asyncio.to_thread(until, lambda: pressed in str(model_server.requests()[-1]["body"]["messages"][-1]))

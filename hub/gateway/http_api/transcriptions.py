@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from aiohttp import web
 
-from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.errors import InvalidRequest
 from hub.gateway.calls.contract import WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
 from hub.gateway.http_api.openai_shapes import BODY_LIMIT_BYTES, show_error
@@ -49,12 +49,12 @@ class Transcriptions:
         """Answer with the text.
 
         Raises:
-            Unavailable: Nothing is configured that transcribes.
-            InvalidRequest: There is no recording, or another form of answer is asked for.
+            InvalidRequest: Nothing is configured that transcribes, there is no recording, or another form of answer is
+                asked for.
         """
         transcribe = self._transcriber()
         if transcribe is None:
-            raise Unavailable("no model is configured that transcribes: set `messages: media: transcription_model:`")
+            raise InvalidRequest("no model is configured that transcribes: set `messages: media: transcription_model:`")
         form = read_form_data(call.request.headers.get("Content-Type", ""), call.body)
         name, data = form.get("file", ("", b""))
         if not data:

@@ -11,6 +11,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from hub import __version__
+from hub.core.context import Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded
 from hub.core.ids import new_id
 from hub.core.schema import REMOVE_EXTRA, All, AnyOf, Length, Optional, Required, Schema, SchemaError, describe_error
@@ -261,7 +262,7 @@ class AppWebhook:
     async def _scan(self, call: HttpCall, data: Any) -> Any:
         app, _ = self._apps.get(self._id)
         event = {"tag_id": _TAG(data)["tag_id"], "device_id": app.id, "name": app.name}
-        await self._ask(call, "event.fire", {"type": "tag_scanned", "data": event}, acts=True)
+        self._host.bus.fire("tag_scanned", event, Context(app.caller(call.address).authority))
         return _NOTHING
 
     async def _ask(self, call: HttpCall, method: str, params: dict[str, Any], *, acts: bool = False) -> Any:

@@ -147,7 +147,7 @@ async def test_without_templates_text_is_text(bench: Bench) -> None:
     ("step", "path", "text"),
     [
         ({"action": "nonsense"}, ["action"], "expected the name of a service"),
-        ({"action": "light.turn_on", "target": {"area_id": "kitchen"}}, ["target", "area_id"], "no devices, areas"),
+        ({"action": "light.turn_on", "target": {"room": "kitchen"}}, ["target", "room"], "extra keys"),
         ({"action": "light.turn_on", "data": 5}, ["data"], "expected"),
         ({"action": "light.turn_on", "dta": {}}, ["dta"], "extra keys"),
         ({"action": "light.turn_on", "data": {"a": "{{ 1 +"}}, ["data", "a"], "template is not valid"),

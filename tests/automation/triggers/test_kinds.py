@@ -14,6 +14,7 @@ from tests.automation.triggers.bench import Bench, explained, valid
 
 PLAIN: dict[str, dict[str, Any]] = {
     "event": {"event_type": "a"},
+    "device": {"device_id": "a", "domain": "mqtt", "type": "pressed"},
     "state": {"entity_id": "a.b"},
     "numeric_state": {"entity_id": "a.b", "above": 1},
     "template": {"value_template": "{{ true }}"},

@@ -277,11 +277,11 @@ async def test_the_chain_goes_on_behind_a_key_that_was_refused_and_comes_back_wh
     chosen: Chooser, server: EmbeddingServer
 ) -> None:
     settings = {
-        "keys": {"openai": "sk-one", "gemini": "k-two"},
+        "keys": {"openai": "sk-one-key", "gemini": "k-two-key"},
         "urls": {"openai": server.base_url, "gemini": server.gemini_url},
         **NO_LOCAL,
     }
-    server.set(key="k-two")
+    server.set(key="k-two-key")
     first = await chosen(**settings)
     assert first is not None
     with pytest.raises(EmbeddingFailed, match="refuses the key"):
@@ -289,14 +289,14 @@ async def test_the_chain_goes_on_behind_a_key_that_was_refused_and_comes_back_wh
 
     second = await chosen(**settings)
     notes = list(chosen.notes)
-    server.set(key="sk-one")
+    server.set(key="sk-one-key")
     third = await chosen(**settings)
 
     assert second is not None
     assert third is not None
     assert [each.id.provider for each in (first, second, third)] == ["openai", "gemini", "openai"]
     assert any(note.startswith("OpenAI is not used: it refused lately") for note in notes)
-    assert not any("sk-one" in note or "k-two" in note for note in notes)
+    assert not any("sk-one-key" in note or "k-two-key" in note for note in notes)
 
 
 async def test_a_key_goes_only_to_the_address_that_it_is_for(chosen: Chooser, server: EmbeddingServer) -> None:
