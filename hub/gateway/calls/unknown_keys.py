@@ -41,8 +41,6 @@ _LIMITING = re.compile(
     r"expected|expir|allow|deny|only|require|restrict|confirm|dry_?[rR]un|read_?[oO]nly|if[A-Z_]|max(?:Uses|_uses)"
 )
 """How keys begin that limit what is done, in any protocol."""
-_NOTHING: tuple[Any, ...] = (None, False, "", [], {})
-"""Values with which a condition says nothing."""
 
 
 def known_part(method: str, schema: Schema, params: Any) -> tuple[Any, list[str]]:
@@ -75,7 +73,7 @@ def _take_out(method: str, params: Any, path: list[Any]) -> str:
     for step in path[:-1]:
         holder = holder[step]
     shown = ".".join(map(str, path))[:200]
-    if _is_condition(str(path[-1])) and holder[path[-1]] not in _NOTHING:
+    if _is_condition(str(path[-1])) and not _says_nothing(holder[path[-1]]):
         raise InvalidRequest(
             f"{method}: {shown} is not supported, and the request is not carried out without it",
             details={"method": method, "key": shown},
@@ -86,3 +84,8 @@ def _take_out(method: str, params: Any, path: list[Any]) -> str:
 
 def _is_condition(key: str) -> bool:
     return key in _CONDITIONS or _LIMITING.match(key) is not None
+
+
+def _says_nothing(value: Any) -> bool:
+    """Whether a condition with this value limits nothing; a zero is a number to be expected like any other."""
+    return value is None or value is False or value in ("", [], {})

@@ -49,6 +49,7 @@ async def test_a_key_that_is_not_known_is_left_out(rig: Rig, sent: dict[str, Any
         ({"toolOverrides": {"exec": False}}, "toolOverrides"),
         ({"execSecurity": "deny"}, "execSecurity"),
         ({"expectedLeafEntryId": "7"}, "expectedLeafEntryId"),
+        ({"expectedRevision": 0}, "expectedRevision"),
         ({"deep": [{"y": 1, "expectedRevision": 3}]}, "deep.0.expectedRevision"),
         ({"scopes": ["operator.read"]}, "scopes"),
         ({"expiresAt": 1}, "expiresAt"),
