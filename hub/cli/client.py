@@ -75,6 +75,11 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
+def loopback_tls() -> ssl.SSLContext:
+    """Return TLS to the hub on this machine: its certificate names it by its LAN name, not by its loopback address."""
+    return ssl._create_unverified_context()  # noqa: S323
+
+
 class HubClient:
     """Speaks to the hub that runs on a home directory, or elsewhere.
 
@@ -178,8 +183,7 @@ class HubClient:
         credential = {"Authorization": f"Bearer {hub_token(self._home).reveal()}"}
         if not self._running.tls:
             return http.client.HTTPConnection(host, self._running.port, timeout=timeout_s), credential
-        # The certificate is this machine's own and names it by its LAN name, not by its loopback address.
-        context = ssl._create_unverified_context()  # noqa: S323
+        context = loopback_tls()
         return http.client.HTTPSConnection(host, self._running.port, timeout=timeout_s, context=context), credential
 
     def _unreachable(self, error: Exception, timeout_s: float) -> CommandFailed:

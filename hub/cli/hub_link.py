@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import platform
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from hub import __version__
-from hub.cli.client import EVERYWHERE, SOCKET, listening
+from hub.cli.client import EVERYWHERE, SOCKET, listening, loopback_tls
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.remote import RemoteHome
 from hub.core.ids import new_id
@@ -111,8 +110,7 @@ class HubLink:
         if (self._home / SOCKET).is_socket():
             return "ws://localhost/ws", None, {}, self._home / SOCKET
         host = EVERYWHERE.get(running.host) or str(running.host)
-        # The certificate is this machine's own and names it by its LAN name, not by its loopback address.
-        options = {"ssl": ssl._create_unverified_context()} if running.tls else {}  # noqa: S323
+        options = {"ssl": loopback_tls()} if running.tls else {}
         url = f"{'wss' if running.tls else 'ws'}://{host}:{running.port}/ws"
         return url, hub_token(self._home).reveal(), options, None
 

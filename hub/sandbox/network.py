@@ -19,13 +19,12 @@ from urllib.parse import urlsplit
 
 from hub.core.errors import HubError, Unavailable
 from hub.security.egress import Egress
+from hub.security.tunnel import tunnel
 
 PORT = 3128
 CONNECTIONS_LIMIT = 64
-CONNECTION_LIMIT_BYTES = 512_000_000
 HEAD_LIMIT_S = 30.0
 LISTEN_LIMIT_S = 20.0
-CHUNK_BYTES = 65_536
 PLAIN_PORTS = frozenset({80, 443})
 """Those of a host that is named without a port."""
 ENVIRONMENT: Mapping[str, str] = dict.fromkeys(
@@ -138,19 +137,9 @@ class SandboxProxy:
             dialled = await self._egress.connect(place, private=None)
         except (HubError, OSError, TimeoutError) as error:
             return await _refuse(writer, 502, f"{place} cannot be reached: {error}")
-        far_reader, far_writer = await asyncio.open_connection(sock=dialled)
-        try:
-            if first is None:
-                writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-            else:
-                far_writer.write(first)
-            async with asyncio.TaskGroup() as both:
-                both.create_task(_pass(reader, far_writer))
-                both.create_task(_pass(far_reader, writer))
-        except* OSError:
-            pass
-        finally:
-            far_writer.transport.abort()
+        if first is None:
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        return await tunnel(reader, writer, dialled, first or b"")
 
 
 def read_head(head: bytes) -> tuple[str, int, bytes | None]:
@@ -180,16 +169,3 @@ async def _refuse(writer: asyncio.StreamWriter, status: int, why: str) -> None:
     )
     await writer.drain()
     writer.write_eof()
-
-
-async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes, until it ends or is too much."""
-    passed = 0
-    while chunk := await reader.read(CHUNK_BYTES):
-        passed += len(chunk)
-        if passed > CONNECTION_LIMIT_BYTES:
-            raise ConnectionError("more than one connection may bring")
-        writer.write(chunk)
-        await writer.drain()
-    if writer.can_write_eof():
-        writer.write_eof()

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import ast
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct, field
 
+from hub.core.languages import asked_language
 from hub.core.phrases import Phrase
 
 LOCALE_DIR = Path(__file__).parent.parent / "locale"
 DEFAULT_LANGUAGE = "en"
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh-CN": "简体中文"}
-ACCEPT_LANGUAGE_LIMIT = 512
 
 
 class Catalogue(Struct, frozen=True):
@@ -83,20 +83,7 @@ def choose_language(cookie: str | None, accept_language: str | None, default: st
     """
     if cookie is not None and cookie in LANGUAGES:
         return cookie
-    for tag in _accepted(accept_language or ""):
-        known = match_language(tag)
-        if known is not None:
-            return known
-    return match_language(default) or DEFAULT_LANGUAGE
-
-
-def match_language(tag: str) -> str | None:
-    """Return the language of ours that serves a BCP 47 tag, or None."""
-    lowered = tag.strip().lower()
-    for language in LANGUAGES:
-        if lowered == language.lower() or lowered.split("-")[0] == language.lower().split("-")[0]:
-            return language
-    return None
+    return asked_language(accept_language, tuple(LANGUAGES), default)
 
 
 def read_po(source: str) -> dict[str, tuple[str, ...]]:
@@ -143,17 +130,3 @@ def _unquote(quoted: str, number: int) -> str:
     if not isinstance(text, str):
         raise ValueError(f"line {number}: {quoted!r} is not a quoted string")
     return text
-
-
-def _accepted(header: str) -> Sequence[str]:
-    """Return the tags of an Accept-Language header, the most wanted first."""
-    weighted: list[tuple[float, int, str]] = []
-    for order, part in enumerate(header[:ACCEPT_LANGUAGE_LIMIT].split(",")):
-        tag, _, quality = part.partition(";q=")
-        try:
-            weight = float(quality) if quality else 1.0
-        except ValueError:
-            weight = 0.0
-        if tag.strip() and weight > 0:
-            weighted.append((-weight, order, tag.strip()))
-    return [tag for _, _, tag in sorted(weighted)]

@@ -13,6 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from hub.core.errors import NotFound
+from hub.core.languages import asked_language
 from hub.gateway.calls.contract import HttpCall, Open, Route
 from integrations.channels.webchat_page.channel import TEXT_LIMIT, WebchatPage
 
@@ -32,7 +33,7 @@ def page_routes(channel: WebchatPage, account: Mapping[str, Any], language: str)
 
     async def show(call: HttpCall) -> web.StreamResponse:
         """`GET /webchat/<account>`: the page."""
-        chosen = _language(call.request.headers.get("Accept-Language", ""), language)
+        chosen = asked_language(call.request.headers.get("Accept-Language"), tuple(_texts()), language)
         texts = _texts()[chosen]
         fields = {
             "language": chosen,
@@ -82,13 +83,6 @@ def _headers(ancestors: list[str]) -> dict[str, str]:
         "Cache-Control": "no-store",
         "Vary": "Accept-Language",
     }
-
-
-def _language(accepted: str, default: str) -> str:
-    """Return the first language that a browser asks for and we have; else the home's, or English."""
-    known = {each.partition("-")[0]: each for each in _texts()}
-    asked = [each.strip().partition("-")[0].partition(";")[0].lower() for each in accepted[:512].split(",")]
-    return next((known[each] for each in asked if each in known), known.get(default.partition("-")[0], "en"))
 
 
 @cache

@@ -107,7 +107,7 @@ class HomeAssistantBridge:
             await self._host.clock.sleep(SETTLE_S)
 
     async def _read(self, socket: HomeAssistantSocket) -> None:
-        """Read its registries, and add, describe anew and remove entities."""
+        """Read its registries, and add, update and remove entities."""
         floors, areas, devices, entities = [await self._listed(socket, each) for each in _REGISTRIES]
         exposed = await self._exposed(socket)
         self._place(areas, floors)

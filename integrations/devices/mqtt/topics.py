@@ -54,7 +54,7 @@ def covers(wide: str, narrow: str) -> bool:
 
 
 class Subscriptions:
-    """What is wanted, and the fewest filters that bring it: one within another would bring messages twice."""
+    """The subscriptions, and the fewest filters that cover them: one within another would bring messages twice."""
 
     def __init__(self) -> None:
         self._wanted: Counter[str] = Counter()

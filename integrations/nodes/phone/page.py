@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from hub.core.errors import NotFound
+from hub.core.languages import asked_language
 from hub.gateway.access.local_ca import CA_FILE
 from hub.gateway.calls.contract import HttpCall, Open, Route
 
@@ -55,7 +56,7 @@ def phone_routes(host: IntegrationHost) -> list[Route]:
 
     async def show(call: HttpCall) -> web.StreamResponse:
         """`GET /p`: the page."""
-        chosen = _language(call.request.headers.get("Accept-Language", ""), host.language)
+        chosen = asked_language(call.request.headers.get("Accept-Language"), tuple(_texts()), host.language)
         fields = {"language": chosen, "texts": json.dumps(_texts()[chosen]), **_texts()[chosen]}
         body = _template().substitute({name: html.escape(value) for name, value in fields.items()})
         return web.Response(text=body, content_type="text/html", headers=_headers())
@@ -131,13 +132,6 @@ def _headers() -> Mapping[str, str]:
         "Cache-Control": "no-store",
         "Vary": "Accept-Language",
     }
-
-
-def _language(accepted: str, default: str) -> str:
-    """Return the first language that a browser asks for and we have; else the home's, or English."""
-    known = {each.partition("-")[0]: each for each in _texts()}
-    asked = [each.strip().partition("-")[0].partition(";")[0].lower() for each in accepted[:512].split(",")]
-    return next((known[each] for each in asked if each in known), known.get(default.partition("-")[0], "en"))
 
 
 @cache

@@ -15,13 +15,11 @@ from pathlib import Path
 
 from hub.core.errors import HubError
 from hub.security.egress import Egress
+from hub.security.tunnel import tunnel
 
 CONNECTIONS_LIMIT = 256
-CONNECTION_LIMIT_BYTES = 512_000_000
-"""What one connection may bring, so that no page fills the disk."""
 HANDSHAKE_LIMIT_S = 10.0
 REFUSALS_KEPT = 50
-CHUNK_BYTES = 65_536
 
 _VERSION, _CONNECT, _NO_METHOD = 5, 1, 0xFF
 _IPV4, _NAME, _IPV6 = 1, 3, 4
@@ -94,16 +92,8 @@ class PolicyProxy:
             self._note(place, f"{place} does not answer: {error}")
             return await _answer(writer, _FAILED)
         self.refused.pop(place, None)
-        far_reader, far_writer = await asyncio.open_connection(sock=dialled)
-        try:
-            await _answer(writer, _OK)
-            async with asyncio.TaskGroup() as both:
-                both.create_task(_pass(reader, far_writer))
-                both.create_task(_pass(far_reader, writer))
-        except* OSError:
-            pass
-        finally:
-            far_writer.transport.abort()
+        writer.write(_head(_OK))
+        return await tunnel(reader, writer, dialled)
 
     def _note(self, place: str, why: str) -> None:
         self.refused[place] = why
@@ -126,21 +116,12 @@ async def _place(reader: asyncio.StreamReader, kind: int) -> str:
 
 
 async def _answer(writer: asyncio.StreamWriter, code: int) -> None:
-    writer.write(bytes([_VERSION, code, 0, _IPV4, 0, 0, 0, 0, 0, 0]))
+    writer.write(_head(code))
     await writer.drain()
 
 
-async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes, until it ends or is too much."""
-    passed = 0
-    while chunk := await reader.read(CHUNK_BYTES):
-        passed += len(chunk)
-        if passed > CONNECTION_LIMIT_BYTES:
-            raise ConnectionError("more than one connection may bring")
-        writer.write(chunk)
-        await writer.drain()
-    if writer.can_write_eof():
-        writer.write_eof()
+def _head(code: int) -> bytes:
+    return bytes([_VERSION, code, 0, _IPV4, 0, 0, 0, 0, 0, 0])
 
 
 def _is_ours(peer_port: int, own_port: int) -> bool:

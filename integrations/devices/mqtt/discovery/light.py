@@ -143,7 +143,7 @@ def _read_json(entity: Any, value: str) -> None:
 
 
 def _json(entity: Any) -> Mapping[str, Command]:
-    """Return the commands of a light that is told everything in one JSON object."""
+    """Return the commands of a light whose commands are one JSON object each."""
     config = entity.config
 
     async def send(state: str, data: Mapping[str, Any]) -> None:

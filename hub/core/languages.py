@@ -1,0 +1,39 @@
+"""Which of some languages a reader wants: BCP 47 tags, and the header `Accept-Language` (RFC 9110, section 12.5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+ACCEPT_LANGUAGE_LIMIT = 512
+
+
+def match_language(tag: str, known: Iterable[str]) -> str | None:
+    """Return the first of the known languages that serves a tag, or None."""
+    wanted = tag.strip().lower().split("-")[0]
+    return next((each for each in known if each.lower().split("-")[0] == wanted), None)
+
+
+def asked_language(header: str | None, known: Sequence[str], default: str) -> str:
+    """Return the known language that a browser asks for, else that of `default`, else English.
+
+    Args:
+        header: `Accept-Language`, if any.
+        known: Tags; English is one of them.
+        default: The tag of the home's language.
+    """
+    found = (match_language(tag, known) for tag in _accepted(header or ""))
+    return next((each for each in found if each is not None), match_language(default, known) or "en")
+
+
+def _accepted(header: str) -> Sequence[str]:
+    """Return the tags of an Accept-Language header, the most wanted first."""
+    weighted: list[tuple[float, int, str]] = []
+    for order, part in enumerate(header[:ACCEPT_LANGUAGE_LIMIT].split(",")):
+        tag, _, quality = part.partition(";q=")
+        try:
+            weight = float(quality) if quality else 1.0
+        except ValueError:
+            weight = 0.0
+        if tag.strip() and weight > 0:
+            weighted.append((-weight, order, tag.strip()))
+    return [tag for _, _, tag in sorted(weighted)]

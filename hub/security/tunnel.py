@@ -1,0 +1,44 @@
+"""Passes bytes both ways between a client of a proxy and a connection that the egress client has dialled for it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+CONNECTION_LIMIT_BYTES = 512_000_000
+"""What one connection may bring, in each direction, so that no page fills the disk."""
+CHUNK_BYTES = 65_536
+
+
+async def tunnel(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, dialled: socket.socket, first: bytes = b""
+) -> None:
+    """Pass on what comes from either side until both have ended, one breaks off, or one sends too much.
+
+    Args:
+        reader, writer: The client's connection.
+        dialled: The other one; it is closed.
+        first: What is sent there before what the client sends.
+    """
+    far_reader, far_writer = await asyncio.open_connection(sock=dialled)
+    try:
+        far_writer.write(first)
+        async with asyncio.TaskGroup() as both:
+            both.create_task(_pass(reader, far_writer))
+            both.create_task(_pass(far_reader, writer))
+    except* OSError:
+        pass
+    finally:
+        far_writer.transport.abort()
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    passed = 0
+    while chunk := await reader.read(CHUNK_BYTES):
+        passed += len(chunk)
+        if passed > CONNECTION_LIMIT_BYTES:
+            raise ConnectionError("more than one connection may bring")
+        writer.write(chunk)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
