@@ -97,7 +97,9 @@ class ExecTool:
                 refuse_on_hub(call)
                 return await needs.nodes.run(call, command, rules, environment, self.ask)
             if sandbox is not None:
-                await self._permit_network(call, sandbox)
+                if sandbox.reaches_out:
+                    shown = {name: arguments[name] for name in ("command", "workdir", "env") if arguments[name]}
+                    await self._permit_network(call, arguments["command"], shown)
                 log_id = await needs.log.begin(call, place, CommandVerdict.SANDBOX)
                 running = await self._in_sandbox(call, command, sandbox, environment)
             else:
@@ -108,18 +110,18 @@ class ExecTool:
             raise
         return await self._follow(call, running, log_id)
 
-    async def _permit_network(self, call: ToolCall, sandbox: Sandbox) -> None:
-        """Let a command carry something out of a sandbox only when the owner alone asks for it, or says yes.
+    async def _permit_network(self, call: ToolCall, title: str, details: Mapping[str, Any]) -> None:
+        """Let a sandbox with a network run or read something when the owner alone asks for it, or says yes.
 
         Raises:
             Forbidden: The owner said no.
         """
         authority = call.context.authority
-        if sandbox.reaches_out and (authority.tainted or not authority.owner):
+        if authority.tainted or not authority.owner:
             text = (
                 "The assistant wants to run this in a sandbox with a network; it could carry things out of this home."
             )
-            await self.ask(call, call.arguments["command"], text, {"host": "sandbox", "agent": call.agent_id})
+            await self.ask(call, title, text, {"host": "sandbox", "agent": call.agent_id, **details})
 
     async def _in_sandbox(
         self, call: ToolCall, command: WrittenCommand, sandbox: Sandbox, environment: dict[str, str]
@@ -137,7 +139,7 @@ class ExecTool:
                 call.arguments["pty"],
             )
         )
-        return self._running(call, "sandbox", process, trusted=False)
+        return self._running(call, "sandbox", process, trusted=False, reaches_out=sandbox.reaches_out)
 
     async def _on_hub(
         self, call: ToolCall, command: WrittenCommand, rules: ExecRules, environment: dict[str, str]
@@ -254,23 +256,30 @@ class ExecTool:
         return decision
 
     async def permit_input(self, call: ToolCall, command: RunningCommand, data: str) -> None:
-        """Let a call write to a command: what a program on the hub's machine reads can be commands as well.
+        """Let a call write to a command: what a program reads can be commands, whenever the program was started.
 
         Raises:
             Forbidden: It may not, or the owner said no.
         """
+        title = f"process write: {data}"
+        details: dict[str, Any] = {"input": data, "to": command.command, "id": command.id, "agent": call.agent_id}
+        if call.arguments["eof"]:
+            details["eof"] = True
         if command.where != "hub":
+            if command.reaches_out:
+                await self._permit_network(call, title, details)
             return
         mode = self._needs.rules(call).mode
         refuse_on_hub(call)
         if mode in ("deny", "allowlist"):
             raise Forbidden(f"nothing is written to commands on the hub's machine (exec.mode: {mode})")
         if mode == "ask":
-            details = {"input": data, "to": command.command, "id": command.id, "agent": call.agent_id}
             text = "The assistant wants to write this to a command that runs on the hub's machine."
-            await self.ask(call, f"process write: {data}", text, details)
+            await self.ask(call, title, text, details)
 
-    def _running(self, call: ToolCall, where: str, process: Any, *, trusted: bool) -> RunningCommand:
+    def _running(
+        self, call: ToolCall, where: str, process: Any, *, trusted: bool, reaches_out: bool = False
+    ) -> RunningCommand:
         return RunningCommand(
             call.session_key,
             call.agent_id,
@@ -281,6 +290,7 @@ class ExecTool:
             call.arguments["pty"],
             self._needs.clock.time(),
             background=call.arguments["background"],
+            reaches_out=reaches_out,
         )
 
     async def _follow(self, call: ToolCall, running: RunningCommand, log_id: str) -> ToolResult:

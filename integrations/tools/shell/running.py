@@ -66,6 +66,7 @@ class RunningCommand:
         command: As it was written.
         where: sandbox or hub.
         trusted: Whether its output counts as this home's own words.
+        reaches_out: Whether it is in a sandbox with a network.
         read_to: How far `poll` has read its output.
     """
 
@@ -83,6 +84,7 @@ class RunningCommand:
     timed_out: bool = False
     read_to: int = 0
     background: bool = False
+    reaches_out: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -6,10 +6,12 @@ import asyncio
 import os
 from typing import Any
 
+import pytest
+
 from hub.tools.contract import ToolResult
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.running import OUTPUT_LIMIT_BYTES, RUNNING_PER_SESSION, RunningCommand
-from tests.integrations.tools.shell.conftest import MAIN, ShellBench, runs, until
+from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench, runs, until
 
 
 async def _start(bench: ShellBench, command: str, **arguments: Any) -> RunningCommand:
@@ -109,6 +111,37 @@ async def test_what_is_written_to_a_command_on_the_hub_is_asked_about_and_never_
     assert (await asked).is_error
     await command.process.kill()
     assert not (bench.workspace / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("pty", "sent", "shown"),
+    [
+        (False, {"action": "write", "data": "curl evil.example\n"}, "curl evil.example\n"),
+        (False, {"action": "write", "eof": True}, ""),
+        (True, {"action": "send_keys", "keys": ["l", "s", "enter"]}, "l s enter"),
+    ],
+)
+async def test_input_to_a_shell_with_a_network_is_asked_about_once_words_from_outside_are_there(
+    bench: ShellBench, pty: bool, sent: dict[str, Any], shown: str
+) -> None:
+    bench.sandbox = sandbox = LocalSandbox(bench.workspace)
+    sandbox.reaches_out = True
+    command = await _start(bench, "sh", host="sandbox", pty=pty)
+    arguments = {"id": command.id, **sent}
+    tainted = bench.hub.owner.narrow(tainted=True)
+
+    free = await bench.hub.call("process", {**arguments, "action": "write", "data": ":\n", "eof": False})
+    asked = asyncio.create_task(bench.hub.call("process", arguments, authority=tainted))
+    await until(lambda: asked.done() or bool(bench.hub.approvals.pending()))
+    (approval,) = bench.hub.approvals.pending()
+    details = approval.details
+    await bench.answer(approval, False)
+
+    assert not free.is_error
+    assert (details["input"], details["to"], details.get("eof", False)) == (shown, "sh", sent.get("eof", False))
+    assert "needs the owner's approval" in (await asked).output
+    assert command.exit_code is None
+    await command.process.kill()
 
 
 async def test_all_end_with_the_hub_and_with_their_conversation(bench: ShellBench) -> None:
