@@ -23,6 +23,8 @@ from hub.core.ids import new_id
 ANSWER_LIMIT_S = 900.0
 LOOK_S = 2.0
 """How often is looked whether a run waits for the owner."""
+WAKE_S = 1.0
+"""How long an incognito conversation may go on after the signal that ends it."""
 TEXT_LIMIT = 1_000_000
 _LEAVE = {"/quit", "/exit", "/q"}
 
@@ -214,10 +216,14 @@ def _incognito(home: Path, agent: str | None) -> Iterator[str]:
     created = client.call("sessions.create", {"incognito": True, **({"agentId": agent} if agent else {})})
     ends = (signal.SIGHUP, signal.SIGTERM)
     before = [signal.signal(each, lambda number, _frame: sys.exit(128 + number)) for each in ends]
+    # A signal just before `input` begins to wait is handled only when that wait ends: the timer ends it.
+    before.append(signal.signal(signal.SIGALRM, lambda _number, _frame: None))
+    signal.setitimer(signal.ITIMER_REAL, WAKE_S, WAKE_S)
     try:
         yield created["key"]
     finally:
-        for each, handler in zip(ends, before, strict=True):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for each, handler in zip((*ends, signal.SIGALRM), before, strict=True):
             signal.signal(each, handler)
         try:
             client.call("sessions.delete", {"key": created["key"]})
