@@ -32,6 +32,7 @@ NAMES = (
     "check",
     "sockets",
     "nodes",
+    "mqtt",
     "sandbox",
 )
 

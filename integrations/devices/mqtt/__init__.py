@@ -39,7 +39,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     for route in shown.routes():
         host.routes.add(route)
     if config["discovery"]:
-        discovery.begin()
+        await discovery.begin()
         Natives(host, bridge, discovery).begin()
     if config["nodes"]:
         await host.nodes.add(MqttNodes(frozenset(config["nodes"]), bridge, host.nodes.registry))

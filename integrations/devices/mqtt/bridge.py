@@ -22,14 +22,13 @@ from hub.core.errors import InvalidRequest
 from hub.core.events import Event, Unsubscribe
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.connection import BrokerAddress, MqttConnection
-from integrations.devices.mqtt.topics import PUBLISH_LIMIT_BYTES, checked_topic
+from integrations.devices.mqtt.topics import PUBLISH_LIMIT_BYTES, REMEMBERED_TOPICS, checked_topic
 
 _log = logging.getLogger(__name__)
 
 PAYLOAD_LIMIT_BYTES = 65_536
 """Longer messages are dropped, except where pictures or lists of devices are expected."""
 LARGE_PAYLOAD_BYTES = 4_194_304
-REMEMBERED_TOPICS = 20_000
 REPEATED_WITHIN_S = 1.0
 
 
@@ -65,6 +64,7 @@ class MqttBridge:
         self._host = host
         self._exact: dict[str, list[_Consumer]] = {}
         self._wild: list[_Consumer] = []
+        self._routes: dict[str, list[_Consumer]] = {}
         self._triggers: Counter[str] = Counter()
         self._wild_triggers: list[str] = []
         self._retained: OrderedDict[str, int] = OrderedDict()
@@ -95,12 +95,14 @@ class MqttBridge:
         consumer = _Consumer(topic_filter, callback, large=large)
         place = self._wild if is_wild(topic_filter) else self._exact.setdefault(topic_filter, [])
         place.append(consumer)
+        self._routes.clear()
         self.connection.subscribe(topic_filter)
 
         def end() -> None:
             if consumer not in place:
                 return
             place.remove(consumer)
+            self._routes.clear()
             if not place and place is not self._wild:
                 self._exact.pop(topic_filter, None)
             self.connection.unsubscribe(topic_filter)
@@ -150,7 +152,7 @@ class MqttBridge:
             self.dropped += 1
             return
         message = MqttMessage(topic, payload, qos, retain)
-        for consumer in self._exact.get(topic, ()) if not self._wild else self._consumers(topic):
+        for consumer in self._consumers(topic):
             if len(payload) > (LARGE_PAYLOAD_BYTES if consumer.large else PAYLOAD_LIMIT_BYTES):
                 self.dropped += 1
                 continue
@@ -163,7 +165,13 @@ class MqttBridge:
             self._host.bus.fire(EVENT_MESSAGE, data, system_context().tainted())
 
     def _consumers(self, topic: str) -> list[_Consumer]:
-        return [*self._exact.get(topic, ()), *(each for each in self._wild if fits(each.topic, topic))]
+        found = self._routes.get(topic)
+        if found is None:
+            if len(self._routes) >= REMEMBERED_TOPICS:
+                self._routes.clear()
+            found = [*self._exact.get(topic, ()), *(each for each in self._wild if fits(each.topic, topic))]
+            self._routes[topic] = found
+        return found
 
     def _is_news(self, topic: str, payload: bytes, *, retain: bool) -> bool:
         """Whether triggers wait for it, and it is not a retained message that they had already."""

@@ -16,6 +16,7 @@ OWN = "homarus"
 NODES = f"{OWN}/node"
 """Below it each node has its topics."""
 SEGMENT = re.compile(r"^[^/+#$\x00-\x1f\x7f][^/+#\x00-\x1f\x7f]{0,127}$")
+REMEMBERED_TOPICS = 20_000
 PUBLISH_LIMIT_BYTES = 1_048_576
 
 
@@ -63,6 +64,7 @@ class Subscriptions:
         self.active: set[str] = set()
         """Filters that are subscribed."""
         self._active_wild: set[str] = set()
+        self._deliveries: dict[str, int] = {}
 
     def add(self, topic_filter: str) -> None:
         """Want a filter once more."""
@@ -112,13 +114,18 @@ class Subscriptions:
                     unsubscribe.update(dict.fromkeys(self._within(topic_filter, self.active)))
         self.active = (self.active | subscribe.keys()) - unsubscribe.keys()
         self._active_wild = {each for each in self.active if is_wild(each)}
+        self._deliveries.clear()
         return list(subscribe), list(unsubscribe), list(again)
 
     def deliveries(self, topic: str) -> int:
         """Return how many of the subscribed filters take a topic: so often some brokers deliver its messages."""
-        if len(self._active_wild) + (topic in self.active) < 2:
-            return 1
-        return (topic in self.active) + sum(fits(each, topic) for each in self._active_wild)
+        found = self._deliveries.get(topic)
+        if found is None:
+            if len(self._deliveries) >= REMEMBERED_TOPICS:
+                self._deliveries.clear()
+            found = (topic in self.active) + sum(fits(each, topic) for each in self._active_wild)
+            self._deliveries[topic] = found
+        return found
 
     @property
     def pending(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -45,8 +46,9 @@ class Discovery:
         """Why announcements were not taken, by topic and by what they announced."""
         bridge.on_change(self._connection_changed)
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         """Follow the announcements: a filter for each kind, since filters that overlap bring messages twice."""
+        await asyncio.to_thread(self._parts.templates.load)
         for component in (*COMPONENTS, DEVICE):
             for shape in ("+", "+/+"):
                 self._bridge.listen(f"{self._prefix}/{component}/{shape}/config", self._came, large=True)
