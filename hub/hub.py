@@ -5,8 +5,6 @@ Nothing below imports this file; integrations are given an `IntegrationHost`, th
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
 from functools import partial
 
 from hub import __version__
@@ -16,7 +14,6 @@ from hub.components.automation import AutomationComponent, AutomationComponentDe
 from hub.components.channels import ChannelsComponent
 from hub.components.chat_commands import CommandEngines
 from hub.components.clients import ClientDependencies, ClientsComponent
-from hub.components.component import Component, apply_to, stages_of
 from hub.components.config_watch import ConfigWatchComponent
 from hub.components.device_messages import DeviceMessages
 from hub.components.entities import EntitiesComponent
@@ -24,6 +21,7 @@ from hub.components.foundation import read_home
 from hub.components.gateway import GatewayComponent
 from hub.components.hooks import HooksComponent
 from hub.components.integrations import IntegrationsComponent
+from hub.components.lifecycle import Lifecycle
 from hub.components.memory import MemoryComponent
 from hub.components.messaging import MessagingComponent
 from hub.components.model_accounts import ModelAccountsComponent
@@ -37,9 +35,7 @@ from hub.components.skills import SkillsComponent
 from hub.components.storage import StorageComponent
 from hub.components.subagents import SubagentsComponent
 from hub.components.tools import ToolsComponent
-from hub.config.store import ReloadResult
 from hub.core.clock import Clock
-from hub.core.stages import Stage, Stages
 from hub.entities.template_functions import RegistryFunctions
 from hub.gateway.log_tail import LogTail
 from hub.gateway.pages import PageTable
@@ -50,16 +46,8 @@ from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.storage.homedir import Home
 
-EVENT_STARTED = "hub_started"
-EVENT_STOPPING = "hub_stopping"
-STOP_LIMIT_S = 1.0
 
-
-def _nothing() -> None:
-    """Default callback: do nothing."""
-
-
-class Hub:
+class Hub(Lifecycle):
     """The running hub and its components.
 
     Args:
@@ -79,22 +67,19 @@ class Hub:
         clock: Clock | None = None,
         log: LogTail | None = None,
     ) -> None:
-        base = self._base = read_home(home, clock or Clock(), redactor or Redactor())
-        self.home, self.config, self.version = home, base.config, __version__
+        base = read_home(home, clock or Clock(), redactor or Redactor())
+        super().__init__(base, __version__)
+        self.home, self.config = home, base.config
         self.clock, self.tasks, self.redactor = base.clock, base.tasks, base.redactor
         self.bus, self.states, self.repairs = base.bus, base.states, base.repairs
-        self._on_restart: Callable[[], None] = _nothing
-        self._on_stop: Callable[[], None] = _nothing
-        self._applying = asyncio.Lock()
-        self._stages = Stages([])
 
         token = hub_token(home.path)
         self.redactor.register(token)
         self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         self._security = security = SecurityComponent(base, channels=self.channels)
         self.egress, people = security.egress, security.current_people
-        self._gateway = GatewayComponent(base, people=people, token=token, host=host, port=port)
-        self.gateway = self._gateway.gateway
+        gateway = GatewayComponent(base, people=people, token=token, host=host, port=port)
+        self.gateway, self.opening = gateway.gateway, gateway.opening
         self.pages = PageTable(self.gateway.routes)
         storage = StorageComponent(base)
         self.db, self.history = storage.db, storage.history
@@ -142,7 +127,7 @@ class Hub:
             sessions=self.sessions,
             models=self.models,
             agents=agents,
-            engines=CommandEngines(self.approvals, self.memory, self.history, self._reload, lambda: self._on_restart()),  # noqa: PLW0108  set at start
+            engines=CommandEngines(self.approvals, self.memory, self.history, self._reload, self._restart),
         )
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
         self.agent_messages = messaging.agent_messages
@@ -175,8 +160,8 @@ class Hub:
                 outbox=self.outbox,
                 registries=RegistryFunctions(entities.registry, self.targets).all(),
                 reload=self._reload,
-                restart=lambda: self._on_restart(),  # noqa: PLW0108  set at start
-                stop=lambda: self._on_stop(),  # noqa: PLW0108
+                restart=self._restart,
+                stop=self._end,
             ),
         )
         self.automation = automation.engine
@@ -211,9 +196,9 @@ class Hub:
         access = AccessComponent(base, AccessDependencies(self.gateway, self.db, token, facts, self._running, log))
         self.login_link = access.login_link
 
-        self.components: tuple[Component, ...] = (
+        self.components = (
             security,
-            self._gateway,
+            gateway,
             storage,
             access,
             SecretsComponent(base, models=self.models),
@@ -239,70 +224,9 @@ class Hub:
         )
 
     @property
-    def recovery(self) -> bool:
-        """Whether the configuration is so broken that only its editor runs."""
-        return self.config.current.recovery
-
-    @property
     def people(self) -> People:
         """The people of this home, as configured now."""
         return self._security.people
-
-    @property
-    def time_zone(self) -> str:
-        """The home's IANA time zone."""
-        return str(self._base.zone())
-
-    @property
-    def language(self) -> str:
-        """The home's language."""
-        return self._base.language()
-
-    async def start(
-        self,
-        *,
-        on_restart: Callable[[], None] = _nothing,
-        on_stop: Callable[[], None] = _nothing,
-        before_open: Sequence[Stage] = (),
-    ) -> None:
-        """Bring everything up, in order; the gateway answers health from the first moment on.
-
-        Args:
-            on_restart: Called when a new hub should take this one's place: the configuration is good again, or a
-                service asks for it.
-            on_stop: Called when a service asks for the end of the process.
-            before_open: Further stages, after all components and before the gateway opens.
-
-        Raises:
-            HubError: A part could not be brought up; call `stop`.
-        """
-        self._on_restart, self._on_stop = on_restart, on_stop
-        self._stages = Stages([*stages_of(self._running()), *before_open, self._gateway.opening()])
-        await self._stages.start()
-        self.bus.fire(EVENT_STARTED, {"version": self.version, "recovery": self.recovery})
-
-    async def stop(self, *, restarting: bool = False) -> list[str]:
-        """Take everything down in reverse; return the names of what did not stop in time."""
-        self.bus.fire(EVENT_STOPPING, {"restarting": restarting})
-        slow = await self._stages.stop()
-        return slow + await self.tasks.cancel_all(timeout_s=STOP_LIMIT_S)
-
-    async def apply(self, result: ReloadResult) -> None:
-        """Put a changed configuration into force: only what changed is set up again."""
-        if result.left_recovery:
-            self._on_restart()
-            return
-        async with self._applying:  # who finds nothing changed waits for whoever is putting the same change into force
-            if result.applied and not self.recovery and result.changed:
-                await apply_to(self.components, frozenset(result.changed))
-
-    def _running(self) -> list[Component]:
-        return [each for each in self.components if each.in_recovery or not self.recovery]
-
-    async def _reload(self) -> ReloadResult:
-        result = await self.config.reload()
-        await self.apply(result)
-        return result
 
     async def _renew(self, kinds: frozenset[str]) -> None:
         await self.automation.renew(kinds)
