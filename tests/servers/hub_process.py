@@ -57,12 +57,12 @@ class HubProcess:
         with self.log.open("ab") as log:
             self._process = self._run("start", "--config", str(self.home), "--port", str(self.port), output=log)
         if wait:
-            self.wait_ready(begun)
+            self.wait_ready()
         return time.perf_counter() - begun
 
-    def wait_ready(self, begun: float | None = None) -> None:
+    def wait_ready(self) -> None:
         """Wait until `/readyz` answers 200."""
-        begun = begun or time.perf_counter()
+        begun = time.perf_counter()
         while time.perf_counter() - begun < START_LIMIT_S:
             assert self._process is not None
             if self._process.poll() is not None:
