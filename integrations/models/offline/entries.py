@@ -14,6 +14,7 @@ from hub.memory.days_asked import asked_for
 from hub.memory.words import words_asked, words_of
 from integrations.models.offline.recognizer import CHINESE, language_of
 from integrations.models.offline.replies import reply, short_date
+from integrations.models.offline.statements import KIN, ZH_KIN, subject_of
 from integrations.models.offline.steps import read_items
 
 
@@ -35,8 +36,12 @@ class EntryQuery(Struct, frozen=True):
         words: Beside the days it names.
         days: For each day it names the marks of which one must be there.
         all_words: Those by which it names days too, since an entry may have the same: "on Tuesday".
+        said: The whole question.
         subject: Words that name whom or what it is about: what has none of them is about somebody else.
         means: Other words for what is asked, any of which answers it.
+        possession: Words of what is the speaker's, or is pointed at: "my sister", "the summer coats".
+        head: The last of these words, which says what sort of thing it is.
+        is_named: Whether somebody is called by name.
     """
 
     text: str
@@ -44,25 +49,56 @@ class EntryQuery(Struct, frozen=True):
     days: tuple[frozenset[str], ...]
     all_words: frozenset[str]
     subject: frozenset[str] = frozenset()
+    said: str = ""
     means: frozenset[str] = frozenset()
+    possession: frozenset[str] = frozenset()
+    head: frozenset[str] = frozenset()
+    is_named: bool = False
 
     def share(self, told: Told) -> float:
         """Return how much of it, 0 to 1, is in what memory found."""
         own = {*words_of(told.text), *marks_in(told.text), *(marks_of_day(told.day) if told.day else ())}
-        terms = [*(frozenset([word]) for word in self.words), *self.days]
+        terms = [*(_LIKE_WORDS.get(word, frozenset([word])) for word in self.words), *self.days]
         if not terms or self.means & own:
             return 1.0
         by_day = sum(bool(term & own) for term in terms) / len(terms)
         return max(by_day, len(self.all_words & own) / len(self.all_words) if self.all_words else 0.0)
 
+    @property
+    def asks_who(self) -> bool:
+        """Whether it asks for the one that an entry is about."""
+        return _WHO.search(self.said) is not None
+
     def is_about(self, told: Told) -> bool:
-        """Whether an entry names whom or what the question is about."""
-        return 2 * len(self.subject & {*words_of(told.text)}) >= len(self.subject)
+        """Whether an entry names whom or what the question is about: half of a name, all of what is somebody's.
+
+        A thing of fewer words will do, as long as the question has them all: a fence for the garden fence.
+        """
+        own = {*words_of(told.text)}
+        is_of_it = all(_LIKE_WORDS.get(word, frozenset([word])) & own for word in self.possession)
+        if not is_of_it and not (self.head <= own and self.names_subject_of(told, least=1)):
+            return False
+        return 2 * len(self.subject & own) >= len(self.subject)
 
     def is_near(self, told: Told) -> bool:
-        """Whether an entry has half of what was asked, beside words that are asked of many things: number, name."""
-        content = self.words - _ATTRIBUTES
-        return 2 * len(content & {*words_of(told.text)}) >= max(1, len(content)) and self.is_about(told)
+        """Whether an entry has half of what was asked, beside words that are asked of many things: number, name.
+
+        It has to be about the same, too: a question about a sister is not answered with what a brother does.
+        """
+        content, own = self.words - _ATTRIBUTES, {*words_of(told.text)}
+        if 2 * len(content & own) < max(1, len(content)) or not self.is_about(told):
+            return False
+        return self.is_named or self.asks_who or self.names_subject_of(told)
+
+    def names_subject_of(self, told: Told, *, least: int = 0) -> bool:
+        """Whether the question names all that an entry is about: of a family the name or the relation will do."""
+        language = language_of(told.text)
+        subject = subject_of(told.text, language) - _ATTRIBUTES - _ATTRIBUTE_CHARACTERS
+        kin = ZH_KIN if language == CHINESE else KIN
+        asked = {*words_of(self.said or self.text)}
+        if len(subject) < least:
+            return False
+        return (subject - kin or subject) <= asked or bool(subject & kin and subject & kin <= asked)
 
 
 _ATTRIBUTES = frozenset(
@@ -75,6 +111,30 @@ _ATTRIBUTES = frozenset(
     for word in words_of(text)
 )
 """What is asked of many people and things: who has it in common with a question need not be meant."""
+_ATTRIBUTE_CHARACTERS = frozenset("电话号码密生日地址名字时间期颜色")
+_LIKE_WORDS = {
+    word: words
+    for text in (
+        "like love enjoy prefer favourite favorite",
+        "live moved",
+        "work job",
+        "mum mom mother",
+        "dad father",
+        "grandma granny grandmother",
+        "grandpa granddad grandfather",
+    )
+    for words in (frozenset(words_of(text)),)
+    for word in words
+}
+"""Words for the same, any of which answers a question for another."""
+_NO_CONTENT = frozenset(words_of("don't can't won't isn't aren't wasn't doesn't didn't kind sort type"))
+_POSSESSION = re.compile(
+    r"\b(?:my|our|the) ((?:(?!(?:is|are|was|were|do|does|did|has|have|had|can|live|lives|work|works|like|likes|in"
+    r"|on|at|of|for|from|to|with|i|we|that|who|again|now)\b)[\w-]+ ?){1,3})",
+    re.IGNORECASE,
+)
+_ZH_POSSESSION = re.compile(r"我们?的([^的是在对有住叫姓哪什谁几多怎吗呢？?]{2,6})")
+_WHO = re.compile(r"\bwho\b|谁", re.IGNORECASE)
 _OWNER = re.compile(r"\b([\w-]+)['’]s\b(?! (?:the|my|our|a)\b)")
 _NAME = re.compile(r"(?<=\s)(?!I\b|I['’])[A-Z][\w-]*")
 _NO_OWNER = frozenset(
@@ -126,7 +186,7 @@ _MEANS = (
         "don't dislike hate",
     ),
     (r"过敏|忌口|不能[吃用碰]", "过敏"),
-    (r"不喜欢|讨厌|忌口|不爱|不吃", "不喜欢 讨厌 不吃"),
+    (r"不喜欢|讨厌|忌口|不爱", "不喜欢 讨厌 不吃"),
 )
 """What people call by different words."""
 
@@ -142,13 +202,22 @@ def asked(text: str, today: date, said: str = "") -> EntryQuery:
     rest, days = asked_for(text, today)
     other = " ".join(words for pattern, words in _MEANS if said and re.search(pattern, said, re.IGNORECASE))
     subject = _subject(said)
+    is_chinese = language_of(said) == CHINESE
+    if is_chinese:
+        rest = _ZH_OF_MINE.sub("", rest)
+    possessions = words_asked(" ".join((_ZH_POSSESSION if is_chinese else _POSSESSION).findall(said)))
     return EntryQuery(
         f"{text} {other}" if other and subject else other or text,
-        frozenset(words_asked(rest)),
+        frozenset(words_asked(rest)) - _NO_CONTENT,
         tuple(days),
-        frozenset(words_asked(text)),
+        frozenset(words_asked(text)) - _NO_CONTENT,
         subject,
-        frozenset(words_of(other)) - {"don"} | ({"don"} if "don't" in other else frozenset()),
+        said,
+        frozenset(word for word in words_of(other) if len(word) > 1) - {"don"}
+        | ({"don"} if "don't" in other else frozenset()),
+        frozenset(possessions) - _ATTRIBUTES - _NO_CONTENT,
+        frozenset(possessions[-1:]),
+        bool(subject) and not is_chinese,
     )
 
 
@@ -156,7 +225,7 @@ def _subject(said: str) -> frozenset[str]:
     """Return the words that name whom or what a question is about, as far as it names one."""
     if language_of(said) == CHINESE:
         named = _ZH_SUBJECT_END.split(_ZH_OF_MINE.sub("", said.strip()), maxsplit=1)[0]
-        return frozenset(words_asked(named)) - _ATTRIBUTES if len(named) > 1 else frozenset()
+        return frozenset(words_asked(named)) - _ATTRIBUTES
     names = [*_OWNER.findall(said), *_NAME.findall(said)]
     return frozenset(words_of(" ".join(name for name in names if name.lower() not in _NO_OWNER)))
 

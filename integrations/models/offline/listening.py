@@ -17,7 +17,14 @@ from integrations.models.offline.lists import about_a_list, item_of
 from integrations.models.offline.memories import FORGET, REMEMBER, SEARCH, said_remembered
 from integrations.models.offline.recognizer import CHINESE, RecognizedIntent
 from integrations.models.offline.replies import reply
-from integrations.models.offline.statements import PlainStatement, is_question, statement_in, subject_of
+from integrations.models.offline.statements import (
+    KIN,
+    ZH_KIN,
+    PlainStatement,
+    is_question,
+    statement_in,
+    subject_of,
+)
 from integrations.models.offline.steps import Call, Say, Step, StepResult
 from integrations.models.offline.when import find_when
 
@@ -31,24 +38,26 @@ _DONE = re.compile(
     r"(?:(?:i|we)(?:'ve| have)? )?(?:just |already |finally )*(?:(?!need)[a-z]+ed|bought|got|paid|sent"
     r"|took|made|did|wrote|brought|gave|went|met|done|picked up)\b.*"
     r"|(?:done|finished|through) with .+|.+ (?:is|are|was|were|has been|have been) (?:already )?"
-    r"(?:done|finished|cancell?ed|returned|paid|sorted|booked|bought|sent|settled|taken care of)"
-    r"|(?:you can |please )?(?:tick|check|cross|strike) (?:off .+|.+ off)|[A-Z]?\w+ (?:paid|gave) .+",
+    r"(?:\w+ed|done|paid|bought|sent|taken care of)"
+    r"|(?:you can |please )?(?:tick|check|cross|strike) (?:off .+|.+ off)|[A-Z]?\w+ (?:paid|gave|returned|brought) .+",
     re.IGNORECASE,
 )
 _ZH_DONE = re.compile(
     r".*(?:了|完|好了|搞定|办好|办妥|完成|过了)[,，].{0,6}|.*(?:了|完|搞定|办好|办妥|完成)|.*[,，](?:搞定|完成|办好)了?"
-    r"|(?:我们?)?(?:已经)?(?:买|还|退|交|打|寄|洗|换|办|做|取|约|订)[好完掉到]?了.+"
+    r"|(?:我们?)?(?:已经)?(?:买|还|退|交|打|寄|洗|换|办|做|取|约|订)[好完掉到]?了.+|我们?(?:已经)?[^了]{1,2}了.+"
 )
 _SETTLED = re.compile(r"\b(?:paid|pays|gave|given|returned)\b|还(?:给)?(?:我|清|了)|还.*了", re.IGNORECASE)
 _PAYS = re.compile(r"\b(?:has |have )?(?:paid|pays|gave|given|returned)\b|[把还]", re.IGNORECASE)
 _OWED = re.compile(r"\bowe[sd]?\b|欠|借给|\blent\b", re.IGNORECASE)
 _REMINDED = re.compile(
     r"(?:please )?(?:don't|do not|never) let (?:me|us) forget (?:to |about )?(?P<what>.+)"
-    r"|(?:千万)?(?:别忘了|不要忘了|别忘记|不要忘记|记得)(?:提醒|叫)(?:我|我们)(?P<zh>.+)",
+    r"|(?:千万)?(?:别忘了|不要忘了|别忘记|不要忘记|记得)(?:提醒|叫)(?:我|我们)(?P<zh>.+)"
+    r"|(?P<when>.*?)(?:千万)?(?:别|不要)(?:让|叫)我们?忘[了记]?(?P<later>.+)",
     re.IGNORECASE,
 )
 _WEAK = frozenset({"Recall", "Correct", "Change", "Remind", "CorrectPlain"})
 """What the grammar finds in sentences that may as well be statements."""
+_BEING = frozenset({"is", "are", "was", "were"})
 _NO_WORD = frozenset("的了我你给去把要还得已经过完好在是")
 
 
@@ -68,7 +77,7 @@ def understood(text: str, intent: RecognizedIntent | None, language: str, now: d
     if (statement := statement_in(text, language)) is not None and statement.is_explicit:
         return RecognizedIntent("Keep", language, {"text": statement.text})
     if (later := _REMINDED.match(text.strip())) is not None:
-        what = (later["what"] or later["zh"]).strip(ENDS)
+        what = (later["what"] or later["zh"] or f"{later['when']}{later['later']}").strip(ENDS)
         if later["zh"] or find_when(what, now) is not None:
             return RecognizedIntent("Remind", language, {"reminder": what})
     if intent is None or (intent.name in _WEAK and "old" not in intent.slots):
@@ -93,7 +102,7 @@ def heard(text: str, language: str) -> RecognizedIntent | None:
     if is_question(text, language):
         return None
     statement = statement_in(text, language)
-    is_change = statement is not None and statement.is_change and bool(statement.subject)
+    is_change = language == CHINESE and statement is not None and statement.is_change and bool(statement.subject)
     if not is_change and (_ZH_DONE if language == CHINESE else _DONE).fullmatch(said):
         return RecognizedIntent("Done", language, {"text": said})
     if statement is None:
@@ -192,15 +201,28 @@ def about_the_same(statement: PlainStatement, entries: Sequence[Told], language:
     same = [
         each
         for each in entries
-        if statement.subject
-        and subject_of(each.text, language) == statement.subject
-        and fold(each.text) != statement.text
+        if statement.subject and fold(each.text) != statement.text and _is_same_matter(statement, each.text, language)
     ]
     if len(same) < 2:
         return same
     said = _terms(statement.text, language) - statement.subject
     shared = [len(said & (_terms(each.text, language) - statement.subject)) for each in same]
     return [each for each, count in zip(same, shared, strict=True) if count == max(shared)]
+
+
+def _is_same_matter(statement: PlainStatement, text: str, language: str) -> bool:
+    """Whether an entry says of the same person or thing what a statement says: not that, and something else."""
+    other = statement_in(text.strip(ENDS), language)
+    if other is None or not other.subject:
+        return False
+    ours, theirs = statement.subject, other.subject
+    kin = ZH_KIN if language == CHINESE else KIN
+    if ours != theirs and not (ours ^ theirs <= kin and (ours < theirs or theirs < ours)):
+        return False
+    if language != CHINESE and {statement.verb, other.verb} <= _BEING:
+        said = _terms(statement.text, language) & _terms(other.text, language)
+        return bool(said - ours - theirs)
+    return statement.verb == other.verb or not (statement.verb and other.verb)
 
 
 def _terms(text: str, language: str) -> frozenset[str]:

@@ -27,6 +27,7 @@ _PATTERNS: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
                 rf"(?P<items>.+?),? (?:so )?(?:add|put|write) (?:it|that|them|this) (?:to|on|onto) {_THE_LIST}",
             ),
             ("ListAdd", rf"(?:add|put|write|stick|throw) (?P<items>.+?) (?:to|on|onto) {_THE_LIST}"),
+            ("ListAdd", rf"(?:i|we) (?:also )?(?:need|want) (?P<items>.+?) on {_THE_LIST}(?: too| as well)?(?:,.*)?"),
             ("ListAdd", r"(?:my |our |the )?(?P<list>(?!to-?do|task)[\w-]+) list ?: ?(?P<items>.+)"),
             (
                 "ListOff",
@@ -52,7 +53,7 @@ _PATTERNS: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
             ("ListAdd", rf"(?:把)?(?P<items>.+?)(?:加入|添加到|加到|加进|放进|放到|写到|写进|记到){_ZH_LIST}"),
             (
                 "ListAdd",
-                rf"(?:在)?{_ZH_LIST}(?:再|还)?(?:要)?(?:加上|加入|添加|添上|记上|写上|放上|加|添)(?:上)?(?P<items>.+)",
+                rf"(?:在|往|给)?{_ZH_LIST}(?:再|还)?(?:要)?(?:加上|加入|添加|添上|记上|写上|放上|加|添)(?:上)?(?P<items>.+)",
             ),
             ("ListAdd", rf"{_ZH_LIST}:(?P<items>.+)"),
             ("ListOff", rf"(?:把)?(?P<items>.+?)从{_ZH_LIST}(?:去掉|删掉|划掉|拿掉|移除|删除|拿走|删了|划了)"),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from integrations.models.offline.entries import EntryQuery, Told, asked, lines, placed, told_in
-from integrations.models.offline.recognizer import RecognizedIntent
+from integrations.models.offline.recognizer import CHINESE, RecognizedIntent
 from integrations.models.offline.replies import reply
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
 
@@ -54,9 +54,12 @@ def told(output: str, wanted: EntryQuery, language: str, least: float = ANY_SHAR
     """Return a reply from the entries that match at least this share of a question; None when there are none."""
     hits = [hit for hit in told_in(output, "hits") if wanted.share(hit) >= least and wanted.is_about(hit)]
     if not wanted.words:
-        of_day = [hit for hit in hits if wanted.share(hit) == 1]
+        of_day = [hit for hit in hits if wanted.days and wanted.share(hit) == 1]
         return reply("recalled_many", language, lines=placed(of_day, language)) if of_day else None
     best = max(map(wanted.share, hits), default=0.0)
+    if best < WHOLE_SHARE and language == CHINESE and not wanted.asks_who:  # a long word is many pairs of characters
+        hits = [hit for hit in hits if wanted.names_subject_of(hit)]
+        best = max(map(wanted.share, hits), default=0.0)
     if best < FITS_SHARE:
         near = _near(hits, wanted)
         return reply("recalled_near", language, lines=placed(near, language)) if near else None

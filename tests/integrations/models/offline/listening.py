@@ -28,7 +28,7 @@ from integrations.memory.memory_tools import MemoryTools
 from integrations.models.offline.provider import OfflineProvider
 from tests.integrations.memory.notes_house import MAIN, Notes
 
-SENTENCES = Path(__file__).parent / "listening.txt"
+FOLDER = Path(__file__).parent
 LISTS = {"en": "add milk and eggs to my shopping list", "zh": "买菜清单加上鸡蛋和牛奶"}
 SCHEDULED = {"added": {"next": "2026-05-12T18:00:00", "text": "…"}}
 STEPS = 12
@@ -64,9 +64,9 @@ class Came:
         return self.after - self.before
 
 
-def sentences() -> list[Sentence]:
-    """Return all lines but comments, the seeds among them."""
-    lines = SENTENCES.read_text("utf-8").splitlines()
+def sentences(name: str) -> list[Sentence]:
+    """Return all lines of a file but comments, the seeds among them."""
+    lines = (FOLDER / name).read_text("utf-8").splitlines()
     return [
         Sentence(*(part.strip() for part in line.split("|", 3))) for line in lines if line and not line.startswith("#")
     ]
