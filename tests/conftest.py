@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import gzip
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -12,9 +14,11 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal import charmap
+from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
-from tests.lengths import EXAMPLES
+from tests.lengths import EXAMPLES, LONG
 from tests.servers import shared
 from tests.servers.ngircd import Ngircd
 from tests.servers.openai_server import OpenAIServer
@@ -31,10 +35,18 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", settings.get_profile("untimed"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "untimed")
 
-STARTED_ONCE = re.compile(r"/(matrix|irc|email|litellm|engines)/|[\[-](matrix|irc|email)[\]-]")
-"""Tests of a server or a library that takes seconds to start: one worker runs all of a name, so that it starts once."""
+if not LONG:
+    # In a new checkout each worker would parse every module of ours, five seconds long, for the few examples with one
+    # of its numbers or words.
+    providers._get_local_constants = lambda: providers._local_constants
 
-LONG = ("faults", "web", "e2e", "security_review")
+STARTED_ONCE = re.compile(
+    r"/(matrix|irc|email|litellm|engines)/|[\[-](matrix|irc|email)[\]-]|^tests/test_(?:imports|project)\.py"
+)
+"""Tests of a server or a library that takes seconds to start, or of our whole tree, which takes seconds to read: one
+worker runs all of a name, so that it starts once."""
+
+LONG_FOLDERS = ("faults", "web", "e2e", "security_review")
 """Folders whose tests start whole hubs and browsers."""
 
 
@@ -43,7 +55,7 @@ class FilesAndServers(LoadFileScheduling):  # type: ignore[misc]  # it has no ty
 
     def _split_scope(self, nodeid: str) -> str:
         found = STARTED_ONCE.search(nodeid)
-        return str(found[1] or found[2] if found else super()._split_scope(nodeid))
+        return str(found[1] or found[2] or "project" if found else super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -55,6 +67,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesAndServ
 def pytest_configure(config: pytest.Config) -> None:
     """Let each worker begin to collect at another place: who reads a file first compiles it for all of them."""
     worker = getattr(config, "workerinput", None)
+    if worker is None:
+        _say_what_utf_8_encodes()
     if worker is None or config.args != ["tests"]:
         return
     parts = sorted(path for path in HERE.iterdir() if path.is_dir() or path.match("test_*.py"))
@@ -62,6 +76,14 @@ def pytest_configure(config: pytest.Config) -> None:
     begin = sum(sizes) * (int(worker["workerid"].removeprefix("gw")) % worker["workercount"]) / worker["workercount"]
     first = next(number for number in range(len(parts)) if sum(sizes[: number + 1]) > begin)
     config.args = [str(path) for path in (*parts[first:], *parts[:first])]
+
+
+def _say_what_utf_8_encodes() -> None:
+    """Write it where Hypothesis looks for it: in a new checkout each worker would try every character."""
+    file = charmap.charmap_file("codec-v2-utf-8")
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(gzip.compress(json.dumps([[[0, 0xD7FF], [0xE000, 0x10FFFF]], []]).encode()))
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -89,7 +111,7 @@ def pytest_runtest_setup() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take long first: at the end, no worker then waits for what another has just begun."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    long = tuple(f"{HERE}/{folder}/" for folder in LONG)
+    long = tuple(f"{HERE}/{folder}/" for folder in LONG_FOLDERS)
     items.sort(key=lambda item: (item.path not in slow, not (path := str(item.path)).startswith(long), path))
 
 

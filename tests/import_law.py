@@ -6,10 +6,14 @@ It reads the files and imports nothing of them, so it can be pointed at a small 
 from __future__ import annotations
 
 import ast
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[1]
 
 # From the ground up; a part may import those before it. In the roof, `web` stands on the hub and bootstrap starts it.
 PARTS = (
@@ -53,6 +57,8 @@ EXTRAS = {
     "textual": ("hub.cli.tui_app",),
     "zeroconf": ("integrations", "hub.discovery"),
 }
+BY_CALL = re.compile(r"\b(import_module|__import__)\b")
+Within = Callable[[ast.AST], Iterable[ast.AST]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +81,8 @@ class Module:
     imports: tuple[Import, ...]
 
 
-def violations(root: Path) -> list[str]:
-    """All breaches of the law in the tree at `root`, each as `file:line: what is wrong`, in order of file and line."""
-    modules = read_tree(root)
+def violations(modules: Mapping[str, Module]) -> list[str]:
+    """All breaches of the law in a tree, each as `file:line: what is wrong`, in order of file and line."""
     found = [
         f"{module.file}:{item.line}: {complaint}"
         for module in modules.values()
@@ -88,6 +93,12 @@ def violations(root: Path) -> list[str]:
     return [*found, *_strangers(modules), *_heavy_schemas(modules), *_cycles(modules)]
 
 
+@cache
+def our_tree() -> dict[str, Module]:
+    """What `read_tree` reads in this checkout."""
+    return read_tree(CHECKOUT)
+
+
 def read_tree(root: Path) -> dict[str, Module]:
     """Every Python file under the folders of the house at `root`, by dotted name."""
     paths = sorted(path for folder in FOLDERS for path in (root / folder).rglob("*.py"))
@@ -96,8 +107,10 @@ def read_tree(root: Path) -> dict[str, Module]:
     for name, path in names.items():
         is_package = path.name == "__init__.py"
         package = name if is_package else name.rpartition(".")[0]
-        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-        imports = tuple(_imports(tree.body, package, names.keys(), at_start=True, for_types=False))
+        source = path.read_text(encoding="utf-8")
+        within = ast.iter_child_nodes if BY_CALL.search(source) else _statements
+        body = ast.parse(source, filename=str(path)).body
+        imports = tuple(_imports(body, package, names.keys(), within, at_start=True, for_types=False))
         modules[name] = Module(name, path.relative_to(root).as_posix(), is_package, imports)
     return modules
 
@@ -107,19 +120,25 @@ def _dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements within a statement, without its expressions: only a call in one of those imports anything."""
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        yield from getattr(node, field, ())
+
+
 def _imports(
-    nodes: Iterable[ast.AST], package: str, known: Iterable[str], *, at_start: bool, for_types: bool
+    nodes: Iterable[ast.AST], package: str, known: Iterable[str], within: Within, *, at_start: bool, for_types: bool
 ) -> Iterator[Import]:
     for node in nodes:
         for target in _targets(node, package, known):
             yield Import(target, getattr(node, "lineno", 0), at_start and not for_types, for_types)
         if isinstance(node, ast.If) and _is_type_checking(node.test):
-            yield from _imports(node.body, package, known, at_start=at_start, for_types=True)
-            yield from _imports(node.orelse, package, known, at_start=at_start, for_types=for_types)
+            yield from _imports(node.body, package, known, within, at_start=at_start, for_types=True)
+            yield from _imports(node.orelse, package, known, within, at_start=at_start, for_types=for_types)
             continue
         deferred = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        children = ast.iter_child_nodes(node)
-        yield from _imports(children, package, known, at_start=at_start and not deferred, for_types=for_types)
+        inner = within(node)
+        yield from _imports(inner, package, known, within, at_start=at_start and not deferred, for_types=for_types)
 
 
 def _targets(node: ast.AST, package: str, known: Iterable[str]) -> list[str]:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.import_law import PARTS, violations
+from tests.import_law import PARTS, our_tree, read_tree, violations
 
-CHECKOUT = Path(__file__).parents[1]
 FOR_TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "
 IMPORTS_SHARED = "from integrations.channels.http_api import HttpApi\n"
 
@@ -27,13 +26,13 @@ def check(tmp_path: Path) -> Check:
             path.write_text(source, encoding="utf-8")
             for folder in path.relative_to(tmp_path).parents[:-1]:
                 (tmp_path / folder / "__init__.py").touch()
-        return violations(tmp_path)
+        return violations(read_tree(tmp_path))
 
     return write_and_check
 
 
 def test_our_tree_keeps_the_law() -> None:
-    assert violations(CHECKOUT) == []
+    assert violations(our_tree()) == []
 
 
 def test_the_order_is_that_of_the_design_page() -> None:

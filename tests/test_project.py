@@ -18,7 +18,7 @@ import pytest
 import ruamel.yaml
 
 import hub
-from tests.import_law import FOLDERS, read_tree
+from tests.import_law import FOLDERS, our_tree
 
 CHECKOUT = Path(__file__).parents[1]
 UV = Path(sys.executable).with_name("uv")
@@ -57,7 +57,7 @@ def imported() -> Imported:
     """The normalised names of the distributions that the modules of each folder import, at start or later."""
     owners = importlib.metadata.packages_distributions()
     tops: Imported = {folder: set() for folder in FOLDERS}
-    for module in read_tree(CHECKOUT).values():
+    for module in our_tree().values():
         tops[module.file.split("/")[0]] |= {item.target.split(".")[0] for item in module.imports}
     # `ruamel` is shared by the library and its C part; the library is what one asks for.
     return {

@@ -25,6 +25,7 @@ from hub.config.sections import SchemaProblem, Section, Sections
 from hub.config.suggest import did_you_mean, nearest
 from hub.core.json_schema import to_json_schema
 from hub.core.phrases import phrase
+from hub.core.schema import Schema
 from hub.core.secret import Secret
 
 __all__ = ["CheckCache", "Checked", "Config", "check", "check_loaded"]
@@ -333,5 +334,8 @@ def _by_file_and_line(error: ConfigError) -> tuple[bool, str, int, int]:
 
 def _takes_a_list(section: Section) -> bool:
     """Whether a mapping is one item of a list that may be written without the list, and not entries by name."""
+    plain = section.schema.schema if isinstance(section.schema, Schema) else section.schema
+    if isinstance(plain, Mapping):
+        return False  # without the JSON Schema of its entries: that of scripts holds every kind of action
     schema = to_json_schema(section.schema)
     return any(each.get("type") == "array" for each in schema.get("anyOf", (schema,)))

@@ -17,7 +17,7 @@ from tests.lengths import rounds
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
-KILLS = rounds(2_000, 40)
+KILLS = rounds(2_000, 16)
 CUSTOM = Path(__file__).parent / "custom_integrations"
 ACCOUNTS = ("a", "b", "c", "d")
 IDEMPOTENT = ("a", "b")
