@@ -155,6 +155,7 @@ DOMAINS: Mapping[str, Services] = {
         "select_source": {Required("source"): _NAME},
         "play_media": {Required("media_content_id"): _TEXT, Required("media_content_type"): _NAME},
     },
+    "notify": {"send_message": {Required("message"): _TEXT, Optional("title"): _NAME}},
     "number": {"set_value": {Required("value"): number}},
     "remote": {
         **_ON_OFF,
@@ -235,11 +236,11 @@ ONE_OF: Mapping[str, str] = {
 }
 """Words that are among those of an attribute of the entity, when it has it."""
 
-DANGEROUS_DOMAINS = frozenset({"alarm_control_panel", "lock", "valve"})
+DANGEROUS_DOMAINS = frozenset({"alarm_control_panel", "lock", "notify", "valve"})
 DANGEROUS_COVERS = frozenset({"door", "garage", "gate"})
 
 
 def is_dangerous(entity_id: str, attributes: Mapping[str, Any]) -> bool:
-    """Whether an agent asks before it controls an entity: locks, alarms, valves, and doors that open by themselves."""
+    """Whether an agent asks before it uses an entity: locks, alarms, valves, motor doors, and what sends messages."""
     domain = entity_id.partition(".")[0]
     return domain in DANGEROUS_DOMAINS or (domain == "cover" and attributes.get("device_class") in DANGEROUS_COVERS)

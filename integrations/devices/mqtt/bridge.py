@@ -127,7 +127,7 @@ class MqttBridge:
         if wanted:
             self._triggers[topic] += 1
             if self._triggers[topic] == 1:
-                self.connection.subscribe(topic)
+                self.connection.subscribe(topic, event.data["qos"])
         elif topic in self._triggers:
             self._triggers[topic] -= 1
             if not self._triggers[topic]:

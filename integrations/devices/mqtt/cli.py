@@ -77,7 +77,7 @@ def publish(topic: str, payload: str, qos: int, retain: bool, home: Path, as_jso
 @home_option
 @json_option
 def discovered(home: Path, as_json: bool) -> None:
-    """List the entities that devices announced, and what was announced and not taken.
+    """List the entities and triggers that devices announced, and what was announced and not taken.
 
     Example:
       homarus mqtt discovered
@@ -88,6 +88,8 @@ def discovered(home: Path, as_json: bool) -> None:
         return
     rows = [(each["entity_id"], each["device"] or "", each["origin"]) for each in answer["entities"]]
     print_table(sorted(rows), ("entity", "device", "announced by"))
+    for each in answer["triggers"]:
+        click.echo(f"trigger: {json.dumps({'trigger': 'device', 'domain': 'mqtt', **each}, ensure_ascii=False)}")
     for each in answer["refused"]:
         click.echo(f"not taken: {each['what']}: {each['reason']}")
 

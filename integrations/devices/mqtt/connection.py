@@ -33,6 +33,7 @@ PUBLISH_LIMIT_S = 30.0
 SUBSCRIBED_AT_ONCE = 100
 LOOKED_AT_ONCE = 200
 CONNECT_LIMIT_S = 10.0
+AT_LEAST_ONCE = 1
 FAILED = 0x80
 """Answers to a subscription from here on are refusals."""
 
@@ -86,6 +87,7 @@ class MqttConnection:
         self._look = asyncio.Event()
         self._waiting = 0
         self._begun = address.new
+        self._qos: dict[str, int] = {}
         self.subscriptions = Subscriptions()
 
     @property
@@ -93,14 +95,18 @@ class MqttConnection:
         """Whether there is a connection."""
         return self._client is not None
 
-    def subscribe(self, topic_filter: str) -> None:
+    def subscribe(self, topic_filter: str, qos: int = AT_LEAST_ONCE) -> None:
         """Want the messages of a filter; its retained ones come again even if others want them already."""
+        if qos > AT_LEAST_ONCE:
+            self._qos[topic_filter] = qos
         self.subscriptions.add(topic_filter)
         self._look.set()
 
     def unsubscribe(self, topic_filter: str) -> None:
         """Want the messages of a filter no longer."""
         self.subscriptions.discard(topic_filter)
+        if not self.subscriptions.wants(topic_filter):
+            self._qos.pop(topic_filter, None)
         self._look.set()
 
     async def publish(
@@ -239,7 +245,7 @@ class MqttConnection:
     async def _subscribe(self, client: Client, filters: list[str]) -> None:
         for place in range(0, len(filters), SUBSCRIBED_AT_ONCE):
             batch = filters[place : place + SUBSCRIBED_AT_ONCE]
-            codes = await client.subscribe([(each, 1) for each in batch])
+            codes = await client.subscribe([(each, self._qos.get(each, AT_LEAST_ONCE)) for each in batch])
             for each, code in zip(batch, codes, strict=False):
                 if (code if isinstance(code, int) else int(getattr(code, "value", 0))) >= FAILED:
                     _log.warning("the MQTT broker does not let the hub read %s", each)

@@ -1,6 +1,6 @@
 """The hub as a device at the broker, in the form that Home Assistant discovers.
 
-Its sensors say how much it does. Buttons for automations and notifiers for agents are there only when they are
+Its sensors say how much it does. Entities, buttons for automations and notifiers for agents are there only when
 configured: everybody who may publish at the broker can use them. What comes by them is from outside, without rights.
 """
 
@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
+import hub
 from hub import __version__
 from hub.core.context import Authority, Context
 from hub.core.errors import HubError
@@ -22,12 +25,15 @@ from hub.core.sql import SqlConnection
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 from integrations.devices.mqtt.brokers import status_topic
+from integrations.devices.mqtt.hub_entities import command, component
 
 _log = logging.getLogger(__name__)
 
 TOGETHER_S = 1.0
 """Changes within this time are published together."""
 MESSAGE_LIMIT_CHARS = 4_000
+_UPDATE = "{{ {'installed_version': value_json.version, 'latest_version': value_json.latest} | tojson }}"
+"""What runs, and what is installed: a restart brings it."""
 _STRANGER = Authority("device:mqtt", tainted=True)
 
 
@@ -41,7 +47,7 @@ class HubDevice:
 
     Args:
         hub: Its name among the clients of the broker.
-        config: The section; `publish_hub`, `publish_automations` and `publish_agents` say what.
+        config: The section; `publish_hub` and the other keys that begin so say what.
     """
 
     def __init__(self, host: IntegrationHost, bridge: MqttBridge, hub: str, config: Mapping[str, Any]) -> None:
@@ -51,6 +57,8 @@ class HubDevice:
         self._day = self._today()
         self._runs, self._cost = 0, 0.0
         self._dirty = asyncio.Event()
+        self._shown: dict[str, Any] = {}
+        self._changed: set[str] = set()
 
     def begin(self) -> None:
         """Follow what the hub does, and publish it."""
@@ -60,8 +68,11 @@ class HubDevice:
         self._host.bus.listen("run_finished", self._run_finished)
         for each in ("approval_requested", "approval_resolved"):
             self._host.bus.listen(each, lambda _: self._dirty.set())
-        for kind in ("automation", "agent"):
-            for id in self._config[f"publish_{kind}s"]:
+        if entities := self._config["publish_entities"]:
+            self._host.bus.listen("state_changed", self._state_changed, {"entity_id": list(entities)})
+        kinds = {"automation": "publish_automations", "agent": "publish_agents", "entity": "publish_entities"}
+        for kind, key in kinds.items():
+            for id in self._config[key]:
                 self._bridge.listen(f"{self._base}/{kind}/{id}/set", self._commanded)
         self._host.spawn(self._keep_published(), name="publish the hub over MQTT")
 
@@ -72,6 +83,13 @@ class HubDevice:
             "cost_today": _sensor("Cost today", "cost", unit_of_measurement="USD", device_class="monetary"),
             "approvals": _sensor("Pending approvals", "approvals", state_class="measurement"),
             "version": _sensor("Version", "version", entity_category="diagnostic"),
+            "update": {
+                "platform": "update",
+                "name": "Update",
+                "value_template": _UPDATE,
+                "entity_category": "diagnostic",
+            },
+            **self._components(),
         }
         for id in self._config["publish_automations"]:
             topic = f"{self._base}/automation/{id}/set"
@@ -94,13 +112,25 @@ class HubDevice:
             "qos": 1,
         }
 
+    def _components(self) -> dict[str, Any]:
+        """Return the entities, by their ids with `_` for the dot."""
+        states = [self._host.states.get(each) for each in self._config["publish_entities"]]
+        made = {each.entity_id: component(each, f"{self._base}/entity/{each.entity_id}") for each in states if each}
+        return {f"entity_{id.replace('.', '_')}": each for id, each in made.items()}
+
     # --- below ---
+
+    def _state_changed(self, event: Event) -> None:
+        self._changed.add(event.data["entity_id"])
+        self._dirty.set()
 
     def _connected(self, connected: bool) -> None:
         if connected:
             self._host.spawn(self._announce(), name="announce the hub over MQTT")
 
     async def _announce(self) -> None:
+        self._shown = self._components()
+        self._changed.update(self._config["publish_entities"])
         said = json.dumps(self.announcement()) if self._config["publish_hub"] else ""
         with suppress(HubError):  # the connection was lost again; the next one announces it
             await self._bridge.publish(self._topic, said, qos=1, retain=True)
@@ -113,7 +143,22 @@ class HubDevice:
             with suppress(HubError):
                 state = json.dumps(await self._state())
                 await self._bridge.publish(f"{self._base}/state", state, qos=1, retain=True)
+                if self._components() != self._shown:
+                    await self._announce()
+                await self._publish_entities()
             await self._host.clock.sleep(TOGETHER_S)
+
+    async def _publish_entities(self) -> None:
+        while self._changed:
+            id = self._changed.pop()
+            state = self._host.states.get(id)
+            said = {"state": None} if state is None else {"state": state.state, "attributes": dict(state.attributes)}
+            topic, payload = f"{self._base}/entity/{id}/state", json.dumps(said, default=str)
+            try:
+                await self._bridge.publish(topic, payload, qos=1, retain=True)
+            except HubError:
+                self._changed.add(id)
+                raise
 
     async def _state(self) -> dict[str, Any]:
         def count(connection: SqlConnection) -> int:
@@ -121,7 +166,9 @@ class HubDevice:
 
         self._turn_day()
         approvals = await self._host.database.read(count)
-        return {"runs": self._runs, "cost": round(self._cost, 4), "approvals": approvals, "version": __version__}
+        latest = await asyncio.to_thread(_version_on_disk)
+        found = {"runs": self._runs, "cost": round(self._cost, 4), "approvals": approvals}
+        return {**found, "version": __version__, "latest": latest}
 
     def _run_finished(self, event: Event) -> None:
         self._turn_day()
@@ -145,13 +192,26 @@ class HubDevice:
     async def _carry_out(self, kind: str, id: str, payload: bytes) -> None:
         context = Context(_STRANGER)
         try:
-            if kind == "automation":
+            if kind == "entity":
+                state = self._host.states.get(id)
+                if state is None or (asked := command(state, payload.decode(errors="replace")[:255])) is None:
+                    return
+                domain, service, data = asked
+                await self._host.services.call(domain, service, {"entity_id": id, **data}, context=context)
+            elif kind == "automation":
                 data = {"entity_id": id if id.startswith("automation.") else f"automation.{id}"}
                 await self._host.services.call("automation", "trigger", data, context=context)
             elif text := payload.decode(errors="replace")[:MESSAGE_LIMIT_CHARS].strip():
                 await self._host.services.call("agent", "run", {"agent": id, "message": text}, context=context)
-        except HubError as error:
+        except (HubError, ValueError) as error:
             _log.warning("%s %s, which was asked over MQTT, failed: %s", kind, id, error)
+
+
+def _version_on_disk() -> str:
+    """Return the version that a restart would bring."""
+    text = Path(hub.__file__).read_text()
+    found = re.search(r'^__version__ = "([^"]+)"', text, re.MULTILINE)
+    return found[1] if found is not None else __version__
 
 
 def _sensor(name: str, key: str, **more: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from hub.core.schema import (
     Schema,
     SchemaError,
     boolean,
+    entity_id,
     integer,
     port,
     secret,
@@ -115,6 +116,9 @@ CONFIG_SCHEMA = Schema(
             Optional("publish_automations", default=list, description="Automations that everybody there may run."): All(
                 [slug], Length(max=200)
             ),
+            Optional(
+                "publish_entities", default=list, description="Entities that everybody there may see and use."
+            ): All([entity_id], Length(max=200)),
             Optional("publish_agents", default=list, description="Agents that everybody there may write to."): All(
                 [slug], Length(max=50)
             ),

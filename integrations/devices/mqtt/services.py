@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from contextlib import suppress
 from typing import Any
 
 from hub.core.schema import All, Coerce, In, Invalid, Optional, Range, Required, Schema, boolean
@@ -35,6 +37,11 @@ PUBLISH = {
     Optional("retain", default=False, description="Whether the broker keeps it."): boolean,
 }
 
+PUBLISH_SERVICE = {
+    **PUBLISH,
+    Optional("evaluate_payload", default=False, description="Whether b'…' in the payload means bytes."): boolean,
+}
+
 PERMIT_JOIN = {
     Optional("time", default=120, description="Seconds; 0 ends it."): All(Coerce(int), Range(min=0, max=254)),
     Optional("base", default="zigbee2mqtt", description="The base topic of the bridge."): _topic,
@@ -46,25 +53,27 @@ def register_services(host: IntegrationHost, bridge: MqttBridge) -> None:
 
     async def publish(call: ServiceCall) -> None:
         data = call.data
-        await bridge.publish(data["topic"], data["payload"], qos=data["qos"], retain=data["retain"])
+        payload: str | bytes = data["payload"]
+        if data["evaluate_payload"] and data["payload"].startswith(("b'", 'b"')):
+            with suppress(ValueError, SyntaxError):  # then it is text, as it is for Home Assistant
+                payload = ast.literal_eval(data["payload"])
+        await bridge.publish(data["topic"], payload, qos=data["qos"], retain=data["retain"])
 
     async def permit_join(call: ServiceCall) -> None:
         topic = f"{call.data['base']}/bridge/request/permit_join"
         await bridge.publish(topic, json.dumps({"time": call.data["time"]}), qos=1)
 
-    host.services.register(
-        "permit_join",
-        permit_join,
-        Schema(PERMIT_JOIN),
-        agent=AgentRule.ASK,
-        description="Let Zigbee devices join through Zigbee2MQTT for a while",
-        fields={str(key): {"description": key.description} for key in PERMIT_JOIN},
-    )
-    host.services.register(
-        "publish",
-        publish,
-        Schema(PUBLISH),
-        agent=AgentRule.ASK,
-        description="Publish a message on an MQTT topic",
-        fields={str(key): {"description": key.description, "required": isinstance(key, Required)} for key in PUBLISH},
-    )
+    for name, handler, fields, description in (
+        ("permit_join", permit_join, PERMIT_JOIN, "Let Zigbee devices join through Zigbee2MQTT for a while"),
+        ("publish", publish, PUBLISH_SERVICE, "Publish a message on an MQTT topic"),
+    ):
+        host.services.register(
+            name,
+            handler,
+            Schema(fields),
+            agent=AgentRule.ASK,
+            description=description,
+            fields={
+                str(key): {"description": key.description, "required": isinstance(key, Required)} for key in fields
+            },
+        )

@@ -81,6 +81,10 @@ class Subscriptions:
             self._wild.discard(topic_filter)
             self._changed[topic_filter] = False
 
+    def wants(self, topic_filter: str) -> bool:
+        """Whether somebody wants a filter."""
+        return topic_filter in self._wanted
+
     def begin_again(self) -> list[str]:
         """Subscribe all of it with a new connection; return the filters of the last one that are no longer wanted."""
         stale = [each for each in self.active if each not in self._wanted]

@@ -22,10 +22,12 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     from integrations.network.discovery.found import FoundServices, matchers
     from integrations.network.discovery.lan import Lan, announced, machine_name
     from integrations.network.discovery.page import found_page, methods, routes
+    from integrations.network.discovery.topics import follow_topics
 
     found = FoundServices(host)
     await found.load()
-    known = matchers(await asyncio.to_thread(find, host.home.path), host.config.defaults)
+    catalog = await asyncio.to_thread(find, host.home.path)
+    known = matchers(catalog, host.config.defaults)
     port = urlsplit(host.dashboard_url).port or host.http.port
     name = str(host.config.or_default("hub")["name"]) if config["mdns"] == "full" else None
     announcement = await asyncio.to_thread(announced, host.http, port, name, machine_name())
@@ -35,4 +37,5 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     for route in routes(found):
         host.routes.add(route)
     host.pages.add(found_page(found))
+    follow_topics(host, found, catalog)
     host.spawn(lan.run(), name="multicast DNS")

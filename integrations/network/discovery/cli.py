@@ -42,9 +42,7 @@ def command(set_up: str | None, ignore: str | None, home: Path, as_json: bool) -
     if not found:
         click.echo("Nothing has announced itself yet.")
         return
-    rows = [
-        (each["id"], each["kind"], each["name"], f"{each['address']}:{each['port']}", each["state"]) for each in found
-    ]
+    rows = [(each["id"], each["kind"], each["name"], each["at"], each["state"]) for each in found]
     print_table(rows, ("id", "kind", "name", "address", "state"))
 
 

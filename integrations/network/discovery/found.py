@@ -44,6 +44,11 @@ class FoundService(Struct, frozen=True):
     port: int
     matcher: ServiceMatcher
 
+    @property
+    def at(self) -> str:
+        """Where it is, as people see it."""
+        return f"{self.address}:{self.port}" if self.port else "MQTT"
+
     def value(self) -> dict[str, Any]:
         """Return what setting it up writes into the configuration, without secrets."""
         filled: dict[str, Any] = {}
@@ -120,8 +125,8 @@ class FoundServices:
             self._found[name] = service
 
     def clear(self) -> None:
-        """Forget what was found; the network is another one."""
-        self._found.clear()
+        """Forget what was found in the network, which is another one now."""
+        self._found = {name: each for name, each in self._found.items() if not each.port}
 
     def all(self) -> list[FoundService]:
         """Return what was found; a hub that also announces itself to OpenClaw's apps is one service."""
@@ -172,10 +177,8 @@ class FoundServices:
         async with self._changing:
             service = self._get(id)
             matcher = service.matcher
-            if expected is not None and expected != f"{service.address}:{service.port}":
-                raise Conflict(
-                    f"{service.name} is now at {service.address}:{service.port}; look again before you set it up"
-                )
+            if expected is not None and expected != service.at:
+                raise Conflict(f"{service.name} is now at {service.at}; look again before you set it up")
             if not matcher.key:
                 raise InvalidRequest(f"no integration sets up a {matcher.name}")
             if self._is_configured(matcher):
@@ -197,6 +200,7 @@ class FoundServices:
                 "name": each.name,
                 "address": each.address,
                 "port": each.port,
+                "at": each.at,
                 "state": self.state(each),
                 "key": each.matcher.key,
                 "value": each.value(),

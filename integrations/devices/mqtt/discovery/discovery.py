@@ -7,11 +7,13 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from hub.automation.triggers.device import EVENT_DEVICE
+from hub.core.context import system_context
 from hub.core.errors import HubError, InvalidRequest
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 from integrations.devices.mqtt.discovery.announcement import DEVICE, Announced, Announcement, read_announcement
-from integrations.devices.mqtt.discovery.entity import EntityParts, MqttEntity
+from integrations.devices.mqtt.discovery.entity import SOURCE, EntityParts, MqttEntity
 from integrations.devices.mqtt.discovery.family import Family
 from integrations.devices.mqtt.discovery.graded import GRADED
 from integrations.devices.mqtt.discovery.light import light_family
@@ -21,7 +23,9 @@ from integrations.devices.mqtt.discovery.values import PayloadTemplates
 _log = logging.getLogger(__name__)
 
 FAMILIES: Mapping[str, Family] = {**SIMPLE, **GRADED}
-COMPONENTS = (*FAMILIES, "light", "tag")
+REPORTED = ("device_automation", "tag")
+"""Components that are no entities: what happens to them is an event."""
+COMPONENTS = (*FAMILIES, "light", *REPORTED)
 EVENT_TAG = "tag_scanned"
 TOPICS_LIMIT = 20_000
 REFUSED_LIMIT = 500
@@ -41,7 +45,9 @@ class Discovery:
         self._said: dict[str, int] = {}
         self._topics: dict[str, set[tuple[str, str]]] = {}
         self._entities: dict[tuple[str, str], tuple[str | None, MqttEntity]] = {}
-        self._tags: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
+        self._reports: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
+        self.triggers: dict[tuple[str, str], dict[str, Any]] = {}
+        """What devices report, as `device` triggers name it."""
         self.refused: dict[str, dict[str, str]] = {}
         """Why announcements were not taken, by topic and by what they announced."""
         bridge.on_change(self._connection_changed)
@@ -119,8 +125,8 @@ class Discovery:
         self.announce(topic, announcement)
 
     def _take(self, topic: str, announced: Announced) -> None:
-        if announced.component == "tag":
-            self._follow_tag(topic, announced)
+        if announced.component in REPORTED:
+            self._follow_reports(topic, announced)
             return
         family = light_family(announced.config) if announced.component == "light" else FAMILIES.get(announced.component)
         if family is None:
@@ -142,25 +148,35 @@ class Discovery:
         if entity is not None and owner == topic:
             del self._entities[key]
             entity.remove()
-        if key in self._tags and self._tags[key][0] == topic:
-            self._tags.pop(key)[1]()
+        if key in self._reports and self._reports[key][0] == topic:
+            self._reports.pop(key)[1]()
+            self.triggers.pop(key, None)
 
-    def _follow_tag(self, topic: str, announced: Announced) -> None:
-        config = announced.config
-        read = self._parts.templates.reader(config.get("value_template"), f"MQTT tag {announced.unique_id}")
+    def _follow_reports(self, topic: str, announced: Announced) -> None:
+        config, key = announced.config, announced.key
+        read = self._parts.templates.reader(config.get("value_template"), f"MQTT {key[0]} {key[1]}")
         if not config.get("topic"):
             raise InvalidRequest("topic is missing")
+        trigger: dict[str, Any] = {}
+        if announced.component == "device_automation":
+            trigger = {each: config.get(each) for each in ("type", "subtype")}
+            if announced.device is None or not all(isinstance(each, str) and each for each in trigger.values()):
+                raise InvalidRequest("expected device, type and subtype")
+            trigger["device_id"] = self._host.entities.registry.device_for(SOURCE, announced.device).id
 
-        def scanned(message: MqttMessage) -> None:
-            from hub.core.context import system_context
+        def came(message: MqttMessage) -> None:
+            said = read(message.payload)[:255]
+            if not said or message.retain:
+                return  # what is kept has not happened now
+            if not trigger:
+                self._host.bus.fire(EVENT_TAG, {"tag_id": said}, system_context().tainted())
+            elif said == str(config.get("payload", said)):
+                self._host.bus.fire(EVENT_DEVICE, {**trigger, "data": {"payload": said}}, system_context().tainted())
 
-            tag = read(message.payload)[:255]
-            if tag:
-                self._host.bus.fire(EVENT_TAG, {"tag_id": tag}, system_context().tainted())
-
-        if announced.key in self._tags:
-            self._tags.pop(announced.key)[1]()
-        self._tags[announced.key] = (topic, self._bridge.listen(config["topic"], scanned))
+        self._remove(topic, key)
+        self._reports[key] = (topic, self._bridge.listen(config["topic"], came))
+        if trigger:
+            self.triggers[key] = trigger
 
     def _connection_changed(self, _: bool) -> None:
         for _topic, entity in self._entities.values():
@@ -181,6 +197,7 @@ def listed(discovery: Discovery) -> dict[str, Any]:
             }
             for topic, entity in discovery.all()
         ],
+        "triggers": list(discovery.triggers.values()),
         "refused": [
             {"what": f"{topic} {name}".strip(), "reason": reason}
             for topic, reasons in discovery.refused.items()

@@ -203,6 +203,7 @@ SIMPLE: dict[str, Family] = {
     "binary_sensor": Family((TopicReading("state_topic", VALUE, take=_binary),)),
     "switch": Family((TopicReading("state_topic", VALUE, convert=on_off),), (ON, OFF)),
     "button": Family((), (TopicWriting("press", payload=("payload_press", "PRESS")),)),
+    "notify": Family((), (TopicWriting("send_message", field="message"),)),
     "scene": Family((), (TopicWriting("turn_on", payload=("payload_on", "ON")),)),
     "number": Family(
         (TopicReading("state_topic", VALUE, convert=_bounded),),

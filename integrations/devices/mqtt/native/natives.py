@@ -33,7 +33,7 @@ class Natives:
         self._host, self._bridge, self._discovery = host, bridge, discovery
         self._tasmota: dict[str, dict[str, Any]] = {}
         self._followed: dict[str, Announcement] = {}
-        self._zigbee_announces = False
+        self._zigbee_announces = self._zigbee_available = False
         self._zigbee_devices: list[Any] = []
 
     def begin(self) -> None:
@@ -58,6 +58,7 @@ class Natives:
                 self._announce(message.topic, tasmota.sensors(config, said) if config and said else [])
             case "zigbee2mqtt", "info":
                 self._zigbee_announces = zigbee2mqtt.announces_itself(said)
+                self._zigbee_available = zigbee2mqtt.tells_availability(said)
                 self._take_zigbee()
             case "zigbee2mqtt", _:
                 self._zigbee_devices = said if isinstance(said, list) else []
@@ -80,7 +81,7 @@ class Natives:
 
     def _take_zigbee(self) -> None:
         devices = [] if self._zigbee_announces else self._zigbee_devices
-        self._announce("zigbee2mqtt/bridge/devices", zigbee2mqtt.components(devices))
+        self._announce("zigbee2mqtt/bridge/devices", zigbee2mqtt.components(devices, available=self._zigbee_available))
 
     async def _ask(self, topic: str) -> None:
         try:

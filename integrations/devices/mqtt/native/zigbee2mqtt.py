@@ -38,18 +38,31 @@ def announces_itself(info: Any) -> bool:
     return said is True or (isinstance(said, dict) and said.get("enabled", True) is not False)
 
 
-def components(devices: list[Any]) -> list[Announced]:
-    """Return what the devices of the bridge expose."""
+def tells_availability(info: Any) -> bool:
+    """Whether the bridge says of each device whether it is there."""
+    config = info.get("config") if isinstance(info, dict) else None
+    said = config.get("availability") if isinstance(config, dict) else None
+    return said is True or (isinstance(said, dict) and said.get("enabled", True) is not False)
+
+
+def components(devices: list[Any], *, available: bool = False) -> list[Announced]:
+    """Return what the devices of the bridge expose.
+
+    Args:
+        available: Whether the bridge says of each whether it is there.
+    """
     found: list[Announced] = []
     for device in devices[:DEVICES_LIMIT]:
         definition = device.get("definition") if isinstance(device, dict) else None
         exposes = definition.get("exposes") if isinstance(definition, dict) else None
         if isinstance(definition, dict) and isinstance(exposes, list) and isinstance(device.get("friendly_name"), str):
-            found += _device(device, definition, exposes)
+            found += _device(device, definition, exposes, available)
     return found
 
 
-def _device(device: Mapping[str, Any], definition: Mapping[str, Any], exposes: list[Any]) -> Iterator[Announced]:
+def _device(
+    device: Mapping[str, Any], definition: Mapping[str, Any], exposes: list[Any], available: bool
+) -> Iterator[Announced]:
     topic = f"{BASE}/{device['friendly_name']}"
     address = str(device.get("ieee_address"))
     common = {
@@ -63,11 +76,10 @@ def _device(device: Mapping[str, Any], definition: Mapping[str, Any], exposes: l
         "origin": {"name": "Zigbee2MQTT"},
         "state_topic": topic,
         "availability": [
-            {
-                "topic": f"{BASE}/bridge/state",
-                "value_template": "{{ value_json.state if value_json is mapping else value }}",
-            }
+            {"topic": each, "value_template": "{{ value_json.state if value_json is mapping else value }}"}
+            for each in (f"{BASE}/bridge/state", *([f"{topic}/availability"] if available else []))
         ],
+        "availability_mode": "all",
     }
     for expose in exposes:
         made = _component(expose, topic) if isinstance(expose, dict) else None

@@ -49,7 +49,7 @@ class MqttKit(Bench):
         self.repairs = self.parts.repairs
         self.gateway = SimpleNamespace(methods=MethodTable(), routes=RouteTable(), url="http://127.0.0.1:18789")
         self.config = SimpleNamespace(
-            current=SimpleNamespace(or_default=lambda _: {"time_zone": "UTC", "language": "en", "name": "Home"})
+            current=SimpleNamespace(or_default=lambda _: {"time_zone": "UTC", "language": "en", "name": "Home"}, raw={})
         )
         self.registry = HomeRegistry(
             VersionedFile(folder / "registry.json", VERSION), self.bus, self.states, self.tasks

@@ -100,6 +100,23 @@ async def test_tasmota_and_zigbee2mqtt_devices_go_when_they_are_taken_away(home:
     await until(lambda: home.states.all() == [])
 
 
+async def test_a_zigbee_device_that_its_bridge_calls_offline_is_unavailable(home: Home) -> None:
+    plug = {
+        "type": "switch",
+        "features": [{"name": "state", "property": "state", "value_on": "ON", "value_off": "OFF"}],
+    }
+    device = {"ieee_address": "0x1", "friendly_name": "plug", "definition": {"exposes": [plug]}}
+    await home.say("zigbee2mqtt/bridge/state", {"state": "online"})
+    await home.say("zigbee2mqtt/bridge/info", {"config": {"availability": {"enabled": True}}})
+    await home.say("zigbee2mqtt/bridge/devices", [device])
+    await home.say("zigbee2mqtt/plug", {"state": "ON"})
+    await home.settle()
+
+    assert home.state("switch.plug") == "unavailable"
+    await home.say("zigbee2mqtt/plug/availability", {"state": "online"})
+    await until(lambda: home.state("switch.plug") == "on")
+
+
 async def test_an_empty_message_removes_an_entity_and_a_new_one_brings_it_back(home: Home) -> None:
     await home.say(LAMP, SWITCH)
     await until(lambda: home.state("switch.lamp") == "unknown")

@@ -57,7 +57,8 @@ async def test_the_hub_is_a_device_with_sensors_and_nothing_to_command(kit: Mqtt
 
         config = said(device, "/config")[0]
 
-    assert {each["platform"] for each in config["components"].values()} == {"sensor"}
+    assert {each["platform"] for each in config["components"].values()} == {"sensor", "update"}
+    assert said(device, "/state")[0]["latest"] == said(device, "/state")[0]["version"]
     assert config["device"]["name"] == "Home"
     assert said(device, "/state")[1]["cost"] == 0.25
     assert "online" in {payload for topic, payload in device.heard if topic.endswith("/status")}
@@ -82,6 +83,43 @@ async def test_only_automations_and_agents_that_are_configured_can_be_asked_and_
         assert authority.tainted
         assert not authority.owner
         assert not authority.scopes
+
+
+async def test_entities_that_are_configured_are_seen_and_commanded_without_rights(kit: MqttKit) -> None:
+    kit.states.set("switch.pump", "off", {"friendly_name": "Pump"})
+    kit.states.set("lock.door", "locked")
+    kit.states.set("light.desk", "on", {"brightness": 100})
+    ids = ["switch.pump", "lock.door", "light.desk", "number.later"]
+    calls: list[Any] = []
+    kit.bus.listen("service_called", calls.append)
+    async with Watched(kit, publish_entities=ids, publish_birth="never") as device:
+        await until(lambda: bool(said(device, "/light.desk/state")))
+        kit.states.set("number.later", "4", {"min": 1, "max": 9})
+        await kit.clock.advance(2)
+        await until(lambda: "entity_number_later" in said(device, "/config")[-1]["components"])
+        components = said(device, "/config")[-1]["components"]
+        asked = {"switch_pump": "on", "light_desk": "77", "number_later": "7", "lock_door": "UNLOCK"}
+        base = components["entity_lock_door"]["state_topic"].removesuffix("/lock.door/state")
+        for name, payload in asked.items():
+            await device.say(f"{base}/{name.replace('_', '.', 1)}/set", payload)
+        await device.say(f"{base}/switch.pump/set", "explode")
+        await device.say(f"{base}/switch.other/set", "on")
+        await until(lambda: len(calls) >= 3)
+
+    platforms = {name: each["platform"] for name, each in components.items() if name.startswith("entity_")}
+    assert platforms == {
+        "entity_switch_pump": "switch",
+        "entity_lock_door": "sensor",
+        "entity_light_desk": "light",
+        "entity_number_later": "number",
+    }
+    assert {(each.data["domain"], each.data["service"], str(each.data["data"])) for each in calls} == {
+        ("switch", "turn_on", "{'entity_id': 'switch.pump'}"),
+        ("light", "turn_on", "{'entity_id': 'light.desk', 'brightness': 77}"),
+        ("number", "set_value", "{'entity_id': 'number.later', 'value': 7.0}"),
+    }
+    assert not any(each.context.authority.owner or each.context.authority.scopes for each in calls)
+    assert said(device, "/light.desk/state")[0]["attributes"] == {"brightness": 100}
 
 
 @pytest.mark.parametrize(("mode", "other", "expected"), [("auto", False, 1), ("auto", True, 0), ("never", False, 0)])
