@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +18,7 @@ from playwright.async_api import (
     Error as PlaywrightError,
     Page,
     Playwright,
+    StorageState,
     async_playwright,
     expect,
 )
@@ -37,10 +38,12 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--enable-features=NetworkServiceInProcess2",
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
 ]
 WAIT_LIMIT_MS = 20_000
+BLANK = "about:blank"
 
 
 @asynccontextmanager
@@ -82,6 +85,7 @@ class Chromium:
         """Patterns of faults that a test causes on purpose."""
         self._browser = browser
         self._contexts: list[BrowserContext] = []
+        self._listening: list[tuple[Any, str, Callable[..., None]]] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -97,18 +101,34 @@ class Chromium:
         defaults: dict[str, Any] = {"viewport": DESKTOP, "locale": "en-US", "base_url": self.base_url}
         context = await self._browser.new_context(**{**defaults, **options})
         context.set_default_timeout(WAIT_LIMIT_MS)
-        context.on("page", self._watch)
+        self.watch(context)
         self._contexts.append(context)
         return context
+
+    def watch(self, context: BrowserContext) -> None:
+        """Take notice of what goes wrong in the pages of a profile."""
+        self._on(context, "page", self._watch)
+        for page in context.pages:
+            self._watch(page)
+
+    def look_away(self) -> None:
+        """Take notice of nothing any more."""
+        for emitter, event, listener in self._listening:
+            emitter.remove_listener(event, listener)
+        self._listening.clear()
 
     def unexpected(self) -> list[str]:
         """Return the faults that no test asked for."""
         return [fault for fault in self.faults if not any(re.search(pattern, fault) for pattern in self.allowed)]
 
     def _watch(self, page: Page) -> None:
-        page.on("pageerror", lambda error: self.faults.append(f"page error: {error}"))
-        page.on("console", self._listen)
-        page.on("request", lambda request: self._judge(request.url))
+        self._on(page, "pageerror", lambda error: self.faults.append(f"page error: {error}"))
+        self._on(page, "console", self._listen)
+        self._on(page, "request", lambda request: self._judge(request.url))
+
+    def _on(self, emitter: Any, event: str, listener: Callable[..., None]) -> None:
+        emitter.on(event, listener)
+        self._listening.append((emitter, event, listener))
 
     def _listen(self, message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -118,6 +138,31 @@ class Chromium:
         if url.startswith(("data:", "blob:", "about:")) or urlsplit(url).netloc == urlsplit(self.base_url).netloc:
             return
         self.faults.append(f"request to the outside: {url}")
+
+
+async def opened(context: BrowserContext, path: str) -> Page:
+    """Open a page in a tab that shows nothing yet, or in a new one."""
+    page = next((each for each in context.pages if each.url == BLANK), None) or await context.new_page()
+    await page.goto(path)
+    await is_ready(page)
+    return page
+
+
+async def cleared(context: BrowserContext, origin: str, cookies: StorageState) -> None:
+    """Make a profile as it was before a test; one tab stays, and with it what is cached and compiled."""
+    tab, *others = context.pages or [await context.new_page()]
+    for page in others:
+        await page.close()
+    await tab.unroute_all(behavior="ignoreErrors")
+    await tab.goto(BLANK)
+    if tab.viewport_size != DESKTOP:
+        await tab.set_viewport_size(DESKTOP)
+    await tab.emulate_media(color_scheme="null", reduced_motion="null")
+    devtools = await context.new_cdp_session(tab)
+    await devtools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"})
+    await devtools.detach()
+    await context.clear_cookies()
+    await context.add_cookies(cookies["cookies"])  # type: ignore[arg-type]  # the same fields by another name
 
 
 async def is_ready(page: Page) -> None:

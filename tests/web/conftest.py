@@ -12,7 +12,8 @@ from playwright.async_api import Browser, BrowserContext, Page, StorageState
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready, launched
+from tests.web.browser import Chromium, cleared, launched, opened
+from tests.web.plain_browser import plain_browser
 
 CONFIGURATION = """\
 # The home of the browser tests.
@@ -67,26 +68,38 @@ async def chromium(browser: Browser, hub: HubProcess, model_server: OpenAIServer
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def cookies(browser: Browser, hub: HubProcess) -> StorageState:
+async def cookies(hub: HubProcess) -> StorageState:
     """What a browser keeps that has signed in."""
+    async with plain_browser(hub) as tab:
+        strict = {"domain": "127.0.0.1", "path": "/", "httpOnly": True, "sameSite": "Strict"}
+        return {"cookies": [{"name": name, "value": value, **strict} for name, value in tab.cookies.items()]}  # type: ignore[typeddict-item]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def profile(browser: Browser, hub: HubProcess, cookies: StorageState) -> AsyncIterator[BrowserContext]:
+    """The profile of a file's tests: to begin with another one takes longer than most of what they do with it."""
     async with Chromium(browser, hub.url) as profiles:
-        context = await sign_in(profiles, hub)
-        return await context.storage_state()
+        context = await profiles.context(storage_state=cookies)
+        await context.new_page()
+        profiles.look_away()
+        yield context
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def signed_in(chromium: Chromium, cookies: StorageState) -> BrowserContext:
-    """A profile that has signed in before."""
-    return await chromium.context(storage_state=cookies)
+async def signed_in(
+    chromium: Chromium, profile: BrowserContext, hub: HubProcess, cookies: StorageState
+) -> AsyncIterator[BrowserContext]:
+    """A profile that has signed in before, and kept nothing else."""
+    chromium.watch(profile)
+    yield profile
+    chromium.look_away()
+    await cleared(profile, hub.url, cookies)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(signed_in: BrowserContext) -> Page:
     """A signed-in page on a fresh conversation."""
-    page = await signed_in.new_page()
-    await page.goto(f"/chat?session=agent:main:webchat:direct:{uuid4().hex}")
-    await is_ready(page)
-    return page
+    return await opened(signed_in, f"/chat?session=agent:main:webchat:direct:{uuid4().hex}")
 
 
 async def sign_in(chromium: Chromium, hub: HubProcess, **options: object) -> BrowserContext:

@@ -17,9 +17,6 @@ AXE = Path(__file__).parent / "vendor" / "axe.js"
 
 # Style sheets and frames are ours, and need not be loaded again for the rules that read them.
 EVERY_RULE = "{resultTypes: ['violations'], preload: false, iframes: false}"
-ALL_BUT_COLOURS = (
-    "{resultTypes: ['violations'], preload: false, iframes: false, rules: {'color-contrast': {enabled: false}}}"
-)
 COLOURS = "{resultTypes: ['violations'], preload: false, iframes: false, runOnly: ['color-contrast']}"
 RULES_OF_A_PHONE = """{resultTypes: ['violations'], preload: false, iframes: false,
   runOnly: ['color-contrast', 'scrollable-region-focusable', 'link-name', 'button-name']}"""
@@ -41,10 +38,12 @@ FIT = """() => {
 
 
 async def violations(page: Page) -> list[str]:
-    """Return what axe finds wrong with a page by day, and with its colours by night, one line each."""
+    """Return what axe finds wrong with a page by day, and in a long run with its colours by night, one line each."""
     await page.emulate_media(color_scheme="light", reduced_motion="reduce")
     await page.evaluate(AXE.read_text(encoding="utf-8"))
     by_day = await _found(page, EVERY_RULE)
+    if not LONG:
+        return by_day
     await page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     return [*by_day, *await _found(page, COLOURS)]
 
@@ -59,19 +58,20 @@ async def faults(page: Page) -> list[str]:
 
     The same elements are there in both, so the second look is at colours, at what scrolls, and at short names. What
     is around `main` is the same on all pages, and looked at on the first.
-    By night every fourth page is looked at; all of them in a long run.
+    By night only the first page of a tab is looked at; all of them in a long run.
     """
     turn = _SEEN.get(page, 0)
     _SEEN[page] = turn + 1
-    colours_of = "'main'" if turn else "document"
+    where = "'main'" if turn else "document"
     await page.set_viewport_size(DESKTOP)
     await page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    await page.evaluate(AXE.read_text(encoding="utf-8"))
-    by_day = [*await _found(page, ALL_BUT_COLOURS, colours_of), *await _found(page, COLOURS, colours_of)]
-    on_a_desk = [*by_day, *await misfits(page)]
+    if not turn:
+        await page.add_init_script(path=AXE)
+        await page.evaluate(AXE.read_text(encoding="utf-8"))
+    on_a_desk = [*await _found(page, EVERY_RULE, where), *await misfits(page)]
     await page.set_viewport_size(PHONE)
     await page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    by_night = await _found(page, RULES_OF_A_PHONE, colours_of) if LONG or turn % 4 == 0 else []
+    by_night = await _found(page, RULES_OF_A_PHONE, where) if LONG or not turn else []
     return [*on_a_desk, *by_night, *await misfits(page)]
 
 

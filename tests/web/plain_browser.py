@@ -31,6 +31,11 @@ class PlainBrowser:
         self.status = 0
         self._files: dict[str, tuple[str, bytes]] = {}
 
+    @property
+    def cookies(self) -> dict[str, str]:
+        """What it keeps for the hub."""
+        return {each.key: each.value for each in self._client.cookie_jar}
+
     async def goto(self, path: str) -> None:
         """Open a page."""
         await self._open("GET", urljoin(self.url, path))

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import BrowserContext, Page, StorageState, expect
 
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready
+from tests.web.browser import Chromium, is_ready, opened
 from tests.web.chat.test_chat_page import say
 from tests.web.looks import ON_A_PHONE, PHONE, faults, misfits, violations
 
@@ -53,9 +53,7 @@ async def test_every_page_is_accessible_and_fits(
     chromium: Chromium, signed_in: BrowserContext, model_server: OpenAIServer
 ) -> None:
     chromium.allowed.append("status of 404")
-    page = await signed_in.new_page()
-    await page.goto("/chat?session=agent:main:webchat:direct:looks")
-    await is_ready(page)
+    page = await opened(signed_in, "/chat?session=agent:main:webchat:direct:looks")
     await fill_conversation(page, model_server)
     found = {"a conversation": await faults(page)}
 

@@ -9,7 +9,7 @@ from playwright.async_api import BrowserContext, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import is_ready
+from tests.web.browser import is_ready, opened
 from tests.web.looks import faults
 from tests.web.plain_browser import plain_browser
 from web.runs.run_view import CHART_HEIGHT, CHART_WIDTH, bars
@@ -101,9 +101,7 @@ async def test_subagents_are_followed_and_can_be_stopped(
     model_server.rule("please", SPAWN)
     model_server.rule("please", "I will let you know.", tool_result="accepted")
     model_server.rule("Count <all> dogs", [{"hold": "dogs"}, {"text": "Two."}])
-    page = await signed_in.new_page()
-    await page.goto("/runs")
-    await is_ready(page)
+    page = await opened(signed_in, "/runs")
     listed = page.get_by_role("region", name="Subagents").get_by_role("listitem").filter(has_text="have them counted")
 
     ask(hub, "please have them counted", "dogs")

@@ -7,7 +7,7 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready
+from tests.web.browser import Chromium, is_ready, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.furnished_home import BLUEPRINT, TextServer, furnish
 from tests.web.looks import faults, violations
@@ -43,13 +43,6 @@ def shelved(hub: HubProcess, name: str, text: str = BLUEPRINT) -> str:
 
 def card(page: Page, name: str) -> Locator:
     return page.get_by_role("region", name=name, exact=True)
-
-
-async def opened(context: BrowserContext, path: str) -> Page:
-    page = await context.new_page()
-    await page.goto(path)
-    await is_ready(page)
-    return page
 
 
 async def test_an_automation_is_made_of_a_blueprint_and_runs(signed_in: BrowserContext, hub: HubProcess) -> None:

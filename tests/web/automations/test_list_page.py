@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.async_api import BrowserContext, Page, expect
+from playwright.async_api import BrowserContext, Page, StorageState, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready
-from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.browser import Chromium, is_ready, opened
+from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -92,13 +92,6 @@ def files_as_before(hub: HubProcess) -> Iterator[None]:
 
 def reload(hub: HubProcess) -> None:
     hub.rpc("service.call", {"service": "automation.reload"})
-
-
-async def opened(context: BrowserContext, path: str) -> Page:
-    page = await context.new_page()
-    await page.goto(path)
-    await is_ready(page)
-    return page
 
 
 async def saved(page: Page) -> None:
@@ -331,8 +324,8 @@ async def test_every_page_of_automations_is_accessible_and_fits(signed_in: Brows
     assert found == {path: [] for path in PAGES}
 
 
-async def test_a_chinese_browser_is_answered_in_chinese(chromium: Chromium, hub: HubProcess) -> None:
-    page = await (await sign_in(chromium, hub, locale="zh-CN")).new_page()
+async def test_a_chinese_browser_is_answered_in_chinese(chromium: Chromium, cookies: StorageState) -> None:
+    page = await (await chromium.context(storage_state=cookies, locale="zh-CN")).new_page()
 
     await page.goto("/automations")
     await is_ready(page)

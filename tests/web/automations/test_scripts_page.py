@@ -7,7 +7,7 @@ from playwright.async_api import BrowserContext, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready
+from tests.web.browser import Chromium, is_ready, opened
 from tests.web.conftest import CONFIGURATION, sign_in
 from tests.web.furnished_home import SCRIPTS, furnish
 from tests.web.looks import faults
@@ -23,13 +23,6 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
     furnish(home)
     with HubProcess(home) as process:
         yield process
-
-
-async def opened(context: BrowserContext, path: str) -> Page:
-    page = await context.new_page()
-    await page.goto(path)
-    await is_ready(page)
-    return page
 
 
 async def written(page: Page, text: str) -> None:

@@ -12,7 +12,7 @@ from playwright.async_api import BrowserContext, Page, expect
 from tests.e2e.homes import make_home
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import is_ready
+from tests.web.browser import opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.plain_browser import plain_browser
 
@@ -52,9 +52,7 @@ async def ended(hub: HubProcess, run_id: str) -> list[str]:
 async def test_what_waits_appears_by_itself_and_is_answered_with_a_button(
     signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer, button: str, state: str, answer: str
 ) -> None:
-    page = await signed_in.new_page()
-    await page.goto("/overview")
-    await is_ready(page)
+    page = await opened(signed_in, "/overview")
 
     await wants_to_unlock(hub, model_server, f"press-{button}")
     card = page.locator(".approval[data-state=pending]")
@@ -70,9 +68,7 @@ async def test_what_waits_appears_by_itself_and_is_answered_with_a_button(
 async def test_it_goes_by_itself_when_it_was_answered_elsewhere(
     signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer
 ) -> None:
-    page = await signed_in.new_page()
-    await page.goto("/overview")
-    await is_ready(page)
+    page = await opened(signed_in, "/overview")
     await wants_to_unlock(hub, model_server, "elsewhere")
     await expect(page.locator(".approval[data-state=pending]")).to_have_count(1)
 
@@ -88,9 +84,7 @@ async def test_a_question_of_an_agent_is_answered_with_a_button_or_in_words(
 ) -> None:
     day = {"question": "Which day?", "choices": ["Saturday", "<b>Sunday</b>"]}
     model_server.queue({"tool_call": {"name": "ask_user", "arguments": {"questions": [day, day]}, "id": "q"}}, "done")
-    page = await signed_in.new_page()
-    await page.goto("/overview")
-    await is_ready(page)
+    page = await opened(signed_in, "/overview")
 
     params = {"sessionKey": "ask", "message": "plan", "idempotencyKey": "ask"}
     await asyncio.to_thread(hub.rpc, "chat.send", params)
@@ -113,9 +107,7 @@ async def test_a_secret_is_given_in_a_masked_field(
 ) -> None:
     ask = {"name": "BIKE_KEY", "why": "to open the bike"}
     model_server.queue({"tool_call": {"name": "ask_secret", "arguments": ask, "id": "s"}}, "done")
-    page = await signed_in.new_page()
-    await page.goto("/overview")
-    await is_ready(page)
+    page = await opened(signed_in, "/overview")
 
     params = {"sessionKey": "secret", "message": "open", "idempotencyKey": "secret"}
     await asyncio.to_thread(hub.rpc, "chat.send", params)

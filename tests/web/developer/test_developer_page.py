@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pytest
 import pytest_asyncio
 from aiohttp import ClientSession
-from playwright.async_api import BrowserContext, Page, StorageState, expect
+from playwright.async_api import BrowserContext, StorageState, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready
+from tests.web.browser import Chromium, is_ready, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.furnished_home import furnish
 from tests.web.looks import ON_A_PHONE, faults, misfits
@@ -37,13 +37,6 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
     furnish(home)
     with HubProcess(home) as process:
         yield process
-
-
-async def opened(context: BrowserContext, path: str) -> Page:
-    page = await context.new_page()
-    await page.goto(path)
-    await is_ready(page)
-    return page
 
 
 async def test_a_state_that_is_set_sets_an_automation_off(signed_in: BrowserContext, hub: HubProcess) -> None:

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import BrowserContext, Route, expect
+from playwright.async_api import BrowserContext, Route, StorageState, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium
-from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.browser import Chromium, opened
+from tests.web.conftest import CONFIGURATION
 from tests.web.looks import ON_A_PHONE
-from tests.web.memory.test_files_page import opened
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -87,10 +86,10 @@ async def test_what_was_typed_outlives_a_session_that_ended(
 
 @pytest.mark.parametrize("look", [{}, ON_A_PHONE])
 async def test_what_saving_came_to_is_seen_without_scrolling(
-    chromium: Chromium, hub: HubProcess, look: dict[str, object]
+    chromium: Chromium, cookies: StorageState, look: dict[str, object]
 ) -> None:
     chromium.allowed.append("ERR_FAILED")
-    page = await opened(await sign_in(chromium, hub, **look), "/memory/edit?path=memory/long.md")
+    page = await opened(await chromium.context(storage_state=cookies, **look), "/memory/edit?path=memory/long.md")
     await page.route("**/memory/save", lambda route: route.abort())
     await page.get_by_label("Content", exact=True).press("Control+s")
 

@@ -10,7 +10,7 @@ from playwright.async_api import BrowserContext, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready
+from tests.web.browser import Chromium, is_ready, opened
 from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults, violations
 
@@ -88,13 +88,6 @@ def fill(workspace: Path) -> None:
 
 def of(hub: HubProcess, name: str) -> str:
     return (hub.home / "workspace" / name).read_text()
-
-
-async def opened(context: BrowserContext, path: str) -> Page:
-    page = await context.new_page()
-    await page.goto(path)
-    await is_ready(page)
-    return page
 
 
 async def test_a_search_tells_how_good_and_why(signed_in: BrowserContext) -> None:

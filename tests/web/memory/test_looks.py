@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.async_api import BrowserContext, expect
+from playwright.async_api import BrowserContext, StorageState, expect
 
 from tests.memory.corpus.diary import diary
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium
-from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.browser import Chromium, opened
+from tests.web.conftest import CONFIGURATION
 from tests.web.looks import ON_A_PHONE, misfits
-from tests.web.memory.test_files_page import opened
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -51,9 +50,9 @@ async def test_years_of_days_are_a_month_at_a_time(signed_in: BrowserContext) ->
     await expect(page.get_by_text("400 files")).to_be_visible()
 
 
-async def test_a_table_is_readable_on_a_phone(chromium: Chromium, hub: HubProcess) -> None:
+async def test_a_table_is_readable_on_a_phone(chromium: Chromium, cookies: StorageState, hub: HubProcess) -> None:
     hub.rpc("memory.write", {"edits": [{"path": "memory/table.md", "text": f"# Table\n\n{TABLE}"}]})
-    context = await sign_in(chromium, hub, **ON_A_PHONE)
+    context = await chromium.context(storage_state=cookies, **ON_A_PHONE)
 
     page = await opened(context, "/memory/file?path=memory/table.md")
 
@@ -64,8 +63,8 @@ async def test_a_table_is_readable_on_a_phone(chromium: Chromium, hub: HubProces
     assert await misfits(page) == []
 
 
-async def test_the_tab_one_is_on_is_in_sight_on_a_phone(chromium: Chromium, hub: HubProcess) -> None:
-    context = await sign_in(chromium, hub, **ON_A_PHONE)
+async def test_the_tab_one_is_on_is_in_sight_on_a_phone(chromium: Chromium, cookies: StorageState) -> None:
+    context = await chromium.context(storage_state=cookies, **ON_A_PHONE)
 
     page = await opened(context, "/memory/index")
 

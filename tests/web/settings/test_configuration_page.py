@@ -7,7 +7,7 @@ import pytest_asyncio
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from tests.servers.hub_process import HubProcess
-from tests.web.browser import Chromium, is_ready
+from tests.web.browser import Chromium, opened
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -18,9 +18,7 @@ FILE = "configuration.yaml"
 async def editor(signed_in: BrowserContext, hub: HubProcess) -> AsyncIterator[Page]:
     """The editor on a valid file, which is put back afterwards."""
     before = (hub.home / FILE).read_text()
-    page = await signed_in.new_page()
-    await page.goto("/config")
-    await is_ready(page)
+    page = await opened(signed_in, "/config")
     await page.wait_for_selector("#config-editor[data-ready]")
     yield page
     (hub.home / FILE).write_text(before)
