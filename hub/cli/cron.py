@@ -37,7 +37,7 @@ _WHAT = (
     click.option("--account", metavar="NAME", help="By which account of it."),
     click.option("--announce/--no-announce", default=None, help="Whether an answer is sent at all."),
     click.option("--description", metavar="TEXT", help="Description shown in lists."),
-    click.option("--delete-after-run/--keep-after-run", default=None, help="Whether it removes itself once it ran."),
+    click.option("--delete-after-run/--keep-after-run", default=None, help="Whether it is deleted after its run."),
 )
 
 

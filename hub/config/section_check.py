@@ -133,9 +133,9 @@ class SectionCheck:
             source = value_at(self._root, (*prefix, *inner))
             name = source.source if isinstance(source, Secret) and source.source else phrase("the secret")
             wanted = expected_at(schema, keys)
-            message = phrase("the value of {name} does not fit here", name=name)
+            message = phrase("the value of {name} is not valid here", name=name)
             if wanted:
-                message = phrase("the value of {name} does not fit here; expected {wanted}", name=name, wanted=wanted)
+                message = phrase("the value of {name} is not valid here; expected {wanted}", name=name, wanted=wanted)
             return ConfigError.at(mark_of(self._root, (*prefix, *inner), self._start), (*prefix, *inner), message)
         if index is not None:
             error.path[:1] = [index] if error.path else []

@@ -24,12 +24,12 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
         "mapping values are not allowed",
         phrase("a colon is not expected here"),
         phrase(
-            "check the indentation here and in the line above; put quotes around a text that holds a colon and a space"
+            "check the indentation here and in the line above; put quotes around text that contains a colon and a space"
         ),
     ),
     (
         "found unexpected ':'",
-        phrase("a text that holds a colon must be quoted inside {{ }} and [ ]"),
+        phrase("text with a colon must be quoted inside {{ }} and [ ]"),
         phrase('put quotes around it, such as "http://127.0.0.1:8000", or write the mapping on separate lines'),
     ),
     ("could not find expected ':'", phrase("a key is not followed by a colon"), phrase("write key: value")),

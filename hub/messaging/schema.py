@@ -156,7 +156,7 @@ def _senders(limit: int = SENDERS_LIMIT) -> All:
 
 def _one_activation(group: dict[str, Any]) -> dict[str, Any]:
     if "activation" in group and "require_mention" in group:
-        raise Invalid(phrase("state one of activation and require_mention, which say the same"), path=["activation"])
+        raise Invalid(phrase("use either activation or require_mention; they mean the same"), path=["activation"])
     return group
 
 

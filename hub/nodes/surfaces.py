@@ -56,7 +56,7 @@ class NodeSurfaces:
         missing = sorted(set(scopes_to_approve(_waiting(record))) - by.scopes)
         if missing:
             raise Forbidden(
-                phrase("these commands need an approver with more rights: {names}", names=", ".join(missing)),
+                phrase("someone with more rights must approve these commands: {names}", names=", ".join(missing)),
                 details={"scopes": missing},
             )
         return self.admit(record)

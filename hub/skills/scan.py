@@ -92,7 +92,7 @@ def _in_text(path: str, text: str) -> Iterator[ScanFinding]:
     for number, whole in enumerate(FLAG.sub("", text.removeprefix("\ufeff")).splitlines(), 1):
         if BIDIRECTIONAL.search(whole):
             yield _at(
-                ScanSeverity.DANGER, "bidirectional", "shows its text in another order than it is read", path, number
+                ScanSeverity.DANGER, "bidirectional", "displays its text in another order than it is read", path, number
             )
         if HIDDEN.search(whole):
             yield _at(ScanSeverity.DANGER, "hidden_text", "holds signs that cannot be seen", path, number)

@@ -96,7 +96,7 @@ TEXT_RULES = (
         "protected_file",
         ScanSeverity.WARNING,
         r"\b(?:append|write|add|insert|put|copy|save)\b.{0,60}\b(?:SOUL|AGENTS|MEMORY|IDENTITY|HEARTBEAT|USER|TOOLS)\.md\b",
-        "changes what the assistant is beyond this skill",
+        "changes the assistant beyond this skill",
     ),
     _rule(
         "download",
@@ -108,7 +108,7 @@ TEXT_RULES = (
         "locked_archive",
         ScanSeverity.WARNING,
         r"\b(?:unzip|7z|unrar|extract|archive)\b.{0,60}\bpass(?:word|phrase)?\b|\bpass(?:word|phrase)\b.{0,60}\b(?:zip|archive)\b",
-        "speaks of an archive with a password, which no scanner can look into",
+        "mentions an archive with a password, which no scanner can look into",
     ),
     _rule("address", ScanSeverity.WARNING, r"https?://\d{1,3}(?:\.\d{1,3}){3}\b", "calls a bare address"),
     _rule(

@@ -164,7 +164,7 @@ class BlueprintsPage:
                     raise
                 about["error"] = error.message
         if not about.get("error"):
-            about["error"] = words.gettext("Some fields are not right yet.")
+            about["error"] = words.gettext("Some fields have errors.")
         return await self._form(call, shown, form, about, status=422)
 
     async def _save(

@@ -107,7 +107,7 @@ class ScriptsPage:
         words = self._words(call)
         data = form.take(fields, words)
         if form.has_errors:
-            told = {"error": words.gettext("Some fields are not right yet.")}
+            told = {"error": words.gettext("Some fields have errors.")}
             return await self._shown(call, script, form, told, status=422)
         try:
             async with asyncio.timeout(ANSWER_LIMIT_S):

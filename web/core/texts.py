@@ -232,7 +232,7 @@ MEMORY_TOLD = {
     "undone": "Undone.",
     "standing": "Reminder added.",
     "removed": "Removed.",
-    "nothing_said": "Say what is to be forgotten: fill in at least one field.",
+    "nothing_said": "Say what to forget: fill in at least one field.",
 }
 
 SCRIPT_TEXTS = (

@@ -168,7 +168,7 @@ class DeveloperPage:
             other = service_form(found.get(name), self._suggestions, data, as_yaml=wish == "yaml")
             return await self._show_services(call, found, other, {}, name=name)
         if form.has_errors:
-            told = {"error": words.gettext("Some fields are not right yet.")}
+            told = {"error": words.gettext("Some fields have errors.")}
             return await self._show_services(call, found, form, told, name=name, status=422)
         try:
             async with asyncio.timeout(ANSWER_LIMIT_S):

@@ -69,7 +69,7 @@ class LoginPage:
             return texts.gettext("Too many attempts. Wait five minutes and try again.")
         if error.details.get("code") == "AUTH_PASSWORD_MISMATCH":
             return texts.gettext("The password is wrong.")
-        return texts.gettext("This code is not valid, was used already, or is older than ten minutes.")
+        return texts.gettext("This code is invalid, has been used, or is older than ten minutes.")
 
 
 def _credential(fields: Mapping[str, str]) -> dict[str, str]:

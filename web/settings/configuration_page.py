@@ -200,7 +200,7 @@ def _outcome(saved: Saved, result: ReloadResult | None, words: Catalogue) -> str
         names = ", ".join(sorted(result.needs_restart))
         return words.gettext("Saved. Restart the hub for these to take effect: {names}.", names=names)
     if saved.errors:
-        return words.gettext("Saved and in force, but for the parts that have problems.")
+        return words.gettext("Saved and in force, except for the parts with problems.")
     return words.gettext("Saved. The change is in force.")
 
 

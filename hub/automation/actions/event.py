@@ -37,8 +37,8 @@ KIND = ActionKind(
     name="event",
     fields={
         Required("event", description="Event type."): dynamic_text,
-        Optional("event_data", description="Its data."): dynamic_mapping,
-        Optional("event_data_template", description="The old word for data with templates."): dynamic_mapping,
+        Optional("event_data", description="The event data."): dynamic_mapping,
+        Optional("event_data_template", description="The old name of data with templates."): dynamic_mapping,
     },
     run=_run,
     explain=_explain,

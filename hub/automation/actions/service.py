@@ -116,19 +116,21 @@ def _rule(step: dict[str, Any]) -> dict[str, Any]:
     entities = found.pop("entity_id")
     target = found.get("target") or {}
     if not isinstance(target, dict) or "entity_id" in target:
-        raise Invalid(phrase("the target says already what it is about; use one of them"), path=["entity_id"])
+        raise Invalid(phrase("the target is given twice; use one of them"), path=["entity_id"])
     return {**found, "target": {**target, "entity_id": entities}}
 
 
 KIND = ActionKind(
     name="action",
     fields={
-        Required("action", description="The service: domain.name, or a template of it."): _name,
-        Optional("target", description="What it is about; goes into its data."): AnyOf(None, _TARGET, dynamic_text),
-        Optional("entity_id", description="The old place of the target's entity_id."): target_entity_ids,
+        Required("action", description="The service, as domain.name, or a template."): _name,
+        Optional("target", description="The target; it is added to the event data."): AnyOf(
+            None, _TARGET, dynamic_text
+        ),
+        Optional("entity_id", description="Old form of target: entity_id."): target_entity_ids,
         Optional("data", description="Data of the service."): dynamic_mapping,
-        Optional("data_template", description="The old word for data with templates."): dynamic_mapping,
-        Optional("response_variable", description="The variable that takes what it answers."): string,
+        Optional("data_template", description="The old name of data with templates."): dynamic_mapping,
+        Optional("response_variable", description="Variable that receives the response."): string,
         Optional("metadata", description="What the editor of Home Assistant keeps; not used."): object,
     },
     run=_run,

@@ -40,9 +40,9 @@ def _rule(step: dict[str, Any]) -> dict[str, Any]:
 KIND = ActionKind(
     name="stop",
     fields={
-        Required("stop", description="Why, for people."): AnyOf(dynamic_text, None),
+        Required("stop", description="The reason, for people."): AnyOf(dynamic_text, None),
         Optional("error", default=False, description="Whether the run counts as failed."): boolean,
-        Optional("response_variable", description="The variable that the run answers with."): string,
+        Optional("response_variable", description="Variable whose value the run returns."): string,
     },
     run=_run,
     explain=_explain,

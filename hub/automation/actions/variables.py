@@ -22,7 +22,7 @@ def _explain(step: Mapping[str, Any]) -> str:
 
 KIND = ActionKind(
     name="variables",
-    fields={Required("variables", description="Names and their values; templates are rendered now."): variables},
+    fields={Required("variables", description="Names and values; templates are rendered at once."): variables},
     run=_run,
     explain=_explain,
     description="Assign variables.",

@@ -100,7 +100,7 @@ def read_blueprint(text: str, file: str) -> Blueprint:
     if errors:
         raise BlueprintInvalid(file, errors)
     if not isinstance(root, ConfigMapping) or BLUEPRINT not in root:
-        raise _invalid(file, (MarkOrigin(file), 0, 0), (), phrase("this is no blueprint: it has no key blueprint"))
+        raise _invalid(file, (MarkOrigin(file), 0, 0), (), phrase("this is not a blueprint: it has no key blueprint"))
     metadata = _metadata(file, root)
     _check_inputs(file, tags, metadata)
     return Blueprint(file, text, metadata, root)

@@ -98,7 +98,7 @@ class Metadata(Struct, frozen=True):
 
 def _domain(value: Any) -> str:
     if value == "template":
-        raise Invalid(phrase("blueprints of template entities do not exist here; there are automation and script"))
+        raise Invalid(phrase("blueprints of template entities are not supported; only automation and script are"))
     found: str = In(DOMAINS, msg=phrase("expected automation or script, got {value}", value=show(value)))(value)
     return found
 

@@ -170,7 +170,7 @@ def entity(value: Any, options: Options) -> Any:
         raise Invalid(phrase("expected an entity of {known}, got {value}", known=known, value=show(value)))
     for key, wanted in (("include_entities", True), ("exclude_entities", False)):
         if key in options and (found in options[key]) is not wanted:
-            raise Invalid(phrase("the entity {found} is none of those that can be taken here", found=found))
+            raise Invalid(phrase("the entity {found} cannot be chosen here", found=found))
     return found
 
 

@@ -102,7 +102,7 @@ def _from_file(answer: Fetched, folder: str) -> BlueprintSource:
     try:
         text = answer.body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidRequest(phrase("what is at {url} is no text in UTF-8, and no blueprint", url=answer.url)) from None
+        raise InvalidRequest(phrase("{url} is not UTF-8 text, so it is not a blueprint", url=answer.url)) from None
     if text.lstrip()[:1] == "<":
         raise InvalidRequest(
             phrase("{url} is a page, not a file; give the address of the YAML file itself", url=answer.url)
@@ -132,7 +132,7 @@ def _from_gist(answer: Fetched, url: str) -> BlueprintSource:
     for name, text in found.items():
         if _first_blueprint([text]) is not None:
             return BlueprintSource(text, path_from(str(_at(data, "owner", "login") or "gist"), name))
-    raise NotFound(phrase("{url} has no file .yaml that is a blueprint", url=url))
+    raise NotFound(phrase("{url} contains no .yaml file that is a blueprint", url=url))
 
 
 def _first_blueprint(texts: Iterable[str]) -> str | None:

@@ -51,7 +51,7 @@ def bundled_folder() -> Path:
     for folder in (hub.parent / "blueprints", hub / "_data" / "blueprints"):
         if (folder / "automation").is_dir():
             return folder
-    raise NotFound(phrase("the bundled blueprints are not there; the installation is not complete"))
+    raise NotFound(phrase("the bundled blueprints are missing; the installation is incomplete"))
 
 
 class BlueprintStore:

@@ -44,7 +44,7 @@ async def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     if judge is None:
         return ConditionVerdict(
             True,
-            phrase("no model is asked here; “{question}” is taken as true", question=shown(text)),
+            phrase("no model is asked in a test; “{question}” is taken as true", question=shown(text)),
             {"question": text, "asked": False},
         )
     question = SentenceQuestion(
@@ -126,7 +126,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     allowed = {YES_NO: {"expect"}, CHOICE: {"choices", "expect"}, SCORE: {"threshold"}}[answer]
     for key in ("choices", "expect", "threshold"):
         if key in config and key not in allowed:
-            raise Invalid(phrase("{key} does not go with answer: {answer}", key=key, answer=answer), path=[key])
+            raise Invalid(phrase("{key} cannot be used with answer: {answer}", key=key, answer=answer), path=[key])
     if answer == SCORE:
         config.setdefault("threshold", 0.5)
     elif answer == YES_NO:
@@ -139,7 +139,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
         for each in config["expect"]:
             if each not in choices:
                 raise Invalid(
-                    phrase("{each} is none of the choices: {choices}", each=each, choices=listed(choices)),
+                    phrase("{each} is not one of the choices: {choices}", each=each, choices=listed(choices)),
                     path=["expect"],
                 )
     return config
@@ -158,21 +158,21 @@ KIND = ConditionKind(
     "agent",
     {
         Required("question", description="What the model is asked."): template,
-        Optional(
-            "data", description="Text that the question is about; it is quoted as words from outside."
-        ): dynamic_text,
-        Optional("answer", description="yes_no, choice or score; choice where there are choices."): In(
+        Optional("data", description="Text the question is about; it is quoted as words from outside."): dynamic_text,
+        Optional("answer", description="yes_no, choice or score; choice when there are choices."): In(
             [YES_NO, CHOICE, SCORE]
         ),
-        Optional("choices", description="The answers there are."): match_text,
-        Optional("expect", description="The answer or answers with which it holds; yes without it."): object,
-        Optional("threshold", description="The score, 0 to 1, from which on it holds."): All(number, Range(0, 1)),
-        Optional("agent", description="Whose model and persona answer."): slug,
+        Optional("choices", description="The possible answers."): match_text,
+        Optional("expect", description="The answer or answers for which it is true; yes by default."): object,
+        Optional("threshold", description="The score, from 0 to 1, at which it becomes true."): All(
+            number, Range(0, 1)
+        ),
+        Optional("agent", description="Agent whose model and persona answer."): slug,
         Optional("model", description="Instead of the agent's model."): All(string, Length(min=1)),
         Optional("timeout", default=TIMEOUT_S, description="How long to wait for the answer."): All(
             positive_seconds, Range(max=600)
         ),
-        Optional("on_error", default=NO, description="What it means when there is no answer: no, yes or fail."): In(
+        Optional("on_error", default=NO, description="What to assume when there is no answer: no, yes or fail."): In(
             [NO, YES, FAIL]
         ),
     },

@@ -113,13 +113,13 @@ _POSITIVE = Range(min=0, min_included=False)
 KIND = ConditionKind(
     "budget",
     {
-        Optional("cost_usd", description="Dollars, below which it holds."): _below(All(number, _POSITIVE)),
-        Optional("tokens", description="Tokens, below which it holds."): _below(All(integer, _POSITIVE)),
+        Optional("cost_usd", description="True below this many dollars."): _below(All(number, _POSITIVE)),
+        Optional("tokens", description="True below this many tokens."): _below(All(integer, _POSITIVE)),
         Optional("per", default=DAY, description="day, hour, or a duration such as 15m."): AnyOf(
             In([DAY, HOUR]), All(duration, Range(min=1, max=LONGEST_S))
         ),
         Optional("agent", description="Only what this agent spent."): slug,
-        Optional("automation", description="Only what runs of this automation spent; `this` for its own."): string,
+        Optional("automation", description="Only what this automation's runs spent; `this` for its own."): string,
     },
     _explain,
     "Less than so much was spent.",

@@ -31,11 +31,11 @@ KIND = ConditionKind(
     {
         Required("device_id", description="The device."): string,
         Required("domain", description="Of the entity."): string,
-        Required("type", description="What holds, such as is_on."): string,
+        Required("type", description="The condition, such as is_on."): string,
         Required("entity_id", description="The entity of the device that it is about."): entity_id,
         Optional("above", description="More than this number, or than the number of this entity."): number_or_entity,
         Optional("below", description="Less than this number, or than the number of this entity."): number_or_entity,
-        Optional("for", description="How long it has been so at least."): dynamic_duration,
+        Optional("for", description="Minimum time it has been so."): dynamic_duration,
         Optional("metadata", description="What the editor of Home Assistant keeps; not used."): object,
     },
     _explain,

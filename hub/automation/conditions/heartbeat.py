@@ -29,7 +29,7 @@ def _explain(config: Mapping[str, Any]) -> str:
 KIND = ConditionKind(
     name="heartbeat",
     fields={
-        Optional("agent", description="Whose HEARTBEAT.md; the default agent's without it."): slug,
+        Optional("agent", description="The agent whose HEARTBEAT.md it is; the default agent's by default."): slug,
         Optional("skip_unchanged", default=True, description="Skip when nothing changed since the last check."): (
             boolean
         ),

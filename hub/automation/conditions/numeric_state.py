@@ -116,7 +116,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if isinstance(above, (int, float)) and isinstance(below, (int, float)) and above >= below:
         raise Invalid(
             phrase(
-                "nothing is above {above} and below {below}; did you mean two conditions with or?",
+                "nothing is both above {above} and below {below}; did you mean two conditions with or?",
                 above=f"{above:g}",
                 below=f"{below:g}",
             )
@@ -127,11 +127,11 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
 KIND = ConditionKind(
     "numeric_state",
     {
-        Required("entity_id", description="Entity or entities; all must."): entity_ids,
+        Required("entity_id", description="An entity or a list; all must match."): entity_ids,
         Optional("above", description="More than this number, or than the number of this entity."): number_or_entity,
         Optional("below", description="Less than this number, or than the number of this entity."): number_or_entity,
         Optional("attribute", description="Look at this attribute instead of the state."): string,
-        Optional("value_template", description="The number, of the variable `state`."): template,
+        Optional("value_template", description="Template that computes the number from `state`."): template,
     },
     _explain,
     "An entity's number is above or below another.",

@@ -124,10 +124,10 @@ KIND = ConditionKind(
     "state",
     {
         Required("entity_id", description="Entity or entities."): entity_ids,
-        Required("state", description="State or states, one of which it is in."): _states,
+        Required("state", description="A state, or a list of states of which one must match."): _states,
         Optional("attribute", description="Look at this attribute instead of the state."): string,
-        Optional("match", default=ALL, description="Whether all or any of the entities must."): In([ALL, ANY]),
-        Optional("for", description="How long it has been so at least."): dynamic_duration,
+        Optional("match", default=ALL, description="Whether all or any of the entities must match."): In([ALL, ANY]),
+        Optional("for", description="Minimum time it has been so."): dynamic_duration,
     },
     _explain,
     "An entity is in a state.",

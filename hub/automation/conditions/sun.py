@@ -85,8 +85,8 @@ KIND = ConditionKind(
     {
         Optional("before", description="sunrise or sunset of today."): In(_EVENTS),
         Optional("after", description="sunrise or sunset of today."): In(_EVENTS),
-        Optional("before_offset", description="Later than that, or earlier when negative: -00:30:00."): offset,
-        Optional("after_offset", description="Later than that, or earlier when negative: -00:30:00."): offset,
+        Optional("before_offset", description="Offset: 00:30:00 is later, -00:30:00 earlier."): offset,
+        Optional("after_offset", description="Offset: 00:30:00 is later, -00:30:00 earlier."): offset,
     },
     _explain,
     "It is before or after sunrise or sunset.",

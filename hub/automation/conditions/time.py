@@ -127,8 +127,8 @@ _TIME = AnyOf(time_of_day, entity_id)
 KIND = ConditionKind(
     "time",
     {
-        Optional("after", description="From this time of day on; or an entity that holds a time."): _TIME,
-        Optional("before", description="Until this time of day; or an entity that holds a time."): _TIME,
+        Optional("after", description="From this time of day, or from that of an entity that holds a time."): _TIME,
+        Optional("before", description="Until this time of day, or until that of an entity that holds a time."): _TIME,
         Optional("weekday", description="mon, tue, wed, thu, fri, sat, sun."): weekdays,
     },
     _explain,

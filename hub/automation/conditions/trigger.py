@@ -36,7 +36,7 @@ KIND = ConditionKind(
     {
         Required(
             "id",
-            description="Id or ids of triggers.",
+            description="ID of a trigger, or a list.",
         ): match_text
     },
     _explain,

@@ -14,14 +14,14 @@ from hub.core.secret import SecretMask
 Translate = Callable[[str], str]
 _INDENT = "   "
 _MODES: Mapping[str, str] = {
-    "single": phrase("While it runs, further triggers are ignored."),
-    "restart": phrase("Triggered again while it runs, it starts over."),
-    "queued": phrase("Triggered again while it runs, it runs again afterwards."),
-    "parallel": phrase("It may run several times at once."),
+    "single": phrase("If triggered while running, the trigger is ignored."),
+    "restart": phrase("If triggered while running, it starts over."),
+    "queued": phrase("If triggered while running, it runs again afterwards."),
+    "parallel": phrase("If triggered while running, it runs a second time in parallel."),
 }
 _CATCH_UP: Mapping[str, str] = {
     "none": phrase("Runs missed while the hub was down are skipped."),
-    "last": phrase("Of the runs missed while the hub was down, the last one is run late."),
+    "last": phrase("The last of the runs missed while the hub was down is run late."),
     "all": phrase("All runs missed while the hub was down are run late."),
 }
 
@@ -214,7 +214,7 @@ def _limits(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _on_error(on_error: Any) -> Iterator[str]:
     if on_error == "continue":
-        yield phrase("When an action fails, the next one is still done.")
+        yield phrase("When an action fails, the run continues with the next one.")
     elif not isinstance(on_error, str):
         yield phrase("When it fails:")
         yield from _steps(on_error, 1)

@@ -85,7 +85,7 @@ _OLD_ACTION = ("service", "service_template")
 _COMMON: Mapping[str, Mapping[Any, Any]] = {
     "trigger": {
         Optional("trigger", description="Which kind of trigger."): string,
-        Optional("platform", description="The old word for `trigger`."): string,
+        Optional("platform", description="The old name of `trigger`."): string,
         Optional("id", description="Available to conditions and templates as `trigger.id`."): string,
         Optional("alias", description="Name shown in traces."): string,
         Optional("enabled", description="Whether it is watched."): enabled,
@@ -158,7 +158,7 @@ def _without_kind(value: Mapping[str, Any], what: str, words: Iterable[str]) -> 
         if meant is not None and key not in _COMMON[what]:
             return Invalid(phrase("there is no key {key} here; did you mean {word}?", key=key, word=meant), path=[key])
     if what == "action":
-        return Invalid(phrase("this is no action; expected one of the keys {names}", names=list(words)))
+        return Invalid(phrase("this is not an action; expected one of the keys {names}", names=list(words)))
     return Invalid(phrase("expected the key {what}, which says what kind of {what} this is", what=what))
 
 
@@ -258,7 +258,7 @@ def _old_step(value: dict[str, Any], old: str) -> dict[str, Any]:
     others = [name for name in ("action", *_OLD_ACTION) if name in value and name != old]
     if others:
         raise Invalid(
-            phrase("{old} is the old word for {new}; use one of them", old=old, new="action"),
+            phrase("{old} is the old name of {new}; use only one of them", old=old, new="action"),
             path=[others[0] if others[0] != "action" else old],
         )
     try:

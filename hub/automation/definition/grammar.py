@@ -111,12 +111,12 @@ def _on_error(value: Any) -> Any:
 
 _COUNT = All(integer, Range(min=1, max=1_000))
 _MODE_KEYS: Mapping[Any, Any] = {
-    Optional("mode", default="single", description="What happens when it is triggered while running."): In(
+    Optional("mode", default="single", description="What to do when triggered while running."): In(
         [each.value for each in Mode]
     ),
-    Optional("max", default=MAX_DEFAULT, description="How many may run or wait, in the modes queued and parallel."): (
-        _COUNT
-    ),
+    Optional(
+        "max", default=MAX_DEFAULT, description="Maximum number that run or wait, in the modes queued and parallel."
+    ): (_COUNT),
     Optional("max_exceeded", default="warning", description="Log level for triggers beyond `max`."): All(
         string, str.lower, In(_WORDS_OF_MAX)
     ),
@@ -141,26 +141,26 @@ _MODE_KEYS: Mapping[Any, Any] = {
 }
 
 _KEYS: Mapping[Any, Any] = {
-    Optional("id", description="Never changes; traces and the dashboard know it by this."): _id,
+    Optional("id", description="Permanent; traces and the dashboard refer to it by this."): _id,
     Optional("alias", description="Name shown in lists and traces."): All(string, Length(max=200)),
     Optional("description", default="", description="Description shown in lists."): AnyOf(string, None),
     **_MODE_KEYS,
     Optional("trigger_variables", default=dict, description="Variables that triggers may use."): variables,
-    Optional("initial_state", description="Whether it is on after each start, whatever it was before."): boolean,
+    Optional("initial_state", description="Whether it is on after each start, regardless of before."): boolean,
     Optional("enabled", default=True, description="Whether it is loaded at all."): enabled,
     Optional("triggers", description="What sets it off."): triggers,
-    Optional("trigger", description="The old word for `triggers`."): triggers,
+    Optional("trigger", description="The old name of `triggers`."): triggers,
     Optional("conditions", description="Conditions that must be met."): conditions,
-    Optional("condition", description="The old word for `conditions`."): conditions,
+    Optional("condition", description="The old name of `conditions`."): conditions,
     Optional("actions", description="What it does."): sequence,
-    Optional("action", description="The old word for `actions`."): sequence,
+    Optional("action", description="The old name of `actions`."): sequence,
     Optional("catch_up", description="What to do with runs that were missed while the hub was down."): Described(
         _catch_up, {"anyOf": [to_json_schema(CATCH_UP), to_json_schema(_CATCH_UP_KEYS)]}, "catch_up"
     ),
     Optional("rate_limit", description="How often it may run."): Schema(
         {Required("runs", description="How many runs."): _COUNT, Required("per", description="In how long."): duration}
     ),
-    Optional("budget", description="What the runs it starts may cost."): Schema(
+    Optional("budget", description="What its runs may cost."): Schema(
         {
             Optional("cost_usd", description="Dollars."): All(number, Range(min=0)),
             Optional("tokens", description="Tokens, in and out."): All(integer, Range(min=0)),
@@ -170,15 +170,15 @@ _KEYS: Mapping[Any, Any] = {
     Optional("approval", default="none", description="required: the owner is asked before each run."): In(
         ("none", "required")
     ),
-    Optional("delete_after_run", default=False, description="Whether it removes itself once it ran."): boolean,
-    Optional("pause_after", default=PAUSE_AFTER_DEFAULT, description="Failures in a row that pause it; 0: never."): All(
-        integer, Range(min=0, max=1_000)
-    ),
-    Optional("made_by", description="Who wrote it, when no person did: agent:main."): All(
+    Optional("delete_after_run", default=False, description="Whether it is deleted after its run."): boolean,
+    Optional(
+        "pause_after", default=PAUSE_AFTER_DEFAULT, description="Pause after this many failures in a row; 0: never."
+    ): All(integer, Range(min=0, max=1_000)),
+    Optional("made_by", description="Who created it, when it was not a person: agent:main."): All(
         string, Match(r"^[a-z]+:[a-z0-9_-]{1,64}$", msg="expected who wrote it, such as agent:main")
     ),
-    Optional("templates", default=True, description="Whether text in it may hold templates."): boolean,
-    Optional("notify", description="Where the result of each run is posted, signed."): Schema(
+    Optional("templates", default=True, description="Whether texts in it may be templates."): boolean,
+    Optional("notify", description="Where the signed result of each run is posted."): Schema(
         {
             Required("url", description="Gets a POST with JSON."): url,
             Optional("secret", description="Signs the body (HMAC-SHA256)."): secret,
@@ -273,7 +273,7 @@ def automation(value: Any) -> dict[str, Any]:
         }  # the blueprint's own words come before defaults
     for old, new in _OLD.items():
         if old in value and new in value:
-            raise Invalid(phrase("{old} is the old word for {new}; use one of them", old=old, new=new), path=[old])
+            raise Invalid(phrase("{old} is the old name of {new}; use only one of them", old=old, new=new), path=[old])
     is_literal = _is_literal(value)
     with literal_text(is_literal):
         found = _AUTOMATION(value)

@@ -60,7 +60,7 @@ REFUSED_TRIGGERS: Mapping[str, str] = {
     "geo_location": phrase("there are no geolocation entities here"),
     "calendar": phrase("there are no calendars here; use cron, time or at"),
     "tag": phrase("there are no tags here; use an event trigger"),
-    "persistent_notification": phrase("there are no notification events here; repairs fire the event repairs_changed"),
+    "persistent_notification": phrase("there are no notification events here; listen to the event repairs_changed"),
 }
 REFUSED_CONDITIONS: Mapping[str, str] = {
     "zone": phrase("there are no zones here; use the condition presence, or state on person.<id>"),

@@ -166,7 +166,7 @@ def duration(value: Any) -> float:
                 phrase("expected a number of {key}, got {value}", key=key, value=show(amount)), path=[key]
             ) from None
     if not 0 <= total < float("inf"):
-        raise Invalid(phrase("expected a duration that is not less than 0"))
+        raise Invalid(phrase("expected a duration of 0 or more"))
     return total
 
 

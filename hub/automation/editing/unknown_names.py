@@ -150,7 +150,7 @@ def _at_its_blueprint(keys: Keys, item: Mapping[str, Any], unknown: UnknownName)
     _, message, hint = unknown
     return (
         (*keys, "use_blueprint", "path"),
-        phrase("made from {path}: {message}", path=item["use_blueprint"]["path"], message=message),
+        phrase("from {path}: {message}", path=item["use_blueprint"]["path"], message=message),
         hint,
     )
 

@@ -14,7 +14,7 @@ from hub.automation.running.signals import StopRun
 from hub.core.schema import Optional, boolean
 
 TIMEOUT_FIELDS: Mapping[Any, Any] = {
-    Optional("timeout", description="How long at most; without it, until it comes."): dynamic_duration,
+    Optional("timeout", description="Maximum wait; unlimited by default."): dynamic_duration,
     Optional("continue_on_timeout", default=True, description="Whether the run goes on after the timeout."): boolean,
 }
 

@@ -90,7 +90,7 @@ def check_cron(expression: str) -> None:
     if _compile(expression).pattern.next_day(date(2024, 1, 1)) is None:
         raise InvalidRequest(
             phrase(
-                'cron: "{expression}" never comes due: no month it names has such a day of month', expression=expression
+                'cron: "{expression}" never occurs: no month it names has such a day of month', expression=expression
             ),
             details={"field": "day of month"},
         )

@@ -37,7 +37,7 @@ HEARTBEAT_SCHEMA = Schema(
         Optional("model", description="Instead of the agent's own; empty means the agent's own."): All(
             string, Length(max=200)
         ),
-        Optional("prompt", description="The beginning of its prompt, instead of the usual one."): All(
+        Optional("prompt", description="Replaces the usual beginning of its prompt."): All(
             string, Length(min=1, max=8_000)
         ),
         Optional(

@@ -44,7 +44,7 @@ def problem_of(sentence: str) -> str | None:
     if len(sentence) > SENTENCE_LIMIT:
         return phrase("a sentence has at most {limit} characters", limit=SENTENCE_LIMIT)
     if "<" in sentence or ">" in sentence:
-        return phrase("rules (<name>) do not exist here; write the words out")
+        return phrase("rules (<name>) are not supported; write the words out")
     open_ones: list[str] = []
     for char in sentence:
         if char in _PAIRS:

@@ -48,7 +48,7 @@ KIND = TriggerKind(
         Required("at", description="A date with a time, a time of day (the next one), or 20m (from now)."): checked(
             lambda value: parse_at(value, 0.0, UTC), {"type": ["string", "number"]}, "instant"
         ),
-        Optional("time_zone", description="Whose clock is meant; the home's without it."): time_zone,
+        Optional("time_zone", description="Time zone; the home's by default."): time_zone,
     },
     arm=told(_arm),
     explain=_explain,

@@ -140,16 +140,16 @@ KIND = TriggerKind(
             ensure_list(integer), Length(min=1)
         ),
         Optional("regex", description="Only lines with this; groups are in `trigger.match`."): pattern,
-        Optional("errors", description="Whether lines of standard error count too."): boolean,
-        Optional("restart", default=True, description="Whether it is started again, ever later, when it has ended."): (
+        Optional("errors", description="Whether lines on standard error count too."): boolean,
+        Optional("restart", default=True, description="Whether it is restarted after it ends, with growing pauses."): (
             boolean
         ),
         Optional("folder", default="", description="Where it runs, relative to the home directory."): Described(
             _folder, {"type": "string"}, "folder"
         ),
-        Optional("environment", default=dict, description="What it sees besides PATH, HOME, LANG and the like."): {
-            All(string, Match(_NAME, msg="expected the name of a variable")): string
-        },
+        Optional(
+            "environment", default=dict, description="Environment variables besides PATH, HOME, LANG and the like."
+        ): {All(string, Match(_NAME, msg="expected the name of a variable")): string},
     },
     arm=told(_arm),
     explain=_explain,

@@ -81,7 +81,7 @@ KIND = TriggerKind(
         Required("command", description="What is said: [may be left out], (one|other), {slot}; one or a list."): (
             Described(_sentences, match_text.json_schema, "sentences")
         ),
-        Optional("language", default=DEFAULT_LANGUAGE, description="Of the sentences: en, de, zh-CN, …"): All(
+        Optional("language", default=DEFAULT_LANGUAGE, description="Language of the sentences: en, de, zh-CN, …"): All(
             string, Matching(_LANGUAGE, msg="expected a language such as en")
         ),
     },

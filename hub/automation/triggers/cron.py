@@ -45,10 +45,10 @@ KIND = TriggerKind(
         Required("expression", description="minute hour day month weekday, or @daily and the like."): All(
             string, checked(check_cron, {"type": "string"}, "cron expression")
         ),
-        Optional("time_zone", description="Whose clock is meant; the home's without it."): time_zone,
-        Optional("stagger", description="Spread those of one time over so long; each automation has its place."): (
-            duration
-        ),
+        Optional("time_zone", description="Time zone; the home's by default."): time_zone,
+        Optional(
+            "stagger", description="Spread automations due at the same time over this long; each keeps its place."
+        ): (duration),
     },
     arm=told(_arm),
     explain=_explain,

@@ -145,7 +145,7 @@ KIND = TriggerKind(
         Optional("event_data", description="Keys and values that the event data must contain."): Described(
             _mapping, {"type": ["object", "null"]}, "event data"
         ),
-        Optional("context", description="Whom it must come from: user_id, person, principal, id, parent_id."): (
+        Optional("context", description="Who it must come from: user_id, person, principal, id, parent_id."): (
             Described(_context, {"type": ["object", "null"]}, "context")
         ),
     },

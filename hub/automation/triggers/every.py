@@ -42,7 +42,7 @@ KIND = TriggerKind(
         Required("every", description="The interval, such as 2h, or {minutes: 30}."): All(
             duration, Range(min=MIN_INTERVAL_S, msg="expected at least one second")
         ),
-        Optional("anchor", description="A date with a time from which it is counted; without it whole UTC days."): (
+        Optional("anchor", description="Date and time from which intervals are counted; whole UTC days by default."): (
             checked(lambda value: parse_at(value, 0.0, UTC), {"type": ["string", "number"]}, "instant")
         ),
     },

@@ -96,7 +96,7 @@ KIND = TriggerKind(
     name="feed",
     fields={
         Required("url", description="Address of an RSS or Atom feed."): url,
-        Optional("every", default=INTERVAL_S, description="How often it is looked at."): All(
+        Optional("every", default=INTERVAL_S, description="How often it is checked."): All(
             duration, Range(min=SHORTEST_S, msg="expected at least one minute")
         ),
     },

@@ -75,7 +75,9 @@ KIND = TriggerKind(
             ensure_list(In(CHANGES)), lambda found: found or list(CHANGES)
         ),
         Optional("recursive", default=True, description="Whether files in folders below count."): boolean,
-        Optional("pattern", description="Only such names: *.md; with a / such paths."): match_text,
+        Optional(
+            "pattern", description="Only matching names, such as *.md; a pattern with / matches paths."
+        ): match_text,
     },
     arm=told(_arm),
     explain=_explain,

@@ -34,7 +34,7 @@ _HOURS = Schema(
     {
         Required("start", description="From when: HH:MM."): string,
         Required("end", description="Until when: HH:MM, or 24:00."): string,
-        Optional("time_zone", description="Whose clock is meant; the home's without it."): time_zone,
+        Optional("time_zone", description="Time zone; the home's by default."): time_zone,
         Optional("weekday", description="On which days; every day without it."): weekdays,
     }
 )
@@ -122,8 +122,8 @@ KIND = TriggerKind(
         Optional("every", default=INTERVAL_S, description="The interval."): All(
             duration, Range(min=SHORTEST_S, msg="expected at least one minute")
         ),
-        Optional("agent", description="Whose heartbeat; without it, it is woken for any agent."): slug,
-        Optional("active_hours", description="start and end of the part of the day in which it comes."): Described(
+        Optional("agent", description="The agent whose heartbeat it is; any agent by default."): slug,
+        Optional("active_hours", description="Start and end of the hours in which it comes."): Described(
             _active_hours, {"type": "object"}, "active hours"
         ),
     },

@@ -79,7 +79,7 @@ def _is_tainted(payload: HookPayload, data: Mapping[str, Any]) -> bool:
 KIND = TriggerKind(
     name="hook",
     fields={
-        Required("hook", description="Which hook, or a list of them; those that observe."): All(
+        Required("hook", description="A hook or a list of them; only those that observe."): All(
             ensure_list(In(OBSERVING)), Length(min=1, max=len(OBSERVING))
         )
     },

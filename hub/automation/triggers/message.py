@@ -128,15 +128,13 @@ KIND = TriggerKind(
     name="message",
     fields={
         Optional("channel", description="telegram, webchat, …: one or a list."): match_text,
-        Optional("account", description="Which login of the channel."): match_text,
+        Optional("account", description="Which account of the channel."): match_text,
         Optional("peer", description="Which chat: the platform's id of the person or group."): match_text,
         Optional("chat_type", description="direct, group or channel."): All(ensure_list(OneOf(CHAT_TYPES))),
         Optional("sender", description="Who wrote it: a stable identity such as telegram:user:123."): match_text,
         Optional("from_owner", description="Whether an owner of this home wrote it."): boolean,
-        Optional("text", description="The whole message, or {contains: …}; upper and lower case are the same."): text,
-        Optional("regex", description="A regular expression, looked for in it; groups are in `trigger.match`."): (
-            pattern
-        ),
+        Optional("text", description="The whole message, or {contains: …}; case is ignored."): text,
+        Optional("regex", description="A regular expression to search for; groups are in `trigger.match`."): (pattern),
     },
     arm=told(_arm),
     explain=_explain,

@@ -169,28 +169,26 @@ def _explain(config: Mapping[str, Any]) -> str:
     if "value_template" not in config:
         return phrase("{said} that says {payload}", said=said, payload=payload)
     template = shown(config["value_template"])
-    return phrase("{said} of which {template} is {payload}", said=said, template=template, payload=payload)
+    return phrase("{said} for which {template} is {payload}", said=said, template=template, payload=payload)
 
 
 KIND = TriggerKind(
     name="mqtt",
     fields={
-        Required("topic", description="A topic; + and # stand for any one level and all that follow."): Described(
+        Required("topic", description="A topic; + matches one level, # all further levels."): Described(
             _topic, {"type": "string"}, "topic"
         ),
         Optional("payload", description="What the message must say."): Described(
             _payload, {"type": ["string", "number", "boolean"]}, "payload"
         ),
-        Optional("value_template", description="Takes from `value` or `value_json` what payload is compared with."): (
-            template
-        ),
+        Optional(
+            "value_template", description="Template over `value` or `value_json`; its result is compared with payload."
+        ): (template),
         Optional("qos", default=0, description="0, 1 or 2."): In((0, 1, 2)),
-        Optional("encoding", default="utf-8", description="Nothing for bytes."): Described(
+        Optional("encoding", default="utf-8", description="Empty: raw bytes."): Described(
             _encoding, {"type": ["string", "null"]}, "encoding"
         ),
-        Optional("ignore_retained", default=False, description="Whether messages kept by the broker count not."): (
-            boolean
-        ),
+        Optional("ignore_retained", default=False, description="Whether retained messages are ignored."): (boolean),
     },
     arm=told(_arm),
     explain=_explain,

@@ -31,7 +31,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if isinstance(above, float) and isinstance(below, float) and above >= below:
         raise Invalid(
             phrase(
-                "no number is above {above} and below {below}; expected above to be less",
+                "no number is above {above} and below {below}; expected above to be the smaller",
                 above=f"{above:g}",
                 below=f"{below:g}",
             ),
@@ -163,12 +163,12 @@ def _explain(config: Mapping[str, Any]) -> str:
 KIND = TriggerKind(
     name="numeric_state",
     fields={
-        Required("entity_id", description="Whose number: one entity or a list."): entity_ids,
-        Optional("above", description="The number is greater than this number or entity."): number_or_entity,
-        Optional("below", description="The number is less than this number or entity."): number_or_entity,
+        Required("entity_id", description="Entity, or a list of them, whose number is compared."): entity_ids,
+        Optional("above", description="Fires above this number, or above the number of this entity."): number_or_entity,
+        Optional("below", description="Fires below this number, or below the number of this entity."): number_or_entity,
         Optional("attribute", description="Look at this attribute instead of the state."): string,
-        Optional("value_template", description="Works the number out; sees `state`."): template,
-        Optional("for", description="How long it has to stay in the range."): dynamic_duration,
+        Optional("value_template", description="Template that computes the number from `state`."): template,
+        Optional("for", description="How long it must stay in the range."): dynamic_duration,
     },
     arm=told(_arm),
     explain=_explain,

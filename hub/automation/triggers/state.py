@@ -169,7 +169,7 @@ KIND = TriggerKind(
         Optional("not_from", description="Previous states to ignore."): values,
         Optional("not_to", description="New states to ignore."): values,
         Optional("attribute", description="Look at this attribute instead of the state."): string,
-        Optional("for", description="How long it has to stay so."): dynamic_duration,
+        Optional("for", description="How long it must stay so."): dynamic_duration,
     },
     arm=told(_arm),
     explain=_explain,

@@ -54,7 +54,7 @@ KIND = TriggerKind(
     name="sun",
     fields={
         Required("event", description="sunrise or sunset."): In(("sunrise", "sunset")),
-        Optional("offset", description="So much later; earlier with a minus: -00:45:00."): offset,
+        Optional("offset", description="Offset: 00:45:00 is later, -00:45:00 earlier."): offset,
     },
     arm=told(_arm),
     explain=_explain,

@@ -160,8 +160,8 @@ def _explain(config: Mapping[str, Any]) -> str:
 KIND = TriggerKind(
     name="template",
     fields={
-        Required("value_template", description="It fires when this becomes true."): template_field,
-        Optional("for", description="How long it has to stay true."): dynamic_duration,
+        Required("value_template", description="Fires when this becomes true."): template_field,
+        Optional("for", description="How long it must stay true."): dynamic_duration,
     },
     arm=told(_arm),
     explain=_explain,

@@ -200,9 +200,9 @@ def _explain(config: Mapping[str, Any]) -> str:
 KIND = TriggerKind(
     name="time",
     fields={
-        Required("at", description="Times of day, entities that say when, {entity_id, offset}, or a list."): Described(
-            _at, _AT_JSON, "times"
-        ),
+        Required(
+            "at", description="A time of day, an entity that holds a time, {entity_id, offset}, or a list of them."
+        ): Described(_at, _AT_JSON, "times"),
         Optional("weekday", description="Only on these days: mon to sun, or a list."): weekdays,
     },
     arm=told(_arm),

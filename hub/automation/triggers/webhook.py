@@ -66,7 +66,7 @@ def _signature(value: Any) -> dict[str, Any]:
         raise Invalid(phrase("expected form, or header"))
     others = own.keys() - {"form", "tolerance"}
     if "form" in own and others:
-        raise Invalid(phrase("a form that has a name has its own headers"), path=[min(others)])
+        raise Invalid(phrase("a form with a name brings its own headers"), path=[min(others)])
     return own
 
 
@@ -152,7 +152,7 @@ def _explain(config: Mapping[str, Any]) -> str:
 KIND = TriggerKind(
     name="webhook",
     fields={
-        Required("webhook_id", description="The last part of its address; hard to guess."): Described(
+        Required("webhook_id", description="The last part of its address; make it hard to guess."): Described(
             _id, {"type": "string"}, "webhook id"
         ),
         Optional("allowed_methods", default=list(DEFAULT_METHODS), description="POST, PUT, GET, HEAD."): Described(
@@ -161,11 +161,11 @@ KIND = TriggerKind(
             "methods",
         ),
         Optional("local_only", default=True, description="Whether only this machine may call it."): boolean,
-        Optional("secret", description="What a caller must know: a bearer token, or the key of a signature."): secret,
-        Optional("signature", description="How the body is signed: generic, github, stripe, {header: …}."): Described(
+        Optional("secret", description="What a caller must know: a bearer token or a signing key."): secret,
+        Optional("signature", description="How the body is signed: generic, github, stripe or {header: …}."): Described(
             _signature, {"anyOf": [{"enum": sorted(FORMS)}, {"type": "object"}]}, "signature"
         ),
-        Optional("max_per_minute", default=ACCEPTED_PER_MINUTE, description="How many calls are taken."): All(
+        Optional("max_per_minute", default=ACCEPTED_PER_MINUTE, description="Maximum number of calls accepted."): All(
             integer, Range(min=1, max=6_000)
         ),
     },

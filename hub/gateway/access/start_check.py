@@ -128,11 +128,11 @@ def _socket_refusals(path: Path, group: str | None) -> Iterator[StartRefusal]:
         )
     elif not path.parent.is_dir():
         yield StartRefusal(
-            keys, phrase("http.auth.proxy_socket lies in {parent}, and there is no such folder.", parent=path.parent)
+            keys, phrase("http.auth.proxy_socket is in {parent}, and there is no such folder.", parent=path.parent)
         )
     elif path.exists() and not path.is_socket():
         yield StartRefusal(
-            keys, phrase("http.auth.proxy_socket is {path}, and a file is there that is no socket.", path=path)
+            keys, phrase("http.auth.proxy_socket is {path}, which is a file and not a socket.", path=path)
         )
     if group is not None and group_id(group) is None:
         yield StartRefusal(

@@ -34,7 +34,7 @@ class EventMethods:
         fire = Schema(
             {
                 Required("type", description="Event type; one of the hub's own is refused."): _TYPE,
-                Optional("data", default=dict, description="Its data."): plain_mapping,
+                Optional("data", default=dict, description="The event data."): plain_mapping,
             }
         )
         return [Method("event.fire", self._fire, OWNER, fire, WRITE, acts=True)]

@@ -47,7 +47,7 @@ platform_id = Described(_platform_id, {"type": ["string", "integer"]}, "id")
 
 def _roles_have_a_guild(match: dict[str, Any]) -> dict[str, Any]:
     if match.get("roles") and "guild" not in match:
-        raise Invalid(phrase("roles are those of a guild: state the guild too"), path=["roles"])
+        raise Invalid(phrase("roles belong to a guild: name the guild too"), path=["roles"])
     return match
 
 

@@ -108,7 +108,7 @@ RETRY_SCHEMA = Schema(
     }
 )
 MESSAGE_SENDING_KEYS: Mapping[Any, Any] = {
-    Optional("retry", default=dict, description="Attempts to send a message that the platform did not take."): (
+    Optional("retry", default=dict, description="Attempts to send a message that the platform did not accept."): (
         RETRY_SCHEMA
     ),
     Optional(
@@ -124,13 +124,13 @@ MESSAGE_SENDING_KEYS: Mapping[Any, Any] = {
 """Keys of `messages:` about sending."""
 
 OUTBOUND_KEYS: Mapping[Any, Any] = {
-    Optional("text_limit", description="The longest message, when it is to be shorter than the platform's."): All(
+    Optional("text_limit", description="Maximum message length, if shorter than the platform's."): All(
         integer, Range(min=SMALLEST_LIMIT, max=1_000_000)
     ),
     Optional("chunk_mode", default="length", description="Cut long texts by length, or at every blank line."): In(
         [each.value for each in ChunkMode]
     ),
-    Optional("response_prefix", description="Text before every answer, instead of that of messages."): string,
+    Optional("response_prefix", description="Text before every answer, instead of the one under messages."): string,
     Optional("reply_to_mode", default="first", description="Which messages of an answer in a group are replies."): In(
         [each.value for each in ReplyToMode]
     ),

@@ -32,8 +32,8 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
         host.repairs.raise_(
             "telegram",
             f"migrated:{old}",
-            phrase("A Telegram group has another number now"),
-            phrase("It was {old} and is {new}: change it wherever the configuration names it.", old=old, new=new),
+            phrase("A Telegram group has a new number"),
+            phrase("It was {old} and is now {new}: change it wherever the configuration names it.", old=old, new=new),
         )
 
     for entry in config:

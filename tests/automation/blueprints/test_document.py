@@ -70,9 +70,9 @@ def test_all_that_a_blueprint_says_of_itself_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "b.yaml:1:1: this is no blueprint"),
-        ("- 1", "this is no blueprint"),
-        ("triggers: []", "this is no blueprint"),
+        ("", "b.yaml:1:1: this is not a blueprint"),
+        ("- 1", "this is not a blueprint"),
+        ("triggers: []", "this is not a blueprint"),
         ("blueprint: 5", "b.yaml:1:12: blueprint: expected name, domain and input, got 5"),
         ("blueprint:\n  name: A", "domain: required"),
         ("blueprint:\n  name: A\n  domain: template", "b.yaml:3:11: blueprint.domain: blueprints of template entities"),

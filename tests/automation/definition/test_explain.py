@@ -30,7 +30,7 @@ def test_a_small_automation_is_a_few_sentences() -> None:
         "Only if light.hall is on.",
         "Then:",
         "   1. test.done",
-        "While it runs, further triggers are ignored.",
+        "If triggered while running, the trigger is ignored.",
     ]
 
 
@@ -111,15 +111,15 @@ def test_steps_within_steps_are_told_further_in() -> None:
     [
         ({"mode": "queued", "max": 3}, "it runs again afterwards.\nAt most 3 runs"),
         ({"mode": "restart"}, "it starts over"),
-        ({"mode": "parallel"}, "several times at once"),
+        ({"mode": "parallel"}, "a second time in parallel"),
         ({"catch_up": "none"}, "are skipped."),
         (
             {"catch_up": {"mode": "last", "within": "2h"}},
-            "the last one is run late.\nRuns missed more than 2 h ago are skipped.",
+            "while the hub was down is run late.\nRuns missed more than 2 h ago are skipped.",
         ),
         ({"timeout": "5m"}, "longer than 5 min is stopped"),
         ({"retry": {"attempts": 3}}, "tried 3 times in all, at first after 10 s"),
-        ({"on_error": "continue"}, "the next one is still done"),
+        ({"on_error": "continue"}, "continues with the next one"),
         ({"on_error": [DONE]}, "When it fails:\n   1. test.done"),
         ({"rate_limit": {"runs": 2, "per": "1h"}}, "at most 2 times in 1 h"),
         ({"budget": {"cost_usd": 1, "tokens": 500}}, "spent $1 or 500 tokens in 1 d"),

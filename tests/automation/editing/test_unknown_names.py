@@ -88,9 +88,9 @@ def test_what_a_blueprint_makes_is_searched_and_told_at_the_line_that_uses_it(tm
     told = warnings(tmp_path, USED)
 
     assert told == [
-        "3: made from mine/bell.yaml: nothing here fires the event call_service (did you mean service_called?)",
-        "3: made from mine/bell.yaml: no service notify.notif is known (did you mean notify.notify?)",
-        "3: made from mine/bell.yaml: no service agent.runn is known (did you mean agent.run?)",
+        "3: from mine/bell.yaml: nothing here fires the event call_service (did you mean service_called?)",
+        "3: from mine/bell.yaml: no service notify.notif is known (did you mean notify.notify?)",
+        "3: from mine/bell.yaml: no service agent.runn is known (did you mean agent.run?)",
     ]
 
 

@@ -32,7 +32,7 @@ def planned(site: BenchSite) -> list[str]:
         ({"trigger": "every", "every": "2h", "anchor": "noon"}, "date with a time"),
         ({"trigger": "cron", "expression": "* * *"}, "expected five"),
         ({"trigger": "cron", "expression": "61 * * * *"}, "minute"),
-        ({"trigger": "cron", "expression": "0 0 31 2 *"}, "never comes due"),
+        ({"trigger": "cron", "expression": "0 0 31 2 *"}, "never occurs"),
         ({"trigger": "cron", "expression": "0 7 * * *", "stagger": -5}, "duration"),
         ({"trigger": "time", "at": "25:00"}, "time of day"),
         ({"trigger": "time", "at": []}, "nothing"),

@@ -119,7 +119,7 @@ async def test_a_file_can_be_chosen(signed_in: BrowserContext) -> None:
     await page.get_by_label("Or a file").set_input_files(
         {"name": "x.yaml", "mimeType": "application/yaml", "buffer": text.encode()}
     )
-    await page.get_by_role("button", name="Look at it first").click()
+    await page.get_by_role("button", name="Review it first").click()
 
     await expect(page.get_by_role("heading", name="Aus der Datei, für später")).to_be_visible()
 
@@ -131,7 +131,7 @@ async def test_one_from_a_url_is_kept_up_to_date_and_removed(
     page = await opened(signed_in, "/blueprints")
     await page.get_by_text("Import a blueprint").click()
     await page.get_by_label("Address").fill(elsewhere.url)
-    await page.get_by_role("button", name="Look at it first").click()
+    await page.get_by_role("button", name="Review it first").click()
     await page.get_by_role("button", name="Import it").click()
     await page.wait_for_url("**/blueprints/use?**")
     elsewhere.text = elsewhere.text.replace("event: bell_told", "event: bell_told_anew")

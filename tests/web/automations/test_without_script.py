@@ -62,7 +62,7 @@ async def test_a_blueprint_is_imported_and_used(plain: PlainBrowser, hub: HubPro
     await plain.goto("/blueprints")
 
     plain.choose_file("Or a file", "x.yaml", BLUEPRINT)
-    await plain.press("Look at it first")
+    await plain.press("Review it first")
     await plain.press("Import it")
     plain.fill("What it tells", "hello")
     await plain.press("Save")
@@ -87,7 +87,7 @@ async def test_a_pasted_blueprint_is_shown_before_it_is_written(plain: PlainBrow
     await plain.goto("/blueprints")
 
     plain.fill("Or its text", BLUEPRINT.replace("Tell when it rings", "Pasted"))
-    await plain.press("Look at it first")
+    await plain.press("Review it first")
     assert "Pasted" in plain.texts("h1, h2, h3")
     assert "Which event, How loud" in plain.text()
     assert not list(hub.home.glob("blueprints/automation/imported/pasted.yaml"))
@@ -101,7 +101,7 @@ async def test_a_text_that_is_no_blueprint_is_refused_with_its_line(plain: Plain
     await plain.goto("/blueprints")
 
     plain.fill("Or its text", BLUEPRINT.replace("!input what", "!input waht"))
-    await plain.press("Look at it first")
+    await plain.press("Review it first")
 
     assert re.search(r"Line \d+: there is no input waht.*what", plain.text("[role=alert]"))
     assert "waht" in plain.value("Or its text")

@@ -242,7 +242,7 @@ async def test_forgetting_tells_what_it_reaches_and_what_not(
     chromium.allowed.append("status of 400")
     page = await opened(signed_in, "/memory/forget")
     await page.get_by_role("button", name="Show matching entries").click()
-    await expect(page.get_by_role("alert")).to_have_text("Say what is to be forgotten: fill in at least one field.")
+    await expect(page.get_by_role("alert")).to_have_text("Say what to forget: fill in at least one field.")
 
     await page.get_by_label("Who said it").select_option("anna")
     await page.get_by_role("button", name="Show matching entries").click()
