@@ -17,11 +17,11 @@ from .rules.command_line import (
     INTERPRETERS,
     CommandRefused,
     WrittenCommand,
-    candidate_files,
     program_name,
     read_command,
     refuse_unseen,
 )
+from .rules.named_files import candidate_files
 
 SYSTEM = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
 SHELL = "/bin/sh"
@@ -119,7 +119,9 @@ def bind(command: WrittenCommand, cwd: str | None) -> BoundProgram:
     files: dict[str, str] = {}
     for each in candidate_files(command):
         whole = os.path.join(folder, each)
-        if len(files) < FILES_LIMIT and len(each) < 4_096 and "\0" not in each and os.path.isfile(whole):
+        if len(each) < 4_096 and "\0" not in each and os.path.isfile(whole):
+            if len(files) >= FILES_LIMIT:
+                raise NodeError("INVALID_PARAMS", f"command: it names more than {FILES_LIMIT} files; use fewer at once")
             files[str(Path(folder, each))] = _digest(whole)
     return BoundProgram(command, found, path, _digest(path), _is_of_system(path), folder, files)
 

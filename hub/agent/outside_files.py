@@ -104,6 +104,17 @@ class OutsideFiles:
             marks = self._of(agent_id)
             return path in marks.paths or path in marks.directories
 
+    def names_in(self, agent_id: str, folder: str, *, below: bool) -> list[str]:
+        """Return the names in a folder, or at any depth below it, that words from outside made."""
+        start = "" if folder == "." else f"{folder}/"
+        with self._guard:
+            marks = self._of(agent_id)
+            return [
+                each
+                for each in (*marks.paths, *marks.directories)
+                if each.startswith(start) and (below or "/" not in each[len(start) :])
+            ]
+
     def _of(self, agent_id: str) -> _Marks:
         known = self._marks.get(agent_id)
         if known is None:

@@ -8,21 +8,20 @@ from node.rules.command_line import (
     COMMAND_CHARS,
     CommandRefused,
     WrittenCommand,
-    candidate_files,
     look_alikes,
-    run_files,
-    run_words,
     runs_others,
 )
+from node.rules.named_files import candidate_files, entered, run_arguments, run_words
 
 __all__ = [
     "COMMAND_CHARS",
     "WrittenCommand",
     "candidate_files",
+    "entered",
     "look_alikes",
     "read_command",
     "refuse_unseen",
-    "run_files",
+    "run_arguments",
     "run_words",
     "runs_others",
 ]

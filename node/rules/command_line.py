@@ -29,18 +29,14 @@ _ARGV = re.compile(rf"[ \t]*{_WORD}(?:[ \t]+{_WORD})*[ \t]*")
 _WORDS = re.compile(_WORD)
 _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 _VERSION = re.compile(r"(?<=[a-z])[-.]?\d[\d.]*(?:[-.](?:exe|bin))?$")
-_TOKEN = re.compile(r"""[;|&(){}!\n'"`]|<|>+|[ \t]+|[A-Za-z0-9_@%+=:,./-]+|.""", re.S)
-_BEGINS = frozenset(";|&(){}!\n'\"`")
-_ENDS = frozenset(";|&()<>{}!\n'\"` \t")
-"""Behind these a word may name a program: operators, and quotes that a further shell may read."""
-_TEXT_WORD = re.compile(r"""[^\s;|&()<>'"`$=]+""")
 
 
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
-_IN_SHELLS = _names(
+_IN_SHELLS = names(
     """
     ! . : alias bg bind break builtin case cd command continue coproc declare dirs disown do done elif else
     enable esac eval exec exit export fc fg fi for function getopts hash history if in jobs let local logout
@@ -49,46 +45,95 @@ _IN_SHELLS = _names(
     """
 )
 """Words that mean something to a shell only."""
-_BEFORE = _names("! builtin command coproc do elif else exec if then time until while")
-"""Words of a shell that a command follows."""
-
-INTERPRETERS = _names(
+INTERPRETERS = names(
     """
-    ash awk bash bun bunx chibi-scheme clisp cmake cscript csh csi dart dash deno dotnet elixir erl escript
-    expect fish gawk gjs gmake groovy guile iex ipython irb java jimsh jjs jrunscript jshell julia just ksh lein
-    lua luajit m4 make mawk mksh mono nawk ninja node nodejs ocaml octave osascript pdksh perl php phpdbg posh
-    powershell psql pwsh pypy pytest python qjs racket rake raku rbash rc rhino rscript ruby runghc runhaskell
-    sbcl scala scheme sh sqlite stack swipl tclsh tox ts-node tsx uv wish wscript yash zsh
+    abcl agda ant arturo ash autoexpect awk b2 bash bb bc-sh bconsole bjam blender bmake boot bpftrace bpython bun
+    bundle bundler bunx byebug cabal ccl chez chibi-scheme cling clisp clj clojure cmake cmd cobc conda convert coq
+    coqtop cpan cqlsh crash crystal cscli cscript csh csi d8 dart dash deno dialog doit dotnet dtrace dub duckdb
+    dvips ecl elixir elvish emacs-lisp eqn erl escript eslint expect fab falcon ffmpeg ffplay fish flake8 forth gawk
+    gforth ghci ghostscript gimp ginsh gjs gmake gnuplot gosh gp gracket groff groovy grunt gs gst guild guile gulp
+    hatch identify idris iex influx inkscape iptables-restore ipython ipython3 irb java jbang jest jim jimsh jjs
+    jjsh joker jruby jrunscript jsc jshell jtag julia jupyter just jython kdialog kotlin kotlinc ksh latex latexmk
+    lein lerna lfe lua luajit lualatex luatex lush m4 mage magick make mamba matlab mawk maxima micropython mill
+    mit-scheme mix mkdocs mksh mocha mogrify mongo mongosh mono mplayer mpv mruby msfconsole mypy mysqlsh nawk nft
+    ngs nickle nim nimrod ninja nmake node nodejs nox nroff nu nx ocaml octave octave-cli oksh openscad osascript
+    osqueryi pandoc pd pdflatex pdftex pdksh pdm perl perl6 perlbug perldoc php php-cgi php-fpm phpdbg pic picoc
+    pike pipenv pmake posh povray powershell powershell_ise prettier prove pry ps2pdf psql ptpython pwsh pylint pypy
+    pytest python qjs r racket rails rake raku rbash rc rdmd rebar3 redis-cli redo regina remake rexx rhino rollup
+    root ros rscript rspec ruby runghc runhaskell sage sbcl sbt scala scala-cli scheme scheme48 scilab scons sh slsh
+    soelim sphinx-build sqlite sqlite3 stack stap swift swiftc swipl systemtap taskfile tasksh tbl tcc tcl tclsh
+    tcsh tea tex tox troff truffleruby ts-node tsc tsx tup turbo uv vite vitest vlang vlc waf webpack whiptail wish
+    wscript wsl xelatex xetex xonsh yash zenity zig zsh
     """
 )
 """Programs that run what a file or an argument says."""
 
-WRAPPERS = _names(
+WRAPPERS = names(
     """
-    aa-exec abduco ansible apply at batch bwrap capsh catchsegv cgexec choom chpst chroot chrt command coproc
-    crontab daemon dbus-launch dbus-run-session doas dtach dumb-init eatmydata entr env envdir exec fakechroot
-    fakeroot find firejail flock gdb gosu hyperfine i386 ifne ionice ld ld-linux ld-linux-x86-64.so ld.so
-    linux32 linux64 lldb ltrace machinectl mpirun nice nohup nsenter numactl parallel perf pkexec prlimit proot
-    pv rlwrap run-parts runcon runuser s6-setuidgid schedtool screen script scriptreplay sem setarch setpriv
-    setsid setuidgid sg softlimit ssh-agent sshpass start-stop-daemon stdbuf strace su su-exec sudo sudoedit
-    supervisord switch_root systemd-inhibit systemd-nspawn systemd-run taskset time timeout tini tmux toilet
-    torify torsocks trickle tsocks unbuffer uncontain unshare usleep valgrind viddy watch watchexec watchman
-    wine x86_64 xargs xvfb-run zellij
+    aa-exec ab3 abduco ack ag agetty anacron ansible aoss apply apport-cli apptainer asdf at autossh batch become
+    broot bubblewrap busctl bwrap caffeinate cage calife callgrind capsh catatonit catchsegv cgexec ch-run
+    charliecloud choom chpst chronic chroot chrt clush command coproc cpulimit crontab crun cssh daemon datefudge
+    dbus-launch dbus-run-session dbus-send devbox dex direnv distrobox dmenu_run doas docker-init dotenv dsh dtach
+    dumb-init dzdo eatmydata enroot entr env envdir envuidgid et exec execlineb fakechroot fakeroot fakeroot-ng
+    fakeroot-tcp faketime fcron fd fdfind fex find firejail flock fswatch fzf gapplication gcore gdb gdbserver getty
+    gosu gpg-agent gtk-launch guix heaptrack hugectl hyperfine i386 i686 ifne incrontab incus inetd inotifywait
+    ionice kcachegrind keychain kioclient kstart ksu ladspa ld ld-linux ld-linux-x86-64.so ld.so ldd lddtree lf
+    libfaketime linux-vdso linux32 linux64 lldb lldb-server login logsave ltrace lxc lxc-attach lxc-execute
+    machinectl massif mips32 mise mock mosh mosh-server mpiexec mpirun multitail multitime ncat newgrp nice nix-env
+    nix-shell nnn nodemon nodenv nohup nsenter nspawn numactl numad nvm openvt parallel pbuilder pdsh peco perf
+    perf-record pexec pfexec pgrphack pkexec please ppc32 prelink prlimit proot pseudo pssh pv pyenv qemu-aarch64
+    qemu-arm qemu-x86_64 ranger rbenv reflex rg ripgrep rlwrap rofi rosetta rr rtkit run-mailcap run-one run-parts
+    run-this-one run0 runc runcon runit runsc runsv runsvdir runuser s390 s6-envdir s6-overlay-suexec s6-setuidgid
+    s6-softlimit s6-svscan sbatch scanmem schedtool schroot screen script scriptreplay sem setarch setlock setpriv
+    setsid setuidgid sg singularity sk socket softlimit sparc32 sponge srun ssh-add ssh-agent sshfs sshpass
+    start-stop-daemon startx stdbuf strace su su-exec sudo sudoedit supervisord sux svlogd sway-launch switch_root
+    systemd-inhibit systemd-nspawn systemd-run taskset tcpserver tcpsvd time timeout tini tmux toilet toolbox torify
+    torsocks trace-cmd trickle tsocks ucspi udocker uftrace uname26 unbuffer uncontain unshare usleep valgrind viddy
+    vidir vifm vipe volta watch watchexec watchman weston-launch wine x32 x86_64 xargs xdotool xinetd xinit xvfb-run
+    youki zellij zrun zsoelim
     """
 )
 """Programs that run another program, which their arguments name."""
 
-MULTIPLEXERS = _names(
+MULTIPLEXERS = names(
     """
-    7z apk apt apt-get aptitude bazel brew busybox bzr c++ cargo cc clang coreutils ctr curl cvs dd debuild dnf
-    docker docker-compose dpkg ed emacs emacsclient ex flatpak ftp ftpget g++ gcc git go gpg gradle gradlew halt
-    helm hg ifconfig info insmod install-info ip iptables isql kak kill killall kubectl ld.gold ld.lld less
-    lesspipe lftp links ln lynx mail mailx man mc mercurial meson micro modprobe more most mount msgexec
-    msgfilter msmtp mutt mv mvn mysql nano nc ncat nerdctl netcat nix nmap npm npx nvi nvim open openssl opkg
-    pacman pip pipx pkg pkill pnpm podman poetry poweroff reboot restic rpm rsync rustc rview rvim sash scp sed
-    sendmail service sftp shutdown snap socat sort split sqlite ssh svn systemctl tar tcpdump tee telnet
-    terraform toybox trap tshark umount uniq unzip vagrant vi view vim vimdiff visudo w3m wall wget wireshark
-    write xdg-open yarn yum zip zypper
+    7z 7za 7zr 7zz a2ps acme.sh adduser aee age aircrack-ng alacritty alien alpine ansible-galaxy ansible-playbook
+    apk apt apt-get aptitude ar argocd aria2c arj ark as ascii-xfr asciinema at.allow aws axel az bat batcat bazel
+    bettercap binwalk brave brew bsdcpio bsdtar buildah busybox byobu bzgrep bzless bzmore bzr c++ c89 c99
+    cabal-install cargo cargo-install cc ccache cdist cdrecord certbot cfengine chat chef-client chef-solo chfn
+    chisel chkconfig chrome chromium chsh clang clang++ cloudflared colima column-ed composer consul coreutils cpio
+    cpp crackmapexec croc cron-apt crontabs cryptsetup csc csplit ctr cu cupsfilter curl curlie cvs darcs dd debconf
+    debugfs debuild delta deluser diffmerge distcc dmsetup dnf docker docker-compose doctl dotnet-script dpkg
+    dpkg-deb dpkg-reconfigure dropbear dte dumpcap e2fsck easy_install easyrsa eb ed editor ee elfedit elinks emacs
+    emacsclient emerge enscript eopkg ettercap evince ex ex.basic exiftool exim exim4 exiv2 fetchmail file-roller
+    firefox flatpak flatpak-spawn fluidsynth flux fly foot foremost fossil frpc fsck ftp ftpget fusermount g++ gcc
+    gcc-ar gcc-nm gcloud gcov gdc gdmd gem genisoimage getmail gfortran gh ghcup git gitk glab glow gnome-terminal
+    go google-chrome gotty gpasswd gpg gpg2 gpgsm gpgv gradle gradlew groupadd gsutil gtester guake gzexe halt
+    hashcat hatchling helix helm helmfile heroku hg hping3 http httpie hub hunspell hx idle ifconfig ifort info init
+    initctl insmod install install-info ip iptables ispell isql istioctl jar jarsigner javac jcmd jdb jed jj jmacs
+    jmap joe john jstack k3s kadmin kak kdiff3 kexec keytool kill killall kind kitty knife konsole kubectl kustomize
+    launchctl lazygit ld ld.gold ld.lld ldapmodify ldapsearch le less lesskey lesspipe lftp lha limactl links links2
+    lldb-mi ln logrotate luarocks lvm lwp-download lwp-request lwp-rget lynx lzop machinectl magic-wormhole mail
+    maildrop mailq mailx man mbsync mc mc.minio mcs mdadm mdcat meld mercurial mesg meson metasploit mg mh micro
+    minicom minikube mkdict mkfifo mkfs mkisofs mknod mksquashfs mmv modprobe mono-csc more most mount mount.cifs
+    msbuild msgexec msgfilter msmtp multipass mutt mv mvn mysql nala nano nasl nasm nc ncat ncftp ne neomutt neovim
+    nerdctl netcat ngrep ngrok nikto nix nm nmap nmh nomad npm npx nullmailer nvi nvim nvim.appimage objcopy objdump
+    oc offlineimap okular opam open openrc openssl openssl3 openvpn opkg packer pacman pager pass passwd patchelf
+    pax pdb pear pecl pg pico picocom pidstat pine pip pipx pivot_root pkg pkg_add pkgin pkill pnpm podman poetry
+    port portage postfix postqueue postsuper poweroff pppd prename prlctl procmail pulumi puppet qemu qemu-img
+    qemu-system qmail rage rar rc-service rcctl rclone rcp rcs reboot red rename restic rexec rlogin rpm rpm2cpio
+    rpmbuild rpmdb rpmquery rpmverify rsh rsync rtorrent rustc rustup rview rvim rxvt rz s3cmd salt salt-call
+    samba-tool sash sccs scp screenie sed sendmail sendxmpp sensible-browser sensible-editor sensible-pager service
+    setfacl sftp shred shutdown skopeo sl slackpkg smbclient smbmount snap snapcraft socat sops sort split sqlite
+    sqlmap ssh ssh-copy-id ssh-keygen ssh-keyscan sshd ssmtp st star strongswan surf sv svcadm svn swaks swupd sx
+    systemctl systemd-analyze sz talk tar tcpdump tcpflow tcpreplay tdbtool tee telinit telnet terminator termshot
+    terraform tftp tig tilde tilix timidity tmate tmpreaper tmpwatch torbrowser-launcher toybox transmission-cli
+    trap tshark ttyd ul umount uniq unrar unsquashfs unzip update-alternatives update-rc.d urxvt useradd usermod
+    uucp uux uxterm vagrant varnishncsa vault vboxmanage vi vi.basic view vigr vim vim.basic vim.tiny vimdiff
+    vimtutor vipw virsh virt-install visudo vmrun w3m wall wezterm wg-quick wget wget2 winexe wireshark wormhole
+    write write.ul www-browser x-www-browser xbps-install xbuild xdg-open xdg-user-dir xfce4-terminal xh xmodmap
+    xorriso xpad xpdf xterm xzgrep xzless xzmore yakuake yarn yasm yelp youtube-dl yt-dlp ytalk yum zathura zegrep
+    zfgrep zgrep zile zip zless zmore zypper
     """
 )
 """Programs that run others by an option, a setting or a sub-command, or that send and fetch."""
@@ -144,8 +189,8 @@ def refuse_unseen(what: str, text: str) -> None:
 
 def look_alikes(text: str) -> list[str]:
     """Return the names of the characters of a text that can pass for others, each once."""
-    names = (unicodedata.name(each, f"U+{ord(each):04X}") for each in dict.fromkeys(text) if not each.isascii())
-    return [each for each in names if each.startswith(_LOOK_ALIKES)]
+    found = (unicodedata.name(each, f"U+{ord(each):04X}") for each in dict.fromkeys(text) if not each.isascii())
+    return [each for each in found if each.startswith(_LOOK_ALIKES)]
 
 
 def program_name(word: str) -> str:
@@ -158,55 +203,9 @@ def runs_others(words: tuple[str, ...]) -> str | None:
     if not words:
         return "it is shell text"
     name = program_name(words[0])
-    for kind, names in (("interpreter", INTERPRETERS), ("wrapper", WRAPPERS), ("multi-purpose program", MULTIPLEXERS)):
-        if name in names or words[0].rpartition("/")[2].lower() in names:
+    parts = [program_name(each) for each in re.split(r"[-._]", name)]
+    known = {name, words[0].rpartition("/")[2].lower(), parts[0], parts[-1]}
+    for kind, which in (("interpreter", INTERPRETERS), ("wrapper", WRAPPERS), ("multi-purpose program", MULTIPLEXERS)):
+        if not known.isdisjoint(which):
             return f"{name} is an {kind}" if kind == "interpreter" else f"{name} is a {kind}"
     return None
-
-
-def candidate_files(command: WrittenCommand) -> list[str]:
-    """Return the words of a command that may name files, each once."""
-    words = command.words[1:] if command.words else tuple(_TEXT_WORD.findall(command.text))
-    values = (each.partition("=")[2] if each.startswith("-") else each for each in words)
-    return list(dict.fromkeys(each for each in values if each and not each.startswith("-")))
-
-
-def run_files(words: tuple[str, ...]) -> tuple[int, bool]:
-    """Return from which argument on files are run, and whether the first that exists is run whatever it is like.
-
-    A count of words means: none.
-    """
-    first = program_name(words[0])
-    if first in INTERPRETERS:
-        return 1, True
-    if first in WRAPPERS:
-        inner = next((at for at, each in enumerate(words[1:], 1) if program_name(each) in INTERPRETERS), 0)
-        return (inner + 1, True) if inner else (1, False)
-    return len(words), False
-
-
-def run_words(text: str) -> list[tuple[int, int]]:
-    """Return the places of the words of shell text that may name files that are run: programs, and what shells read.
-
-    Only whole plain words count. Where there is doubt, a word counts.
-    """
-    found, begins, reads, whole = [], True, False, True
-    for token in _TOKEN.finditer(text):
-        word = token[0]
-        if word in _BEGINS:
-            begins, whole = True, True
-            reads = reads and word in "'\""
-        elif word.isspace():
-            whole = True
-        elif word[0] in "<>":
-            begins, reads, whole = False, reads and word == "<", True
-        elif not word[0].isascii() or not (word[0].isalnum() or word[0] in "_@%+=:,./-"):
-            whole = False
-        elif whole:
-            following = text[token.end() : token.end() + 1]
-            if (begins or reads) and not word.startswith("-") and (not following or following in _ENDS):
-                found.append(token.span())
-            name = program_name(word)
-            reads = name in INTERPRETERS or word in (".", "source") or (reads and word.startswith("-"))
-            begins = name in WRAPPERS or name in _BEFORE or (begins and ("=" in word or word.startswith("-")))
-    return found

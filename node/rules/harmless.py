@@ -15,8 +15,10 @@ _SIZE = re.compile(r"[+-]?[0-9]{1,9}[kKMG]?")
 _LIST = re.compile(r"[0-9,-]{1,100}")
 _PATH = re.compile(r"(?:\./)?(?:[^\W_]|_)[^\x00-\x1f\x7f/]{0,254}(?:/(?:[^\W_]|_)[^\x00-\x1f\x7f/]{0,254}){0,30}/?")
 _HERE = frozenset({".", "./"})
-_DATE = re.compile(r"\+[ -~]{0,200}")
-_TEXT = re.compile(r"[^\x00-\x1f\x7f-][^\x00-\x1f\x7f]{0,999}")
+_DATE = re.compile(r"\+(?:[ -$&-~]|%[-_^#:]{0,3}[A-Za-z%]){0,200}")
+"""Without widths, which can ask for gigabytes."""
+_TEXT = re.compile(r"(?!.*(?:[{]\s*[0-9,]|\\[1-9]))[^\x00-\x1f\x7f-][^\x00-\x1f\x7f]{0,999}")
+"""Without counted repetition and references back, which can take gigabytes and hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ GRAMMARS: dict[str, Grammar] = {
     "cmp": Grammar("bls", paths=True, least=2),
     "diff": Grammar("uqwBbiyas", {"U": _NUMBER}, paths=True, least=2),
     "stat": Grammar("Lt", paths=True, least=1, lists=True),
-    "du": Grammar("hsackb", {"d": _NUMBER}, paths=True, lists=True),
+    "du": Grammar("hsckb", {"d": _NUMBER}, paths=True, lists=True),
     "df": Grammar("hTikPal", lists=True),
     "sha256sum": _SUM,
     "sha1sum": _SUM,

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hub.core.errors import InvalidRequest, LimitExceeded
-from hub.tools.command_line import WrittenCommand, candidate_files, look_alikes, run_files, run_words
+from hub.tools.command_line import WrittenCommand, candidate_files, entered, look_alikes, run_arguments, run_words
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where programs are looked for, and the PATH of what is started."""
@@ -167,38 +167,54 @@ def _find(bound: BoundCommand, word: str) -> int:
 def _hold_files(bound: BoundCommand, *, seals: bool) -> None:
     """Hash the files that the command names, and put sealed copies in the place of those that it runs."""
     for word in candidate_files(bound.command):
-        if len(bound.files) >= FILES_LIMIT or len(word) > WORD_LIMIT:
+        descriptor = _open_file(bound, word) if len(word) <= WORD_LIMIT else None
+        if descriptor is None:
             continue
-        descriptor = _open_file(bound, word)
-        if descriptor is not None:
+        try:
+            if len(bound.files) >= FILES_LIMIT:
+                raise LimitExceeded(f"command: it names more than {FILES_LIMIT} files; use fewer at once")
             bound.files[word] = _digest_within(bound, descriptor)
+        finally:
             os.close(descriptor)
     if not seals:
         return
-    if bound.command.words:
-        _seal_arguments(bound)
-    else:
-        _seal_text(bound)
+    if not bound.command.words:
+        bound.argv[-1] = _with_copies(bound, bound.command.text)
+        return
+    first = True
+    for at, how in run_arguments(bound.command.words):
+        word = bound.command.words[at]
+        if how == "text":
+            bound.argv[at] = _with_copies(bound, word)
+            continue
+        option, equals, value = word.rpartition("=") if word.startswith("-") else ("", "", word)
+        if how == "script" or "/" in value:
+            copy = _copy_of(bound, value, at_once=how == "script" and first)
+            bound.argv[at] = word if copy is None else f"{option}{equals}{copy}"
+            first = first and copy is None
 
 
-def _seal_arguments(bound: BoundCommand) -> None:
-    words = bound.command.words
-    begin, first_runs = run_files(words)
-    for at in range(begin, len(words)):
-        option, equals, value = words[at].rpartition("=") if words[at].startswith("-") else ("", "", words[at])
-        if value in bound.files:
-            if (copy := _sealed_if_run(bound, value, at_once=first_runs)) is not None:
-                bound.argv[at] = f"{option}{equals}{copy}"
-            first_runs = False
-
-
-def _seal_text(bound: BoundCommand) -> None:
-    text, places = bound.command.text, run_words(bound.command.text)
-    for begin, end in reversed(places):
-        word = text[begin:end]
-        if word in bound.files and (copy := _sealed_if_run(bound, word, at_once=False)) is not None:
+def _with_copies(bound: BoundCommand, text: str) -> str:
+    """Return text of a shell, or code, with sealed copies in the place of the files that it runs."""
+    for begin, end, read in reversed(run_words(text)):
+        if (copy := _copy_of(bound, text[begin:end], at_once=read)) is not None:
             text = f"{text[:begin]}{copy}{text[end:]}"
-    bound.argv[-1] = text
+    return text
+
+
+def _copy_of(bound: BoundCommand, word: str, *, at_once: bool) -> str | None:
+    """Return the path of a sealed copy of the file that a word names in a folder that the command runs in.
+
+    Raises:
+        InvalidRequest: It names more than one, so that nobody can say which is run.
+    """
+    found = dict.fromkeys(os.path.join(place, word) for place in entered(bound.command))
+    named = [each for each in found if each in bound.files]
+    if len({os.path.normpath(each) for each in named}) > 1:
+        raise InvalidRequest(
+            f"command: {word!r:.200} is in several folders that the command enters; write its whole path"
+        )
+    return _sealed_if_run(bound, named[0], at_once=at_once) if named else None
 
 
 def _sealed_if_run(bound: BoundCommand, word: str, *, at_once: bool) -> str | None:

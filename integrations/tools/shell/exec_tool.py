@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -154,6 +155,7 @@ class ExecTool:
             else:
                 verdict, by = await self._be_approved(call, bound, judgement, environment)
                 bound = await self._bind_again(call, bound)
+            trusted = rules.trust_output or (judgement.lists and not await FILES.run(self._shows_names, call, bound))
             log_id = await needs.log.begin(call, "hub", verdict, by)
             variables = hub_environment(environment, given_variables(call.environment), terminal=terminal)
             process = await start_local(
@@ -166,7 +168,19 @@ class ExecTool:
             )
         finally:
             bound.close()
-        return self._running(call, "hub", process, trusted=judgement.lists or rules.trust_output), log_id
+        return self._running(call, "hub", process, trusted=trusted), log_id
+
+    def _shows_names(self, call: ToolCall, bound: BoundCommand) -> bool:
+        """Whether a listing has names that words from outside made."""
+        program, *words = bound.command.words
+        workspace = posixpath.realpath(self._needs.agents.get(call.agent_id).workspace)
+        named = self._needs.workspaces.outside.names_in
+        return program in ("ls", "du") and any(
+            os.path.lexists(posixpath.join(workspace, name))
+            for word in ([each for each in words if not each.startswith("-")] or ["."])
+            for folder in [posixpath.relpath(posixpath.join(bound.workdir, word), workspace)]
+            for name in named(call.agent_id, folder, below=program == "du")
+        )
 
     async def _bind(self, call: ToolCall, command: WrittenCommand, *, seals: bool) -> BoundCommand:
         workspace = self._needs.agents.get(call.agent_id).workspace

@@ -76,19 +76,20 @@ def judge(
 
 
 def _is_within(bound: BoundCommand, grammar: Grammar, view: Root) -> bool:
-    """Whether a command stays in what the conversation sees of the workspace, by no symlink; a missing file does."""
+    """Whether a command stays in what the conversation sees of the workspace, by no symlink; a missing file does.
+
+    What prints files is given files alone: in a folder it would go by symlinks, and to what is hidden.
+    """
     base = posixpath.relpath(bound.workdir, posixpath.realpath(view.path))
     if base == ".." or base.startswith("../"):
         return False
     whole = Root(view.path)
-    for operand in (".", *path_operands(bound.command.words, grammar)):
+    for at, operand in enumerate((".", *path_operands(bound.command.words, grammar))):
         path = posixpath.normpath(posixpath.join(base, operand))
         try:
-            if path == "." or not whole.exists(path):
-                continue
-            found = view.stat(path)
+            found = view.stat(path) if path == "." or whole.exists(path) else None
         except (PathRefused, OSError):
             return False
-        if not (found.is_file or found.is_dir):
+        if found is not None and not found.is_file and not (found.is_dir and (grammar.lists or not at)):
             return False
     return True
