@@ -154,7 +154,7 @@ class Recall:
             _log.warning("memory was too slow %d times in a row; nothing is recalled for %g s", LATE_LIMIT, PAUSE_S)
 
     def _worth_telling(self, asked: _Asked, found: Sequence[Hit], least: float) -> list[Hit]:
-        hits = [hit for hit in found if hit.trusted and _relevance(hit) >= least and _is_about(hit, asked.words)]
+        hits = [hit for hit in found if hit.trusted and relevance(hit) >= least and _is_about(hit, asked.words)]
         if not hits:
             return []
         session = self._needs.sessions.get(asked.request.session_key)
@@ -202,7 +202,7 @@ def _has_any(scope: MemoryScope) -> bool:
     return scope.private or scope.shared or scope.person is not None or scope.group is not None
 
 
-def _relevance(hit: Hit) -> float:
+def relevance(hit: Hit) -> float:
     """Return how well a hit answers, its age left out: that decides which come first, not whether any is worth it."""
     recency = (hit.why or {}).get("recency", 1.0)
     return hit.score / recency if recency > 0 else hit.score

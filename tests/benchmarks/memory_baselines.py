@@ -25,9 +25,9 @@ _K1, _B = 1.5, 0.75
 Order = Callable[[str], Sequence[int]]
 
 
-def baselines(questions: Sequence[Question]) -> dict[str, list[Answered]]:
+def baselines(questions: Sequence[Question], *, longer: bool = False) -> dict[str, list[Answered]]:
     """Ask each of them; of a passage its first characters are shown."""
-    passages = [(path, each) for path, text in home_files().items() for each in chunk(path, text)]
+    passages = [(path, each) for path, text in home_files(longer=longer).items() for each in chunk(path, text)]
     texts = [each.embed_text for _, each in passages]
     return {
         name: [Answered(each, [_hit(*passages[at]) for at in order(each.text)[:LIMIT]]) for each in questions]

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hub.agent.recall import relevance
+from hub.memory.schema import MEMORY_SCHEMA
 from tests.benchmarks.memory_baselines import baselines
 from tests.benchmarks.table import Row, row
-from tests.memory.corpus.home import HELD_OUT, TUNED, questions
+from tests.memory.corpus.home import FOREIGN, HARD, HARD_HELD_OUT, HELD_OUT, TUNED, questions
 from tests.memory.corpus.quality import Answered, asked_home, quality
 
 LOCAL = {"provider": "local"}
@@ -27,12 +29,15 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
 LANGUAGES = {"English": "en", "Chinese": "zh", "all": None}
 SORTS = ("word", "meaning", "date", "person", "across", "entry", "prose")
 FILES = {"tuned": TUNED, "held out": HELD_OUT}
+HARD_FILES = {"hard, tuned": HARD, "hard, held out": HARD_HELD_OUT}
+GATE = float(MEMORY_SCHEMA({})["recall"]["min_score"])
 
 
 def measure() -> list[Row]:
     """Ask every question of the corpus in every way, those by which the ranking was chosen apart from the others."""
     with tempfile.TemporaryDirectory() as directory:
         answered = asyncio.run(_ask(Path(directory)))
+    foreign = answered.pop(FOREIGN)
     rows = []
     for way, answers in answered.items():
         sys.stderr.write(f"  {way}: {_by_sort(answers)}\n")
@@ -40,6 +45,16 @@ def measure() -> list[Row]:
             found = quality(answers, code)
             rows.append(row(f"memory {way}, {language}: recall@6 as shown", "share", [found.recall]))
             rows.append(row(f"memory {way}, {language}: MRR", "share", [found.mrr]))
+    return rows + _recalled(foreign)
+
+
+def _recalled(foreign: Sequence[Answered]) -> list[Row]:
+    """Return before how many questions about other things something is recalled."""
+    rows = []
+    for language, code in LANGUAGES.items():
+        asked = [each for each in foreign if code in (None, each.question.language)]
+        recalled = sum(any(relevance(hit) >= GATE for hit in each.hits) for each in asked)
+        rows.append(row(f"memory recall, {language}: before a foreign question", "share", [recalled / len(asked)]))
     return rows
 
 
@@ -50,7 +65,15 @@ async def _ask(directory: Path) -> dict[str, list[Answered]]:
             for way, how in WAYS.items():
                 answered[f"{name}: {way}"] = await home.ask(way.replace(", ", "-").replace(" ", "-"), how, file)
             answered |= {f"{name}: plain {way}": found for way, found in baselines(questions(file)).items()}
-        return {**answered, "tuned: grep": home.ask_grep()}
+        answered["tuned: grep"] = home.ask_grep()
+        answered[FOREIGN] = await home.ask("both-weighted", WAYS["both, weighted"], FOREIGN)
+    async with asked_home(directory / "longer", longer=True) as home:
+        for name, file in HARD_FILES.items():
+            for way, how in WAYS.items():
+                answered[f"{name}: {way}"] = await home.ask(way.replace(", ", "-").replace(" ", "-"), how, file)
+            plain = baselines(questions(file), longer=True)
+            answered |= {f"{name}: plain {way}": found for way, found in plain.items()}
+    return answered
 
 
 def _by_sort(answers: Sequence[Answered]) -> str:

@@ -10,10 +10,11 @@ import pytest
 
 from hub.memory.chunking import Chunk, chunk
 from hub.memory.contract import NO_FILTERS
+from hub.memory.words import words_asked
 from integrations.memory.notes.index.embeddings.local import missing_packages
 from integrations.memory.notes.job import Job, Source
 from tests.memory.corpus.diary import LAST_DAY, diary, diary_files
-from tests.memory.corpus.home import HELD_OUT, TUNED, home_files, questions
+from tests.memory.corpus.home import HARD, HARD_HELD_OUT, HELD_OUT, TUNED, home_files, questions
 from tests.memory.corpus.quality import asked_home, index_worker, quality
 
 WORDS_ALONE = {"embeddings": {"provider": "none"}}
@@ -45,6 +46,15 @@ def test_every_question_has_its_answer_in_one_passage_or_in_two_that_overlap() -
     }
 
     assert {answer: count for answer, count in counted.items() if count not in (1, 2)} == {}
+
+
+def test_every_harder_question_has_its_answer_in_the_longer_history_and_says_it_in_other_words() -> None:
+    text = "\n".join(home_files(longer=True).values())
+
+    for each in (*questions(HARD), *questions(HARD_HELD_OUT)):
+        assert all(text.count(answer) == 1 for answer in each.answers), each
+        asked = set(words_asked(each.text))
+        assert all(len(asked & set(words_asked(answer))) <= len(asked) / 3 for answer in each.answers), each
 
 
 def test_half_of_the_questions_are_english_and_half_are_chinese() -> None:

@@ -13,6 +13,9 @@ HERE = Path(__file__).parent
 TODAY = date(2026, 11, 21)
 """The day on which the questions are asked."""
 TUNED, HELD_OUT = "questions.txt", "held_out.txt"
+HARD, HARD_HELD_OUT = "hard.txt", "hard_held_out.txt"
+"""Asked of a home with two more years of everyday life: `home_files(longer=True)`."""
+FOREIGN = "foreign.txt"
 FIRST_DAY = date(2025, 11, 21)
 
 _ENTRY = re.compile(r"(fact|preference|decision|person|todo)(?: (\S+))?: (.+)")
@@ -48,14 +51,47 @@ _ROUTINE = (
 )
 
 
+LONGER_DAYS = 730
+_EVERYDAY = (
+    "小宇在学校{did}，老师给了{n}分",
+    "小雨和同学去看演出，门票{n}欧元",
+    "外婆打电话来，说老家下了{n}毫米的雨",
+    "陪外婆去看医生，等了{n}分钟，一切正常",
+    "厨房的水龙头滴水，拧紧了螺丝",
+    "给同事寄了一个包裹，邮费{x}欧元",
+    "邻居送来一盘蛋糕，孩子们吃了{n}口",
+    "在院子里浇水、剪草，忙了{n}分钟",
+    "晓雯公司开会开到很晚，晚饭我做的",
+    "周末带孩子们去博物馆，逛了{n}分钟",
+    "汽车加油{n}升，顺便洗了车",
+    "小宇的运动鞋小了，买了新的，{n}欧元",
+    "全家去公园散步，走了{x}公里",
+    "小雨做眼保健操{n}分钟",
+    "修好了自行车的链条，换了一个刹车片",
+    "早饭吃了面包和鸡蛋，喝了{n}毫升豆浆",
+    "冬天的衣服收进了箱子，一共{n}件",
+    "买了{n}节电池和两个灯泡",
+    "小宇背会了{n}个单词，奖励一颗星",
+    "晚上和朋友视频，聊了{n}分钟孩子的事",
+)
+_DID = ("画了一幅画", "跑了八百米", "做了数学卷子", "唱了一首歌", "写了一篇作文")
+
+
+def _everyday(chance: random.Random) -> str:
+    what = chance.choice(_EVERYDAY)
+    return "fact: " + what.format(
+        n=chance.randint(11, 79), x=f"{chance.uniform(1.1, 9.4):.1f}", did=chance.choice(_DID)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question with what answers it.
 
     Attributes:
         language: `en` or `zh`, of the question.
-        sort: `word`, `meaning`, `date`, `person`, `across` (asked in one language, written in the other); of those held
-            out `entry` or `prose`.
+        sort: `word`, `meaning`, `date`, `person`, `across` (asked in one language, written in the other), `hard`; of
+            those held out `entry` or `prose`.
         text: What is asked.
         answers: Pieces of text; a passage that has one of them is right.
     """
@@ -66,8 +102,12 @@ class Question:
     answers: tuple[str, ...]
 
 
-def home_files() -> dict[str, str]:
-    """Return the corpus as memory files, text by path relative to the workspace; the same each time."""
+def home_files(*, longer: bool = False) -> dict[str, str]:
+    """Return the corpus as memory files, text by path relative to the workspace; the same each time.
+
+    Args:
+        longer: With two years before it in which nothing happens that is asked for, but much of the same sort.
+    """
     files = {"MEMORY.md": (HERE / "MEMORY.md").read_text("utf-8")}
     for source in sorted((HERE / "people").glob("*.md")):
         files[f"memory/people/{source.name}"] = source.read_text("utf-8")
@@ -75,6 +115,12 @@ def home_files() -> dict[str, str]:
         files[f"memory/{source.name}"] = source.read_text("utf-8")
     for day, lines in sorted(_days().items()):
         items = [_item(day, number, line) for number, line in enumerate(lines)]
+        files[f"memory/{day}.md"] = f"# {day}\n\n" + "".join(items)
+    chance = random.Random(11)
+    for number in range(1, LONGER_DAYS + 1 if longer else 1):
+        day = FIRST_DAY - timedelta(days=number)
+        lines = [_everyday(chance) for _ in range(chance.choice((1, 2, 3)))]
+        items = [_item(day, at, line) for at, line in enumerate(lines)]
         files[f"memory/{day}.md"] = f"# {day}\n\n" + "".join(items)
     return files
 

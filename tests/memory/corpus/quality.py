@@ -65,10 +65,10 @@ def quality(answered: Sequence[Answered], language: str | None = None) -> Qualit
 class AskedHome:
     """The corpus, laid out in a directory, with an index for each way to make one."""
 
-    def __init__(self, directory: Path, worker: IndexWorker) -> None:
+    def __init__(self, directory: Path, worker: IndexWorker, *, longer: bool = False) -> None:
         self._directory = directory
         self._worker = worker
-        self._files = home_files()
+        self._files = home_files(longer=longer)
         self._areas = sorted({area_of(path) for path in self._files})
         write_files(directory / "home", self._files)
 
@@ -107,7 +107,7 @@ async def index_worker(cache_directory: Path) -> AsyncIterator[IndexWorker]:
 
 
 @asynccontextmanager
-async def asked_home(directory: Path) -> AsyncIterator[AskedHome]:
+async def asked_home(directory: Path, *, longer: bool = False) -> AsyncIterator[AskedHome]:
     """Lay the corpus out below a directory, with a worker of its own."""
     async with index_worker(directory / "cache") as worker:
-        yield AskedHome(directory, worker)
+        yield AskedHome(directory, worker, longer=longer)
