@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ from hub.integration.errors import ManifestError
 MANIFEST = "manifest.json"
 SIZE_LIMIT_BYTES = 65_536
 TEXT_LIMIT = 500
+KEPT = 256
+"""Manifests that are kept as they were checked: each look at the catalogue reads them all."""
 ENGINES = ("keywords", "vectors", "embeddings")
 
 _text = All(string, Length(min=1, max=TEXT_LIMIT))
@@ -129,13 +132,18 @@ def read_manifest(folder: Path) -> Manifest:
         raise ManifestError(f"{shown} cannot be read: {error.strerror}") from error
     if len(data) > SIZE_LIMIT_BYTES:
         raise ManifestError(f"{shown} is larger than {SIZE_LIMIT_BYTES // 1024} KB")
+    return _parsed(data, folder.name, shown)
+
+
+@lru_cache(KEPT)
+def _parsed(data: bytes, folder_name: str, shown: str) -> Manifest:
     try:
         read = json.loads(data)
     except json.JSONDecodeError as error:
         raise ManifestError(f"{shown} line {error.lineno}: this is not JSON: {error.msg}") from error
     except (UnicodeDecodeError, RecursionError) as error:
         raise ManifestError(f"{shown} is not JSON") from error
-    return _checked(read, folder.name, shown)
+    return _checked(read, folder_name, shown)
 
 
 def _checked(read: Any, folder_name: str, shown: str) -> Manifest:

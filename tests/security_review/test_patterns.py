@@ -24,10 +24,10 @@ from hub.security.redaction import Redactor
 from hub.security.secret_patterns import SECRET_PATTERNS
 from integrations.tools.files.differences import difference
 from integrations.tools.files.editing import Replacement, apply_edits, fold
-from tests.lengths import some
+from tests.lengths import rounds, some
 from web.chat.markdown import Markdown
 
-SIZE = 3_000
+SIZE = rounds(3_000, 1_500)
 UNITS = (
     "a",
     "1",
