@@ -26,11 +26,11 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memories]:
 @pytest.fixture
 def home(running: Memories) -> Iterator[Memories]:
     """A memory that knows two things."""
-    running.call("add", BOILER)
-    running.call("add", PEANUTS, "--kind", "person")
+    running.hub.rpc("memory.add", {"text": BOILER})
+    running.hub.rpc("memory.add", {"text": PEANUTS, "kind": "person"})
     yield running
     for word in ("boiler", "过敏", "window"):
-        running.call("forget", word, "--yes")
+        running.hub.rpc("memory.forget", {"query": word})
 
 
 def test_an_empty_memory_says_that_it_is_and_nothing_is_wrong(running: Memories) -> None:

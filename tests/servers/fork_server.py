@@ -6,6 +6,7 @@ thread and no event loop, so what it forks begins as a new process does.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import json
@@ -16,11 +17,12 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 REPOSITORY = Path(__file__).parents[2]
 LATER = ("hub", "web", "integrations/models/offline", "integrations/models/openai_compatible", "integrations/tools")
@@ -133,7 +135,28 @@ def _run(program: Mapping[str, Any]) -> None:
     sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
     sys.argv = [program["module"], *program["arguments"]]
-    runpy.run_module(program["module"], run_name="__main__", alter_sys=True)
+    code: object = 0
+    try:
+        runpy.run_module(program["module"], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    _exit(code)
+
+
+def _exit(code: object) -> NoReturn:
+    """End as Python does, but for taking apart all that was imported: it copies the memory, in ten times a fork."""
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # who reads is gone
+            stream.flush()
+    os._exit((code or 0) & 0xFF)
 
 
 def _modules_of_a_hub() -> list[str]:

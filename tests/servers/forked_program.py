@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -20,6 +22,10 @@ def main() -> None:
         case ["exit", code]:
             sys.stderr.write(f"exits with {code}\n")
             sys.exit(int(code))
+        case ["end"]:
+            atexit.register(print, "at the end")
+            threading.Timer(0.05, print, ["from a thread"]).start()
+            sys.exit("with these words")
         case ["raise"]:
             raise ZeroDivisionError
         case ["echo"]:

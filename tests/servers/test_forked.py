@@ -39,6 +39,12 @@ def test_what_it_raises_is_a_traceback_and_exit_code_1() -> None:
     assert "ZeroDivisionError" in ran.stderr
 
 
+def test_its_threads_and_what_is_to_be_done_at_the_end_are_waited_for() -> None:
+    ran = run(MODULE, "end")
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "from a thread\nat the end\n", "with these words\n")
+
+
 def test_a_signal_ends_it_and_is_its_exit_code() -> None:
     with ForkedProcess(MODULE, "echo", stdin=PIPE, stdout=PIPE) as process:
         running = process.poll()
