@@ -113,6 +113,7 @@ class Hub(Lifecycle):
             tools=self.tools,
             services=self.services,
             workspaces=self.workspaces,
+            entities=self.entities,
         )
         self.nodes = nodes.nodes
         sandboxes = SandboxesComponent(base, agents=agents, tools=self.tools)

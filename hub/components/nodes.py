@@ -13,6 +13,7 @@ from hub.core.executors import FILES
 from hub.core.ids import new_id
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
+from hub.entities.entities import HomeEntities
 from hub.gateway.access.auth import CallClient
 from hub.gateway.calls.contract import READ, Method, Push
 from hub.gateway.connection.server import Gateway
@@ -24,6 +25,7 @@ from hub.nodes.commands import CommandRules
 from hub.nodes.offered_tools import OfferedTools
 from hub.nodes.records import NodeRecords
 from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED, NodeRegistry
+from hub.nodes.sensors import NodeSensors
 from hub.nodes.services import add_node_services
 from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED, NodeSurfaces
 from hub.nodes.tool import NodesTool
@@ -50,6 +52,7 @@ class NodesComponent(Component):
         tools: ToolRegistry,
         services: ServiceRegistry,
         workspaces: Workspaces,
+        entities: HomeEntities,
     ) -> None:
         self._base = base
         self._gateway = gateway
@@ -58,7 +61,8 @@ class NodesComponent(Component):
         self.nodes = NodeRegistry(base.bus, wall_time, surfaces, PendingWork(wall_time, db), base.tasks)
         self._sockets = SocketNodes(gateway.broadcast)
         self._tools = OfferedTools(self.nodes, tools)
-        self._events = NodeEvents(self.nodes, gateway, base.states)
+        self._sensors = NodeSensors(entities)
+        self._events = NodeEvents(self.nodes, gateway, self._sensors)
         self._workspaces = workspaces
         tools.register(NodesTool(self.nodes, self._keep).tool())
         add_node_services(services, self.nodes)
@@ -117,6 +121,7 @@ class NodesComponent(Component):
     async def _unpair(self, device_id: str) -> None:
         if self._gateway.devices is not None:
             await self._gateway.devices.remove(device_id, "node")
+        self._sensors.forget(device_id)
 
     def _requested(self, event: Event) -> None:
         """Tell clients; a device that came with a setup code has its first commands approved with it."""
@@ -140,6 +145,7 @@ class NodesComponent(Component):
         connected = event.type == EVENT_NODE_CONNECTED
         if not connected:
             self._tools.withdraw(event.data["node_id"])
+            self._sensors.away(event.data["node_id"])
         self._push("node.presence", {"nodeId": event.data["node_id"], "connected": connected}, READ)
 
     def _push(self, name: str, payload: dict[str, object], scope: str) -> None:

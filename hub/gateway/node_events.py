@@ -8,22 +8,13 @@ from typing import Any
 from hub.core.context import Authority, expand_scopes
 from hub.core.errors import HubError
 from hub.core.ids import new_id
-from hub.core.slugs import slugify
-from hub.core.states import StateMachine
 from hub.gateway.calls.contract import READ, WRITE, Caller, Push
 from hub.gateway.connection.server import Gateway
 from hub.gateway.node_socket import SocketNode
 from hub.nodes.registry import NodeRegistry
+from hub.nodes.sensors import NodeSensors
 
 TEXT_LIMIT = 20_000
-GIB = 1 << 30
-STATS = {
-    "cpuCount": "processors",
-    "memoryTotalBytes": "memory_total",
-    "memoryFreeBytes": "memory_free",
-    "diskTotalBytes": "disk_total",
-    "diskAvailableBytes": "disk_free",
-}
 
 
 class NodeEvents:
@@ -32,20 +23,25 @@ class NodeEvents:
     Args:
         nodes: All that are known.
         gateway: Has the devices, and sends messages on for those that may.
-        states: Where statistics are kept.
+        sensors: Show statistics.
     """
 
-    def __init__(self, nodes: NodeRegistry, gateway: Gateway, states: StateMachine) -> None:
+    def __init__(self, nodes: NodeRegistry, gateway: Gateway, sensors: NodeSensors) -> None:
         self._nodes = nodes
         self._gateway = gateway
-        self._states = states
+        self._sensors = sensors
 
     async def take(self, node: SocketNode, name: str, data: Any) -> Mapping[str, Any]:
         """Do what an event asks for; return the answer as the protocol has it."""
         answer = {"ok": True, "event": name, "handled": True}
         if name == "node.host.stats":
-            if not self._stats(node.id, data):
+            stats = self._sensors.report(self._nodes.surfaces.known(node.id), data)
+            if stats is None:
                 return answer | {"handled": False, "reason": "invalid_payload"}
+            stats["updatedAtMs"] = int(self._gateway.clock.time() * 1000)
+            self._nodes.note(node.id, "hostStats", stats)
+            payload = {"nodeId": node.id, "hostStats": stats}
+            self._gateway.push(Push("node.hostStats", payload, scope=READ, droppable=True))
             return answer | {"reason": "updated"}
         if name == "node.presence.alive":
             self._nodes.seen(node.id, "alive")
@@ -54,32 +50,6 @@ class NodeEvents:
             return await self._say(node, name, data)
         self._nodes.event(node.id, name, data)
         return answer
-
-    def _stats(self, id: str, data: Any) -> bool:
-        load = data.get("loadAverage") if isinstance(data, Mapping) else None
-        if not isinstance(data, Mapping) or not all(_is_number(data.get(key, 0)) for key in STATS):
-            return False
-        stats: dict[str, Any] = {key: data[key] for key in STATS if key in data}
-        record = self._nodes.surfaces.known(id)
-        base, name = slugify(record.title)[:80] or f"node_{id[:12]}", record.title
-        shown: dict[str, tuple[str, str | None]] = {}
-        if isinstance(load, list) and load and all(map(_is_number, load[:3])):
-            stats["loadAverage"] = load[:3]
-            shown["load"] = (f"{load[0]:g}", None)
-        for key, what in STATS.items():
-            if key in data:
-                of_bytes = key.endswith("Bytes")
-                value = data[key] / GIB if of_bytes else data[key]
-                shown[what] = (f"{value:.2f}" if of_bytes else f"{value:g}", "GiB" if of_bytes else None)
-        stats["updatedAtMs"] = int(self._gateway.clock.time() * 1000)
-        self._nodes.note(id, "hostStats", stats)
-        for what, (state, unit) in shown.items():
-            attributes = {"friendly_name": f"{name} {what.replace('_', ' ')}", "node_id": id}
-            self._states.set(
-                f"sensor.{base}_{what}", state, attributes | ({"unit_of_measurement": unit} if unit else {})
-            )
-        self._gateway.push(Push("node.hostStats", {"nodeId": id, "hostStats": stats}, scope=READ, droppable=True))
-        return True
 
     async def _say(self, node: SocketNode, name: str, data: Any) -> Mapping[str, Any]:
         """Send spoken or typed words on, for a device that is an operator too and may write."""
@@ -114,7 +84,3 @@ class NodeEvents:
         if not authority.has(WRITE):
             return None
         return Caller(authority, grant.credential_id, socket.address, socket.local, grant.made_by)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**63

@@ -67,6 +67,8 @@ class NodeRegistry:
         self._tasks = tasks
         self.extra: dict[str, dict[str, Any]] = {}
         """What connected nodes said after they connected, as `node.list` shows it: `hostStats`, `nodePluginTools`."""
+        self.skills: dict[str, Mapping[str, str]] = {}
+        """The skills that connected nodes offer: by node, their text by name."""
         self._transports: dict[str, NodeTransport] = {}
         self._nodes: dict[str, ConnectedNode] = {}
         self._flights: dict[tuple[str, str], asyncio.Task[Mapping[str, Any]]] = {}
@@ -314,6 +316,7 @@ class NodeRegistry:
         if self._nodes.get(id) is connected:
             del self._nodes[id]
             self.extra.pop(id, None)
+            self.skills.pop(id, None)
             self.seen(id, "disconnect")
             record = self.records.get(id)
             facts = shown(record) if record is not None else {"node_id": id, "name": connected.node.name}

@@ -34,17 +34,20 @@ COMMANDS = {
     "location_get": "location.get",
     "device_status": "device.status",
 }
-LOOKS = frozenset({"list", "describe"})
+LOOKS = frozenset({"list", "describe", "skill"})
 SUFFIXES = frozenset({"jpg", "jpeg", "png", "webp", "mp4", "mov", "webm", "m4a", "ogg", "wav"})
 _EFFECTS = Annotations(destructive=False, open_world=False, egress=True)
 
 _NODES = Schema(
     {
-        Required("action", description="notify needs message; invoke needs command."): In(
+        Required("action", description="notify needs message; invoke needs command; skill needs skill."): In(
             [*sorted(LOOKS), *COMMANDS, "invoke"]
         ),
         Optional("node", description="Its name or id; not needed where one alone can do it."): All(
             string, Length(min=1, max=128)
+        ),
+        Optional("skill", description="A skill that the node offers, as describe lists them."): All(
+            string, Length(min=1, max=64)
         ),
         Optional("message"): All(string, Length(min=1, max=4_000)),
         Optional("title"): All(string, Length(min=1, max=200)),
@@ -79,8 +82,9 @@ class NodesTool:
         """Return the tool."""
         return Tool(
             "nodes",
-            "Ask the owner's phones and computers: list and describe them, notify, take a picture or a film, see the "
-            "screen, get the location, or invoke another command of theirs. To run programs there, use exec.",
+            "Ask the owner's phones and computers: list and describe them, read a skill that one offers, notify, take "
+            "a picture or a film, see the screen, get the location, or invoke another command of theirs. To run "
+            "programs there, use exec.",
             from_schema(_NODES),
             self._run,
             GROUP,
@@ -115,6 +119,8 @@ class NodesTool:
         if action == "describe":
             record = self._node(arguments.get("node"), None)
             return ToolResult(_text(self._nodes.listed(record.id) or {}), trusted=False)
+        if action == "skill":
+            return self._skill(self._node(arguments.get("node"), None), arguments.get("skill", ""))
         command = _command(call)
         record = self._node(arguments.get("node"), command)
         params = dict(arguments["params"])
@@ -129,6 +135,13 @@ class NodesTool:
             record.id, command, params, timeout_s=arguments["timeout_s"], key=call.id, on_progress=call.update
         )
         return await self._result(call, record, answer)
+
+    def _skill(self, record: NodeRecord, name: str) -> ToolResult:
+        """Return what an approved node says about how to do something: words from outside, as all it says."""
+        offered = self._nodes.skills.get(record.id, {}) if record.approved_ms is not None else {}
+        if name not in offered:
+            raise NotFound(f"{record.title} offers no skill {name!r}; it offers: {', '.join(offered) or 'none'}")
+        return ToolResult(offered[name], trusted=False)
 
     async def _result(self, call: ToolCall, record: NodeRecord, answer: Mapping[str, Any]) -> ToolResult:
         """Return what a node answered, with its picture or film kept as a file."""

@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from hub.core.context import Context
+from hub.gateway.access.auth import CallClient
 from hub.hub import Hub
 from hub.messaging.commands.registry import CommandCall
 from hub.messaging.contract import Address, InboundMessage
@@ -36,6 +37,17 @@ NODE_HOST: dict[str, Any] = {
     "role": "node",
     "scopes": [],
 }
+AUTOMATIONS = """automation:
+- alias: Door
+  triggers: [{trigger: node, on: event, event: door.opened}]
+  actions:
+    - action: node.notify
+      data:
+        node: "{{ trigger.node.node_id }}"
+        message: the {{ trigger.node.data.door }} door of {{ trigger.node.name }}
+    - action: node.invoke
+      data: {node: "{{ trigger.node.node_id }}", command: system.which, params: {bins: [ls]}}
+"""
 STATS = {"cpuCount": 2, "loadAverage": [4.33, 3.06, 2.02], "memoryTotalBytes": 2**34, "memoryFreeBytes": 2**33}
 
 
@@ -44,6 +56,10 @@ class House(Rig):
 
     def __init__(self, hub: Hub, token: str) -> None:
         self.hub, self.gateway, self.token = hub, hub.gateway, token
+
+    async def configure(self, text: str) -> None:
+        self.hub.home.configuration.write_text(text)
+        await self.hub.apply(await self.hub.config.reload())
 
 
 @pytest.fixture
@@ -96,6 +112,9 @@ async def test_a_node_host_is_approved_described_and_asked(house: House) -> None
         answer = (await owner.answer(asked))["payload"]
         await node.call("node.event", {"event": "node.host.stats", "payloadJSON": orjson.dumps(STATS).decode()})
         stats = (await owner.event("node.hostStats"))["payload"]
+        seen = house.hub.states.get("sensor.recnode_memory_free")
+    await until(lambda: _state(house, "sensor.recnode_memory_free") == "unavailable")
+    assert _state(house, "sensor.recnode_load") == "unavailable"
 
     assert early["error"]["details"] == {"code": "PAIRING_CHANGED"}
     assert [each["payload"]["nodeId"] for each in offered] == [device.id] * 3
@@ -121,9 +140,108 @@ async def test_a_node_host_is_approved_described_and_asked(house: House) -> None
     assert (taken["payload"], late["payload"]) == ({"ok": True}, {"ok": True, "ignored": True})
     assert (answer["payload"], answer["payloadJSON"]) == ({"bins": {"ls": "/usr/bin/ls"}}, result["payloadJSON"])
     assert stats["hostStats"]["loadAverage"] == STATS["loadAverage"]
-    state = house.hub.states.get("sensor.recnode_memory_free")
-    assert state is not None
-    assert (state.state, state.attributes["unit_of_measurement"]) == ("8.00", "GiB")
+    assert seen is not None
+    assert (seen.state, seen.attributes["unit_of_measurement"]) == ("8.00", "GiB")
+    assert not house.hub.entities.is_exposed("sensor.recnode_memory_free")
+
+
+async def test_a_node_that_is_removed_takes_its_sensors_along(house: House) -> None:
+    device = Device()
+    async with node_of(house, device) as node, connected(house) as owner:
+        admit(house.hub.nodes, device.id)
+        await node.call("node.event", {"event": "node.host.stats", "payload": STATS})
+        (entry,) = house.hub.entities.registry.devices.values()
+        bad = await node.call("node.event", {"event": "node.host.stats", "payload": {"cpuCount": "two"}})
+        await owner.call("node.pair.remove", {"nodeId": device.id})
+
+    assert (entry.name, entry.model, entry.sw_version) == ("RecNode", "Linux", "2026.9.6")
+    assert bad["payload"]["reason"] == "invalid_payload"
+    assert not house.hub.entities.registry.devices
+    assert not house.hub.entities.registry.entities
+    assert house.hub.states.get("sensor.recnode_load") is None
+
+
+async def test_the_rules_of_a_node_are_read_and_set_through_the_hub(house: House) -> None:
+    device, rules = Device(), {"version": 1, "defaults": {}, "agents": {}}
+    commands = ["system.execApprovals.get", "system.execApprovals.set"]
+
+    async def asked(method: str, **params: Any) -> tuple[Any, Any]:
+        waiting = await owner.send(method, {"nodeId": device.id, **params})
+        command = method.replace("exec.approvals.node", "system.execApprovals")
+        request = (await node.event("node.invoke.request", lambda each: each["command"] == command))["payload"]
+        payload = orjson.dumps({"path": "rules", "exists": True, "hash": "h", "file": rules}).decode()
+        result = {"id": request["id"], "nodeId": device.id, "ok": True, "payloadJSON": payload}
+        await node.call("node.invoke.result", result)
+        return request, (await owner.answer(waiting))["payload"]
+
+    async with node_of(house, device, commands=commands) as node, connected(house) as owner:
+        admit(house.hub.nodes, device.id)
+        got, snapshot = await asked("exec.approvals.node.get")
+        put, _ = await asked("exec.approvals.node.set", file=rules, baseHash="h")
+
+    assert (got["command"], put["command"]) == tuple(commands)
+    assert snapshot["file"] == rules
+    assert orjson.loads(put["paramsJSON"]) == {"file": rules, "baseHash": "h"}
+
+
+async def test_nodes_are_let_in_without_asking_only_where_the_configuration_says_so(house: House) -> None:
+    _, secret = await _token(house, "operator.read")
+    written = house.hub.home.configuration.read_text()
+
+    async def connecting(rules: str, credential: str = secret) -> Any:
+        await house.configure(written.replace("nodes: {", f"nodes: {{auto_approve: {rules}, "))
+        async with client_of(house) as node:
+            return await node.connect(Device(), **NODE_HOST, token=credential)
+
+    off = await connecting("{}")
+    elsewhere = await connecting("{networks: [192.168.7.0/24]}")
+    here = await connecting("{local: true}")
+    nobody = await connecting("{local: true}", "wrong")
+    async with client_of(house) as operator:
+        person = await operator.connect(Device(), token=secret, scopes=["operator.write"])
+
+    assert [each["ok"] for each in (off, elsewhere, here, nobody)] == [False, False, True, False]
+    assert off["error"]["code"] == person["error"]["code"] == "NOT_PAIRED"
+    (known,) = house.hub.nodes.records.all()
+    assert known.approval == "pending-approval"
+
+
+async def test_a_network_that_is_let_in_has_its_own_addresses_alone(house: House) -> None:
+    rules = "auto_approve: {networks: [192.168.7.0/24, '2001:db8::/64']}"
+    await house.configure(house.hub.home.configuration.read_text().replace("nodes: {", f"nodes: {{{rules}, "))
+    addresses = ("192.168.7.9", "2001:db8::1", "192.168.8.9", "2001:db8:1::1")
+    clients = [CallClient(each, False, None, False, False, "http", False) for each in addresses]
+
+    assert [house.gateway.handshake.lets_nodes_in(each) for each in clients] == [True, True, False, False]
+
+
+async def test_an_automation_runs_when_a_node_reports_something(house: House) -> None:
+    device = Device()
+    await house.configure(house.hub.home.configuration.read_text() + AUTOMATIONS)
+    failed = asyncio.get_running_loop().create_future()
+    house.hub.bus.listen("automation_finished", lambda event: failed.set_result(event.data))
+    async with node_of(house, device, commands=["system.notify", "system.which"]) as node:
+        admit(house.hub.nodes, device.id)
+        await node.call("node.event", {"event": "door.closed", "payload": {"door": "back"}})
+        await node.call("node.event", {"event": "door.opened", "payload": {"door": "front"}})
+        request = (await node.event("node.invoke.request"))["payload"]
+        await node.call("node.invoke.result", {"id": request["id"], "nodeId": device.id, "ok": True})
+
+    assert request["command"] == "system.notify"
+    assert orjson.loads(request["paramsJSON"])["body"] == "the front door of RecNode"
+    assert "only an owner may ask a node for system.which" in str(await failed)
+
+
+async def test_a_node_may_ask_for_the_health_of_the_hub_and_no_more(house: House) -> None:
+    async with client_of(house) as node:
+        hello = await node.connect(Device(), **NODE_HOST, token=house.token)
+        health = await node.call("health", {})
+        status = await node.call("status", {})
+
+    assert "health" in hello["payload"]["features"]["methods"]
+    assert health["payload"]["ok"]
+    assert "agents" not in health["payload"]
+    assert status["error"]["code"] == "FORBIDDEN"
 
 
 async def test_what_a_node_may_not_be_asked_is_refused_in_the_words_of_the_protocol(house: House) -> None:
@@ -263,6 +381,11 @@ async def test_an_owner_lets_devices_and_commands_in_from_the_chat(house: House)
     assert "system.which" in hub.nodes.surfaces.known(device.id).commands
     assert "RecNode: connected" in listed
     assert "no pairing request" in unknown
+
+
+def _state(house: House, entity_id: str) -> str | None:
+    found = house.hub.states.get(entity_id)
+    return found.state if found is not None else None
 
 
 async def _token(house: House, scope: str) -> tuple[str, str]:

@@ -124,6 +124,20 @@ async def test_nodes_are_listed_with_what_they_may_be_asked(bench: Bench) -> Non
     assert "camera.snap" in listed[1]["commands"]
 
 
+async def test_a_skill_of_a_node_is_read_as_words_from_outside(bench: Bench) -> None:
+    bench.nodes.skills[bench.laptop.id] = {"print": "Use the tray of the left printer."}
+    skill = await bench.ask("skill", node="Laptop", skill="print")
+    missing = await bench.ask("skill", node="Laptop", skill="scan")
+    bench.gone[bench.laptop.id]("it left")
+    left = await bench.ask("skill", node="Laptop", skill="print")
+
+    assert "Words from outside" in skill.output
+    assert "Use the tray of the left printer." in skill.output
+    assert not skill.trusted
+    assert "offers no skill 'scan'; it offers: print" in missing.output
+    assert left.is_error
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

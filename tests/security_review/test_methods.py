@@ -137,6 +137,7 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
         "config.set",
         "exec.approvals.get",
         "exec.approvals.set",
+        *("exec.approvals.node.get", "exec.approvals.node.set"),
         "exec.log",
         "exec.rules.list",
         "exec.rules.remove",

@@ -242,6 +242,7 @@ NOT_INTO_CONVERSATIONS = {
         *("automation.duplicate", "automation.delete", "blueprint.import", "blueprint.update", "blueprint.remove"),
         *("script.stop", "state.remove", "template.render", "cron.remove", "cron.run", "set-heartbeats"),
         *("update.status", "exec.approvals.get", "exec.approvals.set"),
+        *("exec.approvals.node.get", "exec.approvals.node.set"),
         *("dashboard.link", "token.create", "token.list", "token.revoke"),
         *("device.pair.approve", "device.pair.reject", "device.pair.remove", "device.pair.rename"),
         *("device.token.revoke", "device.pair.setupCode", "device.pair.setupStatus"),

@@ -15,7 +15,7 @@ from hub.core.schema import SchemaError, describe_error
 from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller, Method, MethodCall, TooLarge
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.calls.json_data import read_json
-from hub.gateway.calls.method_table import NODE, MethodTable
+from hub.gateway.calls.method_table import NODE, MethodTable, serves_role
 from hub.gateway.calls.unknown_keys import known_part
 
 _log = logging.getLogger(__name__)
@@ -137,6 +137,4 @@ async def _run(method: Method, call: MethodCall) -> Any:
 
 
 def _may(method: Method, caller: Caller, role: str) -> bool:
-    if NODE in (method.scope, role):
-        return method.scope == role
-    return caller.authority.has(method.scope)
+    return serves_role(method, role) and (role == NODE or caller.authority.has(method.scope))

@@ -14,11 +14,18 @@ from hub.gateway.calls.contract import Method
 
 NODE = "node"
 """The scope of methods that only nodes call."""
+ALSO_NODES = frozenset({"health"})
+"""Methods of operators that nodes call too."""
 
 IDEMPOTENCY_KEY = "idempotencyKey"
 IDEMPOTENCY_KEY_SCHEMA = All(string, Length(min=1, max=256))
 
 _NAME = re.compile(r"^[a-zA-Z][a-zA-Z0-9_.-]{0,79}$")
+
+
+def serves_role(method: Method, role: str) -> bool:
+    """Whether connections of a role have a method, whatever scopes they have."""
+    return (method.scope == NODE) is (role == NODE) or method.name in ALSO_NODES
 
 
 class MethodTable:

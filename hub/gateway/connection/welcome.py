@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.core.clock import Clock
-from hub.gateway.calls.method_table import NODE, MethodTable
+from hub.gateway.calls.method_table import NODE, MethodTable, serves_role
 from hub.gateway.connection.connection import ENVELOPE_BYTES, Connection
 from hub.gateway.connection.handshake import Welcome
 from hub.gateway.connection.presence import Presence
@@ -93,11 +93,7 @@ class Welcomer:
     def hello(self, connection: Connection, welcome: Welcome) -> dict[str, Any]:
         """Return the payload of hello-ok."""
         role = welcome.client.role
-        may = [
-            method.name
-            for method in sorted(self._methods, key=lambda each: each.name)
-            if (method.scope == NODE) is (role == NODE)
-        ]
+        may = [method.name for method in sorted(self._methods, key=lambda each: each.name) if serves_role(method, role)]
         auth: dict[str, Any] = {"method": welcome.method, "role": role, "scopes": sorted(welcome.scopes)}
         if welcome.device_token is not None:
             auth |= {"deviceToken": welcome.device_token, "issuedAtMs": connection.connected_ms}

@@ -170,6 +170,7 @@ class NodeSideMethods:
         node = self._node(call)
         named = [{key: each[key] for key in ("name", "description")} for each in call.params["skills"]]
         self._nodes.note(node.id, "nodeSkills", named)
+        self._nodes.skills[node.id] = {each["name"]: each["content"] for each in call.params["skills"]}
         return {"nodeId": node.id, "skills": named}
 
     async def _inventory(self, call: MethodCall) -> Mapping[str, Any]:

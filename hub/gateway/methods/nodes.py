@@ -10,7 +10,7 @@ import orjson
 from hub.core.errors import Forbidden, InvalidRequest, NotFound, Unavailable
 from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, string
-from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from hub.nodes.commands import ADMIN_COMMANDS, matches, scopes_to_approve
 from hub.nodes.records import NodeRecord
 from hub.nodes.registry import INVOKE_LIMIT_S, NodeRegistry
@@ -35,6 +35,9 @@ _INVOKE = Schema(
         Optional("sessionKey"): AnyOf(None, string),
         **{Optional(f"turnSource{each}"): object for each in ("Channel", "To", "AccountId", "ThreadId")},
     }
+)
+_RULES = Schema(
+    {Required("nodeId"): _ID, Required("file"): {string: object}, Optional("baseHash"): AnyOf(None, string)}
 )
 _ENQUEUE = Schema(
     {
@@ -74,6 +77,8 @@ class NodeMethods:
             Method("node.pair.reject", self._reject, OWNER, _REQUEST, PAIRING, acts=True),
             Method("node.pair.remove", self._remove, OWNER, _NODE, PAIRING, acts=True),
             Method("node.invoke", self._invoke, OWNER, _INVOKE, WRITE, frame_limit=LARGE_FRAME_BYTES),
+            Method("exec.approvals.node.get", self._rules, OWNER, _NODE, ADMIN),
+            Method("exec.approvals.node.set", self._set_rules, OWNER, _RULES, ADMIN, acts=True),
             Method("node.pending.enqueue", self._enqueue, OWNER, _ENQUEUE, WRITE, acts=True),
         ]
 
@@ -129,6 +134,15 @@ class NodeMethods:
         timeout_s = params["timeoutMs"] / 1000
         answer = await self._nodes.invoke(id, command, given, timeout_s=timeout_s, key=key)
         return {**shown, "payload": answer, "payloadJSON": orjson.dumps(dict(answer)).decode()}
+
+    async def _rules(self, call: MethodCall) -> Mapping[str, Any]:
+        """Return the rules for commands that a node keeps, as it answers."""
+        return await self._nodes.invoke(call.params["nodeId"], "system.execApprovals.get")
+
+    async def _set_rules(self, call: MethodCall) -> Mapping[str, Any]:
+        """Replace the rules of a node that lets the hub do so; ours is changed on its own machine alone."""
+        given = {key: call.params[key] for key in ("file", "baseHash") if key in call.params}
+        return await self._nodes.invoke(call.params["nodeId"], "system.execApprovals.set", given)
 
     async def _enqueue(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params

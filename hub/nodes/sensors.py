@@ -1,0 +1,94 @@
+"""What computers report of themselves, as diagnostic sensors of a device in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.entities.description import DeviceInfo, EntityDescription
+from hub.entities.entities import EntityHandle, HomeEntities
+from hub.nodes.records import NodeRecord
+
+SOURCE = "nodes"
+GIB = 1 << 30
+STATS = {
+    "cpuCount": "Processors",
+    "memoryTotalBytes": "Memory total",
+    "memoryFreeBytes": "Memory free",
+    "diskTotalBytes": "Disk total",
+    "diskAvailableBytes": "Disk free",
+}
+
+
+class NodeSensors:
+    """The sensors of all nodes.
+
+    Args:
+        entities: Where they are added.
+    """
+
+    def __init__(self, entities: HomeEntities) -> None:
+        self._entities = entities
+        self._handles: dict[tuple[str, str], EntityHandle] = {}
+
+    def report(self, record: NodeRecord, data: Any) -> dict[str, Any] | None:
+        """Set the sensors of a node to its `node.host.stats`; return what was taken, None when it is malformed."""
+        if not isinstance(data, Mapping) or not all(_is_number(data.get(key, 0)) for key in STATS):
+            return None
+        stats: dict[str, Any] = {key: data[key] for key in STATS if key in data}
+        for key, value in stats.items():
+            if key.endswith("Bytes"):
+                self._set(record, STATS[key], f"{value / GIB:.2f}", "GiB")
+            else:
+                self._set(record, STATS[key], f"{value:g}")
+        load = data.get("loadAverage")
+        if isinstance(load, list) and load and all(map(_is_number, load[:3])):
+            stats["loadAverage"] = load[:3]
+            self._set(record, "Load", f"{load[0]:g}")
+        return stats
+
+    def away(self, node_id: str) -> None:
+        """Show the sensors of a node as unavailable until it reports again."""
+        for (id, _), handle in self._handles.items():
+            if id == node_id:
+                handle.available(False)
+
+    def forget(self, node_id: str) -> None:
+        """Remove a node's sensors and its device."""
+        for key in [each for each in self._handles if each[0] == node_id]:
+            self._handles.pop(key).remove(forget=True)
+        registry = self._entities.registry
+        for device in list(registry.devices.values()):
+            if device.source == SOURCE and node_id in device.identifiers:
+                registry.remove("device", device.id)
+
+    def _set(self, record: NodeRecord, name: str, state: str, unit: str | None = None) -> None:
+        key = record.id, name
+        handle = self._handles.get(key)
+        if handle is None or not handle.is_available:  # it may have another name since it was here
+            about = record.about
+            device = DeviceInfo(
+                frozenset({record.id}),
+                name=record.title,
+                model=about.get("modelIdentifier") or about.get("deviceFamily"),
+                sw_version=about.get("version"),
+            )
+            description = EntityDescription(
+                "sensor",
+                f"{record.id} {name}",
+                name,
+                device=device,
+                device_class="data_size" if unit else None,
+                unit=unit,
+                entity_category="diagnostic",
+            )
+            if handle is None:
+                handle = self._handles[key] = self._entities.add(description, source=SOURCE)
+            else:
+                handle.update(description, {})
+                handle.available(True)
+        handle.set(state)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**63
