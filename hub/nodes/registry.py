@@ -71,7 +71,7 @@ class NodeRegistry:
         """The skills that connected nodes offer: by node, their text by name."""
         self._transports: dict[str, NodeTransport] = {}
         self._nodes: dict[str, ConnectedNode] = {}
-        self._flights: dict[tuple[str, str], asyncio.Task[Mapping[str, Any]]] = {}
+        self._flights: dict[tuple[str, str], asyncio.Future[Mapping[str, Any]]] = {}
         self._answers: dict[tuple[str, str], Mapping[str, Any] | None] = {}
         self._progress: dict[tuple[str, str], Progress] = {}
 
@@ -156,14 +156,16 @@ class NodeRegistry:
             return await asyncio.shield(flight)
         if on_progress is not None:
             self._progress[place] = on_progress
-        work = self._ask(node, command, params or {}, timeout_s, place[1])
-        flight = self._flights[place] = self._tasks.spawn(work, name=f"node {command}")
+        flight = self._flights[place] = asyncio.get_running_loop().create_future()
         try:
-            answer = await flight
-        except asyncio.CancelledError:
-            flight.cancel()
+            answer = await self._ask(node, command, params or {}, timeout_s, place[1])
+            flight.set_result(answer)
+        except HubError as error:
+            flight.set_exception(error)
+            flight.exception()  # others may wait for it, but need not
             raise
         finally:
+            flight.cancel()
             self._flights.pop(place, None)
             self._progress.pop(place, None)
         if key is not None:

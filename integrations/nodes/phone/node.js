@@ -112,8 +112,8 @@ export function commandsOf({allowed, show, registration}) {
   }
 
   async function notify({title, body}) {
-    if (!allowed("notifications")) {
-      throw new CommandFailed("NOTIFICATION_PERMISSION_REQUIRED", "they are switched off on the phone");
+    if (!allowed("notifications") || Notification.permission === "denied") {
+      throw new CommandFailed("NOTIFICATION_PERMISSION_REQUIRED", "they are not permitted on the phone");
     }
     const worker = await registration();
     await worker.showNotification(String(title || "Homarus"), {body: String(body || ""), icon: "/p/icon.svg"});
