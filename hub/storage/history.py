@@ -224,12 +224,13 @@ class HistoryStore:
         ]
 
     async def states_of(self, entity_id: str, since: float, until: float, *, limit: int) -> list[dict[str, Any]]:
-        """Return what an entity became in a span of time, the newest `limit` of it, the oldest first."""
+        """Return what an entity was in a span of time and when it became so, the newest `limit` of it, oldest first."""
         query = (
-            "SELECT time_ms, state FROM states WHERE entity_id = ? AND time_ms >= ? AND time_ms <= ? "
+            "SELECT time_ms, state FROM states WHERE entity_id = ? AND time_ms <= ? AND time_ms >= "
+            "COALESCE((SELECT MAX(time_ms) FROM states WHERE entity_id = ? AND time_ms <= ?), 0) "
             "ORDER BY time_ms DESC LIMIT ?"
         )
-        rows = await self._read(query, (entity_id, int(since * 1000), int(until * 1000), limit))
+        rows = await self._read(query, (entity_id, int(until * 1000), entity_id, int(since * 1000), limit))
         return [{"time": time_ms / 1000, "state": state} for time_ms, state in reversed(rows)]
 
     async def states_at(self, when: float) -> list[dict[str, Any]]:

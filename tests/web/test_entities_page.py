@@ -28,6 +28,9 @@ async def setup(host, config):
     power = host.entities.add(EntityDescription("sensor", "power", "Power", device=PLUG, unit="W"))
     for value in ("3", "17.5", "4"):
         power.set(value)
+    voltage = host.entities.add(EntityDescription("sensor", "voltage", "Voltage", device=PLUG, unit="V"))
+    for value in ("231", None, "229"):
+        voltage.set(value)
 """
 
 
@@ -79,7 +82,10 @@ async def test_an_entity_is_found_controlled_named_placed_and_hidden_from_agents
 async def test_the_past_of_a_number_is_drawn_and_downloaded(plain: PlainBrowser) -> None:
     await plain.goto("/entities?entity=sensor.desk_b_plug_b_power&hours=1")
 
-    assert "From 3.0 to 17.5" in plain.text("#entity-live")
+    assert "From 3 to 17.5 W" in plain.text("#entity-live")
+    assert "Power: 3 … 17.5 W" in plain.text("#entity-live")
+    await plain.goto("/entities?entity=sensor.desk_b_plug_b_power&hours=24&also=sensor.desk_b_plug_b_voltage")
+    assert "Voltage : From 229 to 231 V" in plain.text("#lines")
     await plain.goto("/entities.csv?entity=sensor.desk_b_plug_b_power&hours=1")
     assert plain.status == 200
 

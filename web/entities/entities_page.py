@@ -15,11 +15,13 @@ from web.core.form import read_fields
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.entities.chart import HEIGHT, WIDTH, past_chart
+from web.entities.chart import HEIGHT, STYLES, WIDTH, PastOf, number_of, past_chart
 
 PATH, AREAS = "/entities", "/areas"
 SHOWN_LIMIT = 200
 PAST_SHOWN = 50
+BESIDE_LIMIT = 30
+"""Other numbers that can be drawn beside that of an entity."""
 SPANS = (1, 24, 168, 744)
 """Hours of the past that can be looked at."""
 BUTTONS: Mapping[str, str] = {
@@ -85,7 +87,7 @@ class EntitiesPage:
         self._pulse = pulse
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /entities[?q=WORDS][&area=ID]` or `?entity=ID[&hours=24]`: the list, or one entity."""
+        """`GET /entities[?q=WORDS][&area=ID]` or `?entity=ID[&hours=24][&also=ID…]`: the list, or one entity."""
         return await self._show(call, call.request.query.get("entity", ""))
 
     async def table(self, call: HttpCall) -> web.StreamResponse:
@@ -179,7 +181,7 @@ class EntitiesPage:
             "area": area,
             "back": urlencode({"q": words, "area": area}),
             "places": places,
-            "chosen": None if chosen is None else await self._chosen(call, chosen),
+            "chosen": None if chosen is None else await self._chosen(call, chosen, listed),
             "error": error.message if error is not None else None,
             "may_change": call.known_caller.authority.has(ADMIN),
             "may_do": call.known_caller.authority.has(WRITE),
@@ -188,23 +190,40 @@ class EntitiesPage:
         status = error.http_status if error is not None else 404 if entity_id and chosen is None else 200
         return await self._renderer.respond(call, RenderedPage("entities", "Entities", data, PATH, status))
 
-    async def _chosen(self, call: HttpCall, entity: Mapping[str, Any]) -> dict[str, Any]:
+    async def _chosen(
+        self, call: HttpCall, entity: Mapping[str, Any], listed: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
         id = entity["entity_id"]
         past = await self._past(call, id)
         hours = round((past["until"] - past["since"]) / 3600)
-        chart = past_chart(past["points"], past["since"], past["until"])
+        beside = [each for each in listed if each["entity_id"] != id and number_of(each["state"]) is not None]
+        beside.sort(key=lambda each: each["unit"] != entity["unit"])
+        asked = call.request.query.getall("also", [])
+        also = [each for each in beside if each["entity_id"] in asked][: len(STYLES) - 1]
+        pasts = [past, *[await self._past(call, each["entity_id"]) for each in also]]
+        chart = past_chart(
+            [
+                PastOf(each["shown_name"], each["unit"] or "", found["points"])
+                for each, found in zip((entity, *also), pasts, strict=True)
+            ],
+            past["since"],
+            past["until"],
+            lambda time: self._renderer.when(int(time * 1000)),
+        )
         changes = [
             {"state": each["state"], "when": self._renderer.when(int(each["time"] * 1000))}
             for each in reversed(past["points"][-PAST_SHOWN:])
         ]
+        chosen = [each["entity_id"] for each in also]
         return {
             **_shown(entity),
             "aliases_text": ", ".join(entity["aliases"]),
             "labels_text": ", ".join(entity["labels"]),
             "hours": hours,
-            "spans": [{"hours": span, "path": _path_of(id, hours=span)} for span in SPANS],
+            "spans": [{"hours": span, "path": _path_of(id, hours=span, also=chosen)} for span in SPANS],
             "csv": f"{PATH}.csv?{urlencode({'entity': id, 'hours': hours})}",
-            "chart": None if chart is None else {"points": chart.points, "low": chart.low, "high": chart.high},
+            "chart": chart,
+            "beside": [{**each, "is_shown": each["entity_id"] in chosen} for each in beside[:BESIDE_LIMIT]],
             "width": WIDTH,
             "height": HEIGHT,
             "changes": changes,
@@ -227,7 +246,7 @@ class EntitiesPage:
 
 
 def _path_of(entity_id: str, **more: Any) -> str:
-    return f"{PATH}?{urlencode({'entity': entity_id, **more})}"
+    return f"{PATH}?{urlencode({'entity': entity_id, **more}, doseq=True)}"
 
 
 def _shown(entity: Mapping[str, Any]) -> dict[str, Any]:
