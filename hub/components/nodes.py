@@ -26,7 +26,7 @@ from hub.nodes.offered_tools import OfferedTools
 from hub.nodes.records import NodeRecords
 from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED, NodeRegistry
 from hub.nodes.sensors import NodeSensors
-from hub.nodes.services import add_node_services
+from hub.nodes.services import NodeServices
 from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED, NodeSurfaces
 from hub.nodes.tool import NodesTool
 from hub.nodes.work import PendingWork
@@ -65,7 +65,7 @@ class NodesComponent(Component):
         self._events = NodeEvents(self.nodes, gateway, self._sensors)
         self._workspaces = workspaces
         tools.register(NodesTool(self.nodes, self._keep).tool())
-        add_node_services(services, self.nodes)
+        self._services = NodeServices(services, self.nodes, self._sensors)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that loads what is known of nodes and takes those that connect."""
@@ -97,6 +97,8 @@ class NodesComponent(Component):
         await self.nodes.records.open()
         await self.nodes.work.open()
         await self.apply(frozenset())
+        for record in self.nodes.records.all():
+            self._appear(record.id)
         listen = self._base.bus.listen
         listen(EVENT_SURFACE_REQUESTED, self._requested)
         listen(EVENT_SURFACE_RESOLVED, self._resolved)
@@ -122,6 +124,7 @@ class NodesComponent(Component):
         if self._gateway.devices is not None:
             await self._gateway.devices.remove(device_id, "node")
         self._sensors.forget(device_id)
+        self._services.forget(device_id)
 
     def _requested(self, event: Event) -> None:
         """Tell clients; a device that came with a setup code has its first commands approved with it."""
@@ -137,16 +140,26 @@ class NodesComponent(Component):
 
     def _resolved(self, event: Event) -> None:
         data = event.data
+        self._appear(data["node_id"])
         self._tools.offer(data["node_id"], self.nodes.extra.get(data["node_id"], {}).get("nodePluginTools", ()))
         shown = {"requestId": data["request_id"], "nodeId": data["node_id"], "decision": data["decision"]}
         self._push("node.pair.resolved", shown, PAIRING)
 
     def _changed(self, event: Event) -> None:
         connected = event.type == EVENT_NODE_CONNECTED
-        if not connected:
+        if connected:
+            self._appear(event.data["node_id"])
+        else:
             self._tools.withdraw(event.data["node_id"])
             self._sensors.away(event.data["node_id"])
         self._push("node.presence", {"nodeId": event.data["node_id"], "connected": connected}, READ)
+
+    def _appear(self, node_id: str) -> None:
+        """Show an approved node among the devices of the home, under the name it has now."""
+        record = self.nodes.records.get(node_id)
+        if record is not None and record.approved_ms is not None:
+            self._sensors.appear(record)
+            self._services.follow(record)
 
     def _push(self, name: str, payload: dict[str, object], scope: str) -> None:
         self._gateway.push(Push(name, payload | {"ts": int(self._base.clock.time() * 1000)}, scope=scope))

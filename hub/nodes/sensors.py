@@ -1,4 +1,4 @@
-"""What computers report of themselves, as diagnostic sensors of a device in the registry."""
+"""Approved nodes as devices of the home, and what they report of themselves as diagnostic sensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATS = {
 
 
 class NodeSensors:
-    """The sensors of all nodes.
+    """The devices and sensors of all nodes.
 
     Args:
         entities: Where they are added.
@@ -30,6 +30,15 @@ class NodeSensors:
     def __init__(self, entities: HomeEntities) -> None:
         self._entities = entities
         self._handles: dict[tuple[str, str], EntityHandle] = {}
+
+    def appear(self, record: NodeRecord) -> None:
+        """Put an approved node among the devices of the home."""
+        self._entities.registry.device_for(SOURCE, _device(record))
+
+    def node_of(self, device_id: str) -> str:
+        """Return the id of the node that a device is; the device's own where it is none."""
+        device = self._entities.registry.devices.get(device_id)
+        return next(iter(device.identifiers)) if device is not None and device.source == SOURCE else device_id
 
     def report(self, record: NodeRecord, data: Any) -> dict[str, Any] | None:
         """Set the sensors of a node to its `node.host.stats`; return what was taken, None when it is malformed."""
@@ -66,18 +75,11 @@ class NodeSensors:
         key = record.id, name
         handle = self._handles.get(key)
         if handle is None or not handle.is_available:  # it may have another name since it was here
-            about = record.about
-            device = DeviceInfo(
-                frozenset({record.id}),
-                name=record.title,
-                model=about.get("modelIdentifier") or about.get("deviceFamily"),
-                sw_version=about.get("version"),
-            )
             description = EntityDescription(
                 "sensor",
                 f"{record.id} {name}",
                 name,
-                device=device,
+                device=_device(record),
                 device_class="data_size" if unit else None,
                 unit=unit,
                 entity_category="diagnostic",
@@ -88,6 +90,16 @@ class NodeSensors:
                 handle.update(description, {})
                 handle.available(True)
         handle.set(state)
+
+
+def _device(record: NodeRecord) -> DeviceInfo:
+    about = record.about
+    return DeviceInfo(
+        frozenset({record.id}),
+        name=record.title,
+        model=about.get("modelIdentifier") or about.get("deviceFamily"),
+        sw_version=about.get("version"),
+    )
 
 
 def _is_number(value: Any) -> bool:

@@ -13,9 +13,13 @@ import pytest
 
 from hub.core.context import Context
 from hub.core.errors import Forbidden, NotFound
+from hub.entities.entities import HomeEntities
+from hub.entities.registry import VERSION, HomeRegistry
 from hub.nodes.commands import CommandRules
-from hub.nodes.services import add_node_services
+from hub.nodes.sensors import NodeSensors
+from hub.nodes.services import NodeServices
 from hub.nodes.tool import NodesTool
+from hub.storage.versioned_file import VersionedFile
 from hub.tools.contract import ToolCall, ToolResult
 from tests.gateway.rig import until
 from tests.integrations.tools.standing import Standing
@@ -34,7 +38,11 @@ class Bench(Standing):
         self.nodes.configure(CommandRules(allow=("camera.snap",), unasked=("device.status",)))
         self.tools.ask = self.approvals.ask
         self.tools.register(NodesTool(self.nodes, self._keep).tool())
-        add_node_services(self.services, self.nodes)
+        self.registry = HomeRegistry(
+            VersionedFile(self.home.path / "registry.json", VERSION), self.bus, self.states, self.tasks
+        )
+        self.sensors = NodeSensors(HomeEntities(self.registry, self.states, self.bus))
+        self.notices = NodeServices(self.services, self.nodes, self.sensors)
         cable = Cable()
         await self.db.open()
         await self.approvals.open()
@@ -175,3 +183,19 @@ async def test_services_ask_and_notify_and_wait_for_a_node_that_is_away(bench: B
     tainted, run = Context(bench.owner.narrow(tainted=True)), {"node": "Laptop", "command": "system.run"}
     with pytest.raises(Forbidden, match=r"system\.run"):
         await bench.services.call("node", "invoke", run, context=tainted)
+
+
+async def test_a_phone_is_notified_in_the_words_of_home_assistant(bench: Bench) -> None:
+    record, context = bench.nodes.surfaces.known(bench.phone.id), Context(bench.owner)
+    bench.sensors.appear(record)
+    bench.notices.follow(record)
+    [device] = bench.registry.devices
+    said = {"message": "Tea", "title": "Kitchen", "data": {"tag": "tea"}}
+    await bench.services.call("mobile_app", "notify", {"device_id": device, **said}, context=context)
+    await bench.services.call("notify", "mobile_app_anna_s_phone", said, context=context)
+    bench.notices.forget(record.id)
+
+    assert bench.phone.asked == [("system.notify", {"title": "Kitchen", "body": "Tea"})] * 2
+    assert bench.services.get("notify", "mobile_app_anna_s_phone") is None
+    with pytest.raises(NotFound, match="there is no node plug"):
+        await bench.services.call("mobile_app", "notify", {"device_id": "plug", **said}, context=context)

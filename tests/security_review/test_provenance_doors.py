@@ -289,7 +289,7 @@ NOT_INTO_CONVERSATIONS = {
         *("agent.heartbeat_due", "automation.reload", "automation.toggle", "automation.turn_off"),
         *("automation.turn_on", "hub.check", "hub.reload", "hub.restart", "hub.stop", "memory.flush"),
         *("memory.forget", "memory.index", "memory.tidy", "persistent_notification.create"),
-        *("node.invoke", "node.notify"),
+        *("node.invoke", "node.notify", "mobile_app.notify"),
         *("persistent_notification.dismiss", "persistent_notification.dismiss_all", "script.reload"),
         *("script.toggle", "script.turn_off", "phone.notify"),
         *(f"{domain}.{name}" for domain, services in ENTITY_DOMAINS.items() for name in services),

@@ -14,12 +14,14 @@ from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, entity_id, string
 
 _DATA = ("position", "value", "option", "hvac_mode", "preset_mode", "humidity", "mode", "brightness_pct", "code")
+_NOTICE = ("message", "title", "data")
+"""Of `domain: mobile_app`, `type: notify`."""
 
 
 async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
     name = service_of(step["domain"], step["type"])
     key = "entity_id" if "entity_id" in step else "device_id"
-    data = {each: await run.render_later(step[each]) for each in (key, *_DATA) if each in step}
+    data = {each: await run.render_later(step[each]) for each in (key, *_DATA, *_NOTICE) if each in step}
     if name.endswith("tilt_position") and "position" in data:
         data["tilt_position"] = data.pop("position")
     run.tell(service=name, data=data)
@@ -38,7 +40,7 @@ KIND = ActionKind(
         Required("domain", description="Of its entities."): string,
         Required("type", description="The action, such as turn_on."): string,
         Optional("entity_id", description="The entity of the device that it is about."): entity_id,
-        **{Optional(each, description="Data of the service."): dynamic for each in _DATA},
+        **{Optional(each, description="Data of the service."): dynamic for each in (*_DATA, *_NOTICE)},
         Optional("metadata", description="What the editor of Home Assistant keeps; not used."): object,
     },
     run=_run,

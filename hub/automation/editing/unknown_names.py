@@ -52,6 +52,7 @@ _HUB_SERVICES = {
         "memory.search": "agent kind limit person query session trusted",
         "memory.tidy": "agent cost_usd dry_run",
         "message.send": "account agent channel message session_key text thread to",
+        "mobile_app.notify": "data device_id message title",
         "node.invoke": "command no_wait node params timeout_s",
         "node.notify": "message node title",
         "notify.notify": "data message target text title",
@@ -86,7 +87,7 @@ FOREIGN_EVENTS: Mapping[str, str] = {
     "telegram_text": "message_received",
     "telegram_command": "message_received",
     **dict.fromkeys(("timer.started", "timer.finished", "timer.cancelled", "timer.paused", "timer.restarted"), ""),
-    **dict.fromkeys(("zha_event", "deconz_event", "hue_event", "knx_event", "shelly.click", "tag_scanned"), ""),
+    **dict.fromkeys(("zha_event", "deconz_event", "hue_event", "knx_event", "shelly.click"), ""),
     **dict.fromkeys(("zwave_js_value_notification", "zwave_js_notification", "lutron_caseta_button_event"), ""),
     **dict.fromkeys(("mobile_app_notification_action", "ios.action_fired", "telegram_callback", "imap_content"), ""),
 }
@@ -178,7 +179,7 @@ def _service(
     name: str, step: Mapping[str, Any], keys: Keys, known: Mapping[str, frozenset[str] | None]
 ) -> Iterator[UnknownName]:
     if name not in known:
-        if f"{name.partition('.')[0]}." in known:
+        if f"{name.partition('.')[0]}." in known or name.startswith("notify.mobile_app_"):
             return
         yield (*keys, "action"), phrase("no service {name} is known", name=name), _similar(name, frozenset(known))
         return
