@@ -43,6 +43,8 @@ def measure() -> list[Row]:
         sys.stderr.write(f"  {way}: {_by_sort(answers)}\n")
         for language, code in LANGUAGES.items():
             found = quality(answers, code)
+            if not found.questions:
+                continue
             rows.append(row(f"memory {way}, {language}: recall@6 as shown", "share", [found.recall]))
             rows.append(row(f"memory {way}, {language}: MRR", "share", [found.mrr]))
     return rows + _recalled(foreign)

@@ -37,7 +37,7 @@ PING_S = 3.0
 HANG_S = 10.0
 """A worker that does not even say that it is there for so long is ended; the next call starts another."""
 BACKOFF_FIRST_S = 0.5
-BACKOFF_MOST_S = 5.0
+BACKOFF_MOST_S = 3.0
 STEADY_S = 60.0
 """The backoff starts over after a worker has lived so long."""
 

@@ -166,6 +166,10 @@ def test_a_change_of_the_same_size_with_its_time_put_back_is_seen(workspace: Pat
     ("text", "encoding"),
     [
         ("钥匙在书房第二个抽屉里，门禁密码写在背面。" * 5, "gbk"),
+        ("- 买牛奶\n- 交电费", "gbk"),
+        ("Frau Müller", "latin-1"),
+        ("護照在保險櫃裡", "big5"),
+        ("열쇠는 꽃병 안에 있습니다", "euc-kr"),
         ("the key is in the drawer 钥匙", "utf-16"),
         ("Der Schlüssel hängt über der Tür, die Tür klemmt früh.", "latin-1"),
     ],
