@@ -270,8 +270,8 @@ class AgentRunner:
         try:
             prepared = await execution.prepare()
             seconds = prepared.limits.seconds
-            late = RunOutcome.timed_out(seconds, asked_for=seconds == request.timeout_s)
-            timer = asyncio.get_running_loop().call_later(seconds, run.stop, late)
+            late = partial(RunOutcome.timed_out, seconds, asked_for=seconds == request.timeout_s)
+            timer = asyncio.get_running_loop().call_later(seconds, lambda: run.stop(late()))
             parts.bus.fire("run_started", {**run.facts, "model": run.model}, run.context)
             return await execution.work(prepared, self._record_start(run))
         except asyncio.CancelledError:

@@ -28,6 +28,10 @@ class RunState(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+_INSERT = (
+    "INSERT INTO runs(id, agent_id, session_key, inbox_id, kind, state, lane, authority, context_id, parent_id,"
+    " created_ms, session_id, started_ms) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO"
+)
 OPEN = (RunState.QUEUED, RunState.RUNNING)
 INTERRUPTED_ERROR = {
     "code": "INTERRUPTED",
@@ -61,42 +65,33 @@ class RunStore:
 
     def insert(self, connection: SqlConnection, request: RunRequest, context: Context, state: RunState) -> None:
         """Write a run's row unless it is there; in the caller's transaction."""
-        connection.execute(
-            "INSERT INTO runs(id, agent_id, session_key, inbox_id, kind, state, lane, authority, context_id, parent_id,"
-            " created_ms) VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO NOTHING",
-            (
-                request.run_id,
-                request.agent_id,
-                request.session_key,
-                request.inbox_id,
-                request.kind,
-                state.value,
-                request.lane,
-                _stored_authority(context.authority),
-                context.id,
-                context.parent_id,
-                self._now_ms(),
-            ),
-        )
+        connection.execute(f"{_INSERT} NOTHING", self._row(request, context, state))
 
     def started(self, request: RunRequest, context: Context, session_id: str | None) -> Callable[[Any], None]:
         """Return the work that notes that a run has begun."""
-        now = self._now_ms()
-
-        def note(connection: SqlConnection) -> int:
-            return connection.execute(
-                "UPDATE runs SET state = 'running', session_id = ?, started_ms = ?"
-                " WHERE id = ? AND state IN ('queued', 'running')",
-                (session_id, now, request.run_id),
-            ).rowcount
+        row = self._row(request, context, RunState.RUNNING, session_id, self._now_ms())
 
         def write(connection: SqlConnection) -> None:
-            if request.kind == "message" and note(connection):
-                return
-            self.insert(connection, request, context, RunState.RUNNING)
-            note(connection)
+            connection.execute(
+                f"{_INSERT} UPDATE SET state = excluded.state, session_id = excluded.session_id,"
+                " started_ms = excluded.started_ms WHERE runs.state IN ('queued', 'running')",
+                row,
+            )
 
         return write
+
+    def _row(
+        self,
+        request: RunRequest,
+        context: Context,
+        state: RunState,
+        session_id: str | None = None,
+        started_ms: int | None = None,
+    ) -> tuple[Any, ...]:
+        authority = _stored_authority(context.authority)
+        asked = (request.run_id, request.agent_id, request.session_key, request.inbox_id, request.kind, state.value)
+        caused = (request.lane, authority, context.id, context.parent_id, self._now_ms())
+        return (*asked, *caused, session_id, started_ms)
 
     def ended(self, request: RunRequest, context: Context, result: RunResult) -> Callable[[Any], None]:
         """Return the work that ends a run and calls its `on_final`: both are done or neither."""

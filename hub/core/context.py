@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.core.ids import new_id
@@ -153,21 +152,20 @@ class Authority(Struct, frozen=True):
 SYSTEM = Authority(principal="system", scopes=SCOPES, owner=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """A link in the chain of causes.
 
     Attributes:
         id: Identifier of this link.
         parent_id: The link that caused it.
         authority: Rights under which all of it happens.
-        chain: Ids of the nearest ancestors, newest last, at most 32; not part of equality.
+        chain: Ids of the nearest ancestors, newest last, at most 32.
     """
 
     authority: Authority
     id: str = field(default_factory=new_id)
     parent_id: str | None = None
-    chain: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    chain: tuple[str, ...] = ()
 
     def child(self, authority: Authority | None = None) -> Context:
         """Return a new link below this one, with the same authority unless a narrower one is given."""

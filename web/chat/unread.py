@@ -47,7 +47,12 @@ class UnreadMarks:
 
     def _finished(self, event: Event) -> None:
         session = self._sessions.get(str(event.data["session_key"]))
-        if session is None or not event.data.get("reply") or self._live.watched(f"session:{session.key}"):
+        if (
+            session is None
+            or session.unread
+            or not event.data.get("reply")
+            or self._live.watched(f"session:{session.key}")
+        ):
             return
         is_here = session.channel is None or self._is_home(session.channel)
         if is_here and SessionKey.parse(session.key).kind in _READ_HERE and not self._tasks.closed:
