@@ -67,8 +67,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesAndServ
 def pytest_configure(config: pytest.Config) -> None:
     """Let each worker begin to collect at another place: who reads a file first compiles it for all of them."""
     worker = getattr(config, "workerinput", None)
-    if worker is None:
-        _say_what_utf_8_encodes()
     if worker is None or config.args != ["tests"]:
         return
     parts = sorted(path for path in HERE.iterdir() if path.is_dir() or path.match("test_*.py"))
@@ -86,8 +84,11 @@ def _say_what_utf_8_encodes() -> None:
         file.write_bytes(gzip.compress(json.dumps([[[0, 0xD7FF], [0xE000, 0x10FFFF]], []]).encode()))
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Let a worker report only what is counted: of each test that passes one event is sent instead of five."""
+    if not hasattr(session.config, "workerinput"):
+        _say_what_utf_8_encodes()
     for plugin in session.config.pluginmanager.get_plugins():
         if type(plugin).__name__ == "WorkerInteractor" and not session.config.getvalue("durations"):
             plugin.sendevent = partial(_said, plugin.sendevent)
