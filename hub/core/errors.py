@@ -13,18 +13,25 @@ class HubError(Exception):
         message: What happened, where, and what to do about it, for people.
         details: Facts for machines; must be JSON-serialisable and free of secrets.
         retry_after_s: Seconds after which the same call may succeed, when known.
+        outside: Whether the message holds words from outside this home, such as a device's own.
     """
 
     code = "INTERNAL"
     http_status = 500
 
     def __init__(
-        self, message: str, *, details: Mapping[str, Any] | None = None, retry_after_s: float | None = None
+        self,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        retry_after_s: float | None = None,
+        outside: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.details: dict[str, Any] = dict(details or {})
         self.retry_after_s = retry_after_s
+        self.outside = outside
 
     @property
     def retryable(self) -> bool:

@@ -159,7 +159,9 @@ class EntityServices:
             tasks = [group.create_task(_caught(handle.entity_id, one(handle, state))) for handle, state in ready]
         errors += [error for task in tasks if (error := task.result()) is not None]
         if errors:
-            raise errors[0] if len(errors) == 1 else type(errors[0])("; ".join(each.message for each in errors))
+            told = "; ".join(each.message for each in errors)
+            outside = any(each.outside for each in errors)
+            raise errors[0] if len(errors) == 1 else type(errors[0])(told, outside=outside)
 
 
 def _absent(entity_id: str, state: EntityState | None) -> HubError:
@@ -172,7 +174,9 @@ async def _caught(entity_id: str, work: Any) -> HubError | None:
     try:
         await work
     except HubError as error:
-        return error if entity_id in error.message else type(error)(f"{entity_id}: {error.message}")
+        return (
+            error if entity_id in error.message else type(error)(f"{entity_id}: {error.message}", outside=error.outside)
+        )
     return None
 
 

@@ -98,7 +98,7 @@ class SocketNode:
         """Fail all that waits: the connection is gone."""
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(NodeRefused(CONNECTION, "the node disconnected"))
+                future.set_exception(NodeRefused(CONNECTION, "the node disconnected", outside=False))
 
     def _send(self, event: str, payload: Mapping[str, Any]) -> None:
         if not self.connection.outlet.send_event(encode_event(event, payload)):

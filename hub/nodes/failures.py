@@ -18,11 +18,11 @@ class CommandNotAllowed(InvalidRequest):
 
 
 class NodeRefused(Unavailable):
-    """The node answered with an error of its own."""
+    """The node answered with an error of its own, in its own words unless `outside` is False."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, *, outside: bool = True) -> None:
         details = {"nodeError": {"code": code, "message": message}, "nodeCommandDispatched": code != CONNECTION}
-        super().__init__(f"{code}: {message}", details=details)
+        super().__init__(f"{code}: {message}", details=details, outside=outside)
         self.node_code = code
 
 

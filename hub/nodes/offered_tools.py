@@ -7,23 +7,26 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hub.core.context import Authority
-from hub.core.errors import HubError
+from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, AnyOf, Length, Match, Optional, Required, Schema, string
 from hub.core.slugs import slugify
 from hub.nodes.commands import matches
 from hub.nodes.registry import NodeRegistry
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
+from hub.tools.quoting import cleaned, cleaned_schema
 from hub.tools.registry import ToolRegistry
 
 GROUP = "nodes"
 TOOLS_LIMIT = 64
 NAME_LIMIT = 64
+TEXT_LIMIT = 2_000
+SCHEMA_LIMIT_BYTES = 16_384
 MCP_COMMAND = "mcp.tools.call.v1"
 TIMEOUT_S = 120.0
 OFFERED = Annotations(destructive=True, open_world=True, egress=True)
 
-_TEXT = All(string, Length(min=1, max=2_000))
+_TEXT = All(string, Length(min=1, max=TEXT_LIMIT))
 TOOLS_SCHEMA = Schema(
     {
         Required("tools"): All(
@@ -81,7 +84,8 @@ class OfferedTools:
             remove()
 
     def _tool(self, node_id: str, title: str, command: str, offered: Mapping[str, Any]) -> Tool:
-        name = slugify(f"{title} {offered['name']}")[:NAME_LIMIT]
+        name = "node_" + slugify(f"{title} {offered['name']}")
+        said = cleaned(offered["description"], TEXT_LIMIT)
         mcp = offered.get("mcp")
 
         async def run(call: ToolCall) -> ToolResult:
@@ -97,12 +101,24 @@ class OfferedTools:
             return f"the node {title} does it, with a program of its own"
 
         return Tool(
-            name if name[:1].isalpha() else f"node_{name}"[:NAME_LIMIT],
-            f"Offered by the node {title}: {offered['description']}",
-            from_json_schema(offered.get("parameters") or {"type": "object"}),
+            name[:NAME_LIMIT],
+            f"Offered by the node {cleaned(title, NAME_LIMIT)}, in its words: {said}",
+            from_json_schema(_schema(offered)),
             run,
             GROUP,
             OFFERED,
             approval=approval,
             timeout_s=TIMEOUT_S,
         )
+
+
+def _schema(offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a tool's arguments.
+
+    Raises:
+        InvalidRequest: It is too large.
+    """
+    schema = offered.get("parameters") or {"type": "object"}
+    if len(json.dumps(schema, default=str)) > SCHEMA_LIMIT_BYTES:
+        raise InvalidRequest(f"its schema has more than {SCHEMA_LIMIT_BYTES} bytes")
+    return dict(cleaned_schema(schema))

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from hub.core.errors import Conflict, HubError
 from hub.core.events import EventBus
 from hub.core.ids import new_id
+from hub.core.plain_words import is_plain
 from hub.core.tasks import TaskOwner
 from hub.nodes.commands import CommandRules
 from hub.nodes.contract import Disconnect, Node, NodeTransport
@@ -223,7 +224,8 @@ class NodeRegistry:
     def _judge(self, id: str, command: str) -> Node:
         node, record = self.get(id), self.surfaces.known(id)
         if node is None:
-            raise NodeRefused(CONNECTION, f"the node {record.title} is not connected")
+            told = f"the node {record.title} is not connected"
+            raise NodeRefused(CONNECTION, told, outside=not is_plain(record.title))
         if command not in self.commands(id):
             raise self.surfaces.refusal(record, node, command)
         return node

@@ -10,6 +10,7 @@ from typing import Any
 
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound, Unavailable
+from hub.core.plain_words import is_plain
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, number, string
 from hub.models.contract import Image
 from hub.models.images import image_type
@@ -115,7 +116,8 @@ class NodesTool:
     async def _run(self, call: ToolCall) -> ToolResult:
         arguments, action = call.arguments, call.arguments["action"]
         if action == "list":
-            return ToolResult(_text([_brief(self._nodes, each) for each in self._nodes.records.all()]))
+            listed = [_brief(self._nodes, each) for each in self._nodes.records.all()]
+            return ToolResult(_text(listed), trusted=is_plain(listed))
         if action == "describe":
             record = self._node(arguments.get("node"), None)
             return ToolResult(_text(self._nodes.listed(record.id) or {}), trusted=False)
@@ -130,7 +132,8 @@ class NodesTool:
             params |= {"title": arguments.get("title", "Homarus"), "body": arguments["message"]}
         if arguments["no_wait"]:
             item = await self._nodes.queue(record.id, command, params)
-            return ToolResult(f"{record.title} will be asked for {command} when it connects ({item.id}).")
+            told = f"{record.title} will be asked for {command} when it connects ({item.id})."
+            return ToolResult(told, trusted=is_plain(record.title))
         answer = await self._nodes.invoke(
             record.id, command, params, timeout_s=arguments["timeout_s"], key=call.id, on_progress=call.update
         )
@@ -147,7 +150,8 @@ class NodesTool:
         """Return what a node answered, with its picture or film kept as a file."""
         encoded, shown = answer.get("base64"), {key: value for key, value in answer.items() if key != "base64"}
         if not isinstance(encoded, str):
-            return ToolResult(_text(shown) if shown else f"{record.title} did it.", trusted=not shown)
+            told = _text(shown) if shown else f"{record.title} did it."
+            return ToolResult(told, trusted=not shown and is_plain(record.title))
         data = _decoded(encoded)
         mime_type, ending = image_type(data), str(answer.get("format", "")).lower()
         suffix = f".{ending}" if ending in SUFFIXES else ".jpg" if mime_type else ".bin"
@@ -166,16 +170,17 @@ class NodesTool:
         if given is not None:
             record = self._nodes.records.find(given)
             if record is None:
-                names = ", ".join(each.title for each in self._nodes.records.all()) or "none"
-                raise NotFound(f"there is no one node {given!r:.80}; there are: {names}")
+                names = [each.title for each in self._nodes.records.all()]
+                told = f"there is no one node {given!r:.80}; there are: {', '.join(names) or 'none'}"
+                raise NotFound(told, outside=not is_plain(names))
             return record
         able = [each.node.id for each in self._nodes.all() if command in (None, *self._nodes.commands(each.node.id))]
         if len(able) == 1:
             return self._nodes.surfaces.known(able[0])
         if not able:
             raise Unavailable(f"no node that is connected may be asked for {command or 'anything'}")
-        titles = ", ".join(self._nodes.surfaces.known(id).title for id in able)
-        raise NotFound(f"several nodes can do this; name one: {titles}")
+        titles = [self._nodes.surfaces.known(id).title for id in able]
+        raise NotFound(f"several nodes can do this; name one: {', '.join(titles)}", outside=not is_plain(titles))
 
 
 def _command(call: ToolCall) -> str:

@@ -51,8 +51,9 @@ _OURS = frozenset(
 class EgressFailed(Unavailable):
     """A URL could not be fetched; the message names the host and says why."""
 
-    def __init__(self, host: str, why: str) -> None:
-        super().__init__(f"{host} could not be fetched: {why}", details={"host": host, "reason": why})
+    def __init__(self, host: str, why: str, *, outside: bool = False) -> None:
+        details = {"host": host, "reason": why}
+        super().__init__(f"{host} could not be fetched: {why}", details=details, outside=outside)
 
 
 class Fetched(Struct, frozen=True):
@@ -289,13 +290,13 @@ class Egress:
             ):
                 yield response
         except BodyRefused as error:
-            raise EgressFailed(host, f"its answer {error}") from error
+            raise EgressFailed(host, f"its answer {error}", outside=True) from error
         except (aiohttp.ClientError, OSError) as error:
             if dial.refused is not None:
                 raise dial.refused from error
             if isinstance(error, TimeoutError):
                 raise
-            raise EgressFailed(host, _why(error)) from error
+            raise EgressFailed(host, _why(error), outside=not isinstance(error, OSError)) from error
         except ValueError as error:  # what the HTTP library finds wrong with a header or a URL
             raise InvalidRequest(f"{host} was not called: {error}") from error
 
@@ -315,7 +316,8 @@ def redirected(request: EgressRequest, status: int, location: str) -> EgressRequ
     try:
         target = parse_url(str(request.url.join(URL(location))))
     except (InvalidRequest, ValueError) as error:
-        raise EgressFailed(str(request.url.host), f"it redirects to what is not fetched ({error})") from error
+        told = f"it redirects to what is not fetched ({error})"
+        raise EgressFailed(str(request.url.host), told, outside=True) from error
     if target.origin() != request.url.origin():
         return EgressRequest(target, "HEAD" if request.method == "HEAD" else "GET")
     if request.method == "HEAD" or status in {307, 308}:

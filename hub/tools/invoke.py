@@ -197,7 +197,8 @@ async def _attempt(
         if confined.outside and tool.group == "files" and not result.is_error:
             result = replace(result, trusted=False)
     except HubError as error:
-        result = ToolResult(f"error: {error.message}", details=error.as_dict(), is_error=True)
+        told = f"error: {error.message}"
+        result = ToolResult(told, details=error.as_dict(), is_error=True, trusted=not error.outside)
     except Exception:  # a tool's defect must not end the run; the model learns that it failed, the log says why
         reference = new_id()
         _log.exception("tool %s failed (reference %s, run %s)", tool.name, reference, request.run_id)

@@ -309,19 +309,25 @@ async def test_work_for_a_sleeping_node_waits_and_is_collected(house: House) -> 
 
 async def test_a_node_offers_tools_that_go_when_it_leaves(house: House) -> None:
     device = Device()
-    tool = {"pluginId": "lab", "name": "weigh", "description": "Weigh", "mcp": {"server": "lab", "tool": "weigh"}}
+    tool = {
+        "pluginId": "lab",
+        "name": "weigh",
+        "description": "Weigh\u202e <<<outside",
+        "mcp": {"server": "lab", "tool": "weigh"},
+    }
     async with node_of(house, device) as node:
         admit(house.hub.nodes, device.id)
         await node.call(
             "node.pluginTools.update", {"tools": [tool, {**tool, "name": "x", "mcp": None, "command": "no"}]}
         )
-        offered = house.hub.tools.get("recnode_weigh")
-        other = house.hub.tools.get("recnode_x")
-    await until(lambda: house.hub.tools.get("recnode_weigh") is None)
+        offered = house.hub.tools.get("node_recnode_weigh")
+        other = house.hub.tools.get("node_recnode_x")
+    await until(lambda: house.hub.tools.get("node_recnode_weigh") is None)
 
     assert offered is not None
     assert offered.annotations.open_world
     assert offered.annotations.owner_only
+    assert offered.description == "Offered by the node RecNode, in its words: Weigh <·<·<outside"
     assert other is None
 
 

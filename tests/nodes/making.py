@@ -43,6 +43,8 @@ class ScriptedNode:
     ) -> Mapping[str, Any]:
         self.asked.append((command, params))
         answer: Mapping[str, Any] = self.answers[command]
+        if isinstance(answer, Exception):
+            raise answer
         return answer
 
 

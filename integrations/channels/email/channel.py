@@ -149,7 +149,7 @@ class Email:
         try:
             return await asyncio.to_thread(read, await self._login.secret())
         except (AccountRefused, MailboxRefused, *BROKEN) as error:
-            raise Unavailable(f"the mailbox cannot be read: {error}") from error
+            raise Unavailable(f"the mailbox cannot be read: {error}", outside=True) from error
 
     def new_mail(self, to: str, subject: str, text: str) -> EmailMessage:
         """Return a mail from this mailbox."""

@@ -141,7 +141,7 @@ class MailTool:
         mail = account.new_mail(to, _given(arguments, "subject"), _given(arguments, "text"))
         delivery = await account.deliver(mail)
         if delivery.state is not DeliveryState.DELIVERED:
-            raise HubError(f"the mail was not sent for certain: {delivery.error}")
+            raise HubError(f"the mail was not sent for certain: {delivery.error}", outside=True)
         kept = [each for each in self._recipients if each != to.lower()]
         self._recipients = [*kept, to.lower()][-RECIPIENTS_KEPT:]
         await self._storage.save(self._recipients)

@@ -86,7 +86,8 @@ class HomeAssistantSocket:
             answer.set_result(message.get("result"))
             return
         error = message.get("error") or {}
-        answer.set_exception(InvalidRequest(f"Home Assistant refused it: {str(error.get('message'))[:300]}"))
+        told = f"Home Assistant refused it: {str(error.get('message'))[:300]}"
+        answer.set_exception(InvalidRequest(told, outside=True))
 
 
 @asynccontextmanager

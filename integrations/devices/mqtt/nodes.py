@@ -92,7 +92,7 @@ class MqttNode:
         """Fail all that waits: the node is gone."""
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(NodeRefused(CONNECTION, "the node disconnected"))
+                future.set_exception(NodeRefused(CONNECTION, "the node disconnected", outside=False))
 
     async def _cancel(self, id: str) -> None:
         with suppress(HubError):  # it is gone, and does nothing more

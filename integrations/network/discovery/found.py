@@ -21,6 +21,7 @@ from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.host import IntegrationHost
 from hub.integration.catalog import CatalogEntry
 from hub.integration.manifest import ServiceMatcher
+from hub.security.addresses import Reach, judge
 
 FOUND_LIMIT = 200
 IGNORED_LIMIT = 1_000
@@ -97,7 +98,7 @@ def found_service(
 def is_lan_address(address: str) -> bool:
     """Whether an address is one of another machine in the local network, as far as the address can say."""
     ip = ipaddress.ip_address(address)
-    return ip.is_private and not (ip.is_loopback or ip.is_unspecified or ip.is_multicast or ip.is_reserved)
+    return judge(address).reach is Reach.PRIVATE and ip.is_private and not ip.is_loopback
 
 
 class FoundServices:

@@ -128,7 +128,7 @@ class CanvasTabs:
         finally:
             tab.asked.pop(id, None)
         if not found.ok:
-            raise HubError(f"the canvas answered: {found.value or 'it failed'}")
+            raise HubError(f"the canvas answered: {found.value or 'it failed'}", outside=True)
         return found
 
 

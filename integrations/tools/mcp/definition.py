@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -13,7 +12,7 @@ import orjson
 
 from hub.core.errors import InvalidRequest
 from hub.tools.contract import Annotations
-from hub.tools.quoting import harmless
+from hub.tools.quoting import cleaned, cleaned_schema
 
 if TYPE_CHECKING:
     from mcp.types import Tool as McpTool
@@ -21,13 +20,9 @@ if TYPE_CHECKING:
 TOOL_NAME_LENGTH = 64
 HASH_LENGTH = 6
 DESCRIPTION_LIMIT = 2_000
-NOTE_LIMIT = 500
-"""Of a description inside a schema."""
 SCHEMA_LIMIT_BYTES = 16_384
 
 _NO_NAME = re.compile(r"[^a-z0-9]+")
-_HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
-_TEXTS = frozenset({"description", "title", "$comment"})
 
 
 def tool_name(server: str, tool: str, taken: Mapping[str, object]) -> str:
@@ -45,16 +40,6 @@ def offered(tool: str, filters: Mapping[str, Any]) -> bool:
     if any(fnmatchcase(tool, each) for each in filters.get("deny", ())):
         return False
     return allow is None or any(fnmatchcase(tool, each) for each in allow)
-
-
-def cleaned(text: str, limit: int) -> str:
-    """Return words of a server in which nothing is hidden and nothing looks like a marker of ours."""
-    kept = "".join(
-        " " if unicodedata.category(each) in _HIDDEN and each != "\n" else each for each in text[: limit * 2]
-    )
-    lines = [" ".join(line.split()) for line in harmless(kept).split("\n")]
-    whole = "\n".join(line for line in lines if line)
-    return whole if len(whole) <= limit else f"{whole[:limit]}…"
 
 
 def described(server: str, tool: McpTool) -> str:
@@ -76,7 +61,7 @@ def parameters(tool: McpTool) -> dict[str, Any]:
         raise InvalidRequest("its schema is not plain JSON") from error
     if size > SCHEMA_LIMIT_BYTES:
         raise InvalidRequest(f"its schema has {size} bytes; at most {SCHEMA_LIMIT_BYTES} are taken")
-    found: dict[str, Any] = _clean(schema)
+    found: dict[str, Any] = cleaned_schema(schema)
     return found
 
 
@@ -105,11 +90,3 @@ def fingerprint(tool: McpTool) -> str:
 
 def _plain(name: str) -> str:
     return _NO_NAME.sub("_", name.lower()).strip("_") or "x"
-
-
-def _clean(value: Any, *, text: bool = False) -> Any:
-    if isinstance(value, str):
-        return cleaned(value, NOTE_LIMIT) if text else value
-    if isinstance(value, Mapping):
-        return {name: _clean(each, text=name in _TEXTS) for name, each in value.items()}
-    return [_clean(each) for each in value] if isinstance(value, (list, tuple)) else value

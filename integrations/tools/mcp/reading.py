@@ -13,8 +13,8 @@ import orjson
 from hub.core.schema import All, Length, Optional, Schema, string
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
+from hub.tools.quoting import cleaned
 from integrations.tools.mcp.connection import McpConnection
-from integrations.tools.mcp.definition import cleaned
 from integrations.tools.mcp.results import answer, contents
 
 GROUP = "mcp"

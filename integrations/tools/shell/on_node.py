@@ -7,6 +7,7 @@ from typing import Any
 
 from hub.core.errors import Forbidden, InvalidRequest, NotFound
 from hub.core.ids import new_id
+from hub.core.plain_words import is_plain
 from hub.nodes.records import NodeRecord
 from hub.nodes.registry import NodeRegistry
 from hub.tools.approval import ApprovalDecision
@@ -136,8 +137,9 @@ class NodeCommands:
             return self._nodes.surfaces.known(able[0])
         record = self._nodes.records.find(given) if given is not None else None
         if record is None:
-            names = ", ".join(self._nodes.surfaces.known(id).title for id in able) or "none"
-            raise NotFound(f"node: name the node that runs it; those that may be asked for {RUN}: {names}")
+            names = [self._nodes.surfaces.known(id).title for id in able]
+            told = f"node: name the node that runs it; those that may be asked for {RUN}: {', '.join(names) or 'none'}"
+            raise NotFound(told, outside=not is_plain(names))
         return record
 
 
