@@ -17,7 +17,7 @@ from hub.automation.sources.mqtt_topics import is_wild, problem_of
 from hub.core.errors import InvalidRequest
 from hub.entities.description import DeviceInfo
 from integrations.devices.mqtt.discovery.abbreviations import written_out
-from integrations.devices.mqtt.topics import checked_topic
+from integrations.devices.mqtt.topics import NODES, checked_topic
 
 DEVICE = "device"
 COMPONENTS_LIMIT = 200
@@ -210,6 +210,8 @@ def _topic(key: str, value: Any, base: Any) -> str:
             return checked_topic(value)
         if not isinstance(value, str) or problem_of(value) or is_wild(value) or value.startswith("$"):
             raise InvalidRequest("expected a topic without wildcards")
+        if value.startswith(f"{NODES}/"):
+            raise InvalidRequest("what nodes say goes to the hub alone")
     except InvalidRequest as error:
         raise InvalidRequest(f"{key}: {error.message}") from None
     return value
