@@ -1,7 +1,8 @@
 """The filter of system calls: a program for the kernel's classic BPF machine (linux/seccomp.h, linux/filter.h).
 
 What a program in a sandbox never needs and the kernel has had holes in is refused: mounting, namespaces, keys, tracing
-the kernel, loading into it, and putting input into a terminal.
+the kernel, loading into it, and putting input into a terminal. So is memory that counts for no process (memfd, shared
+memory and messages of System V), and sockets that no namespace holds: AF_VSOCK reaches the host of a virtual machine.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ _NAMESPACES = 0x7E020000
 _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX."""
 _X32 = 0x40000000
-_NEWER = (425, 426, 427, 428, 429, 430, 431, 432, 433, 442)
-"""io_uring, open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr: the same on all machines."""
+_SOCKETS = (1, 2, 10, 16)
+"""AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK."""
+_NEWER = (425, 426, 427, 428, 429, 430, 431, 432, 433, 442, 447)
+"""io_uring, open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr, memfd_secret: the same on all
+machines."""
 _CLONE3 = 435
-_OLDER: Mapping[str, tuple[int, int, int, tuple[int, ...]]] = {
+_OLDER: Mapping[str, tuple[int, int, int, int, tuple[int, ...], tuple[int, ...]]] = {
     "x86_64": (
         0xC000003E,
         56,
         16,
+        41,
+        (29, 68, 319),
         (
             *(103, 153, 155, 159, 161, 163, 164, 165, 166, 167, 168, 169, 172, 173, 175, 176, 179, 180, 212, 227),
             *(246, 248, 249, 250, 272, 298, 304, 308, 310, 311, 312, 313, 320, 321, 323),
@@ -37,15 +43,18 @@ _OLDER: Mapping[str, tuple[int, int, int, tuple[int, ...]]] = {
         0xC00000B7,
         220,
         29,
+        198,
+        (194, 186, 279),
         (
             *(18, 39, 40, 41, 51, 60, 89, 97, 104, 105, 106, 112, 116, 142, 170, 171, 217, 218, 219, 224, 225),
             *(241, 265, 268, 270, 271, 272, 273, 280, 282, 294),
         ),
     ),
 }
-"""By machine: its mark, the numbers of clone and ioctl, and of syslog, vhangup, pivot_root, adjtimex, chroot, acct,
-settimeofday, mount, umount2, swapon, swapoff, reboot, iopl, ioperm, modules, quotactl, lookup_dcookie, clock_settime,
-kexec, keys, unshare, perf_event_open, open_by_handle_at, setns, process_vm_*, kcmp, bpf, userfaultfd."""
+"""By machine: its mark, the numbers of clone, ioctl and socket; of shmget, msgget and memfd_create; and of syslog,
+vhangup, pivot_root, adjtimex, chroot, acct, settimeofday, mount, umount2, swapon, swapoff, reboot, iopl, ioperm,
+modules, quotactl, lookup_dcookie, clock_settime, kexec, keys, unshare, perf_event_open, open_by_handle_at, setns,
+process_vm_*, kcmp, bpf, userfaultfd."""
 
 
 def system_call_filter(machine: str | None = None) -> bytes | None:
@@ -53,7 +62,7 @@ def system_call_filter(machine: str | None = None) -> bytes | None:
     known = _OLDER.get(machine or platform.machine())
     if known is None:
         return None
-    architecture, clone, ioctl, refused = known
+    architecture, clone, ioctl, socket, absent, refused = known
     code = [
         _step(_LOAD, _ARCHITECTURE),
         _step(_EQUAL, architecture, 1, 0),
@@ -61,13 +70,17 @@ def system_call_filter(machine: str | None = None) -> bytes | None:
         _step(_LOAD, _NUMBER),
         _step(_AT_LEAST, _X32, 0, 1),
         _step(_RETURN, _REFUSE),
-        _step(_EQUAL, _CLONE3, 0, 1),
-        _step(_RETURN, _ABSENT),
     ]
+    for number in (_CLONE3, *absent):
+        code += [_step(_EQUAL, number, 0, 1), _step(_RETURN, _ABSENT)]
     for number in (*refused, *_NEWER):
         code += [_step(_EQUAL, number, 0, 1), _step(_RETURN, _REFUSE)]
     code += [_step(_EQUAL, clone, 0, 3), _step(_LOAD, _FIRST), _step(_ANY_BIT, _NAMESPACES, 0, 1)]
-    code += [_step(_RETURN, _REFUSE), _step(_LOAD, _NUMBER), _step(_EQUAL, ioctl, 0, 1 + 2 * len(_TERMINAL_INPUT))]
+    code += [_step(_RETURN, _REFUSE), _step(_LOAD, _NUMBER), _step(_EQUAL, socket, 0, 2 + 2 * len(_SOCKETS))]
+    code.append(_step(_LOAD, _FIRST))
+    for family in _SOCKETS:
+        code += [_step(_EQUAL, family, 0, 1), _step(_RETURN, _ALLOW)]
+    code += [_step(_RETURN, _REFUSE), _step(_EQUAL, ioctl, 0, 1 + 2 * len(_TERMINAL_INPUT))]
     code.append(_step(_LOAD, _SECOND))
     for request in _TERMINAL_INPUT:
         code += [_step(_EQUAL, request, 0, 1), _step(_RETURN, _REFUSE)]
