@@ -22,6 +22,11 @@ def rounds(long: int, short: int) -> int:
     return long if LONG else short
 
 
+def in_long_runs(*cases: Case) -> tuple[Case, ...]:
+    """Return the cases that only a long run tries."""
+    return cases if LONG else ()
+
+
 def some(cases: Iterable[Case], turn: int = 0, one_of: int = 4) -> list[Case]:
     """Return all cases in a long run, and in every other one in so many; each turn begins with another one."""
     return list(cases)[turn % one_of :: one_of] if not LONG else list(cases)

@@ -11,6 +11,7 @@ import pytest
 from tests.e2e.memories import WORDS_ALONE, Memories, at_server, corpus, paid_for
 from tests.e2e.talk import until
 from tests.integrations.memory.engines.conftest import ChromaServer
+from tests.lengths import rounds
 from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.hub_process import HubProcess
 
@@ -37,22 +38,23 @@ def fill(home: Memories, files: int, each: int) -> None:
 
 
 @pytest.mark.slow
-def test_two_thousand_passages_are_indexed_in_few_requests_and_once(home: Memories, server: EmbeddingServer) -> None:
-    fill(home, 100, 20)
+def test_many_passages_are_indexed_in_few_requests_and_once(home: Memories, server: EmbeddingServer) -> None:
+    files = rounds(100, 20)
+    fill(home, files, 20)
     home.hub.start()
 
     indexed = home.call("index")
     built = home.until_whole()
 
-    assert (indexed["files"], indexed["chunks"], indexed["waiting"]) == (100, 2_000, 0)
+    assert (indexed["files"], indexed["chunks"], indexed["waiting"]) == (files, files * 20, 0)
     assert built["engines"] == ["vectors:exact", "keywords:fts5"]
-    assert paid_for(server) == 2_000
-    assert server.requests < 40
+    assert paid_for(server) == files * 20
+    assert server.requests < rounds(40, 20)
     home.hub.stop()
     home.hub.start()
     home.until_whole()
-    assert home.indexed(force=True)["chunks"] == 2_000
-    assert paid_for(server) == 2_000
+    assert home.indexed(force=True)["chunks"] == files * 20
+    assert paid_for(server) == files * 20
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import BrowserContext, Page, StorageState, expect
 
+from tests.lengths import in_long_runs
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, is_ready, opened
 from tests.web.chat.test_chat_page import say
@@ -24,10 +25,9 @@ PAGES = [
     "/runs",
     "/skills",
     "/usage",
-    "/skills?skill=shopping-list",
     "/config",
     "/config/history?file=configuration.yaml",
-    "/chat?session=agent:nobody:main",
+    *in_long_runs("/skills?skill=shopping-list", "/chat?session=agent:nobody:main"),
 ]
 CUT = """() => [...document.querySelectorAll('.side nav a span, .side summary span')]
   .filter((element) => element.checkVisibility())
@@ -187,7 +187,7 @@ async def test_a_chinese_browser_is_answered_in_chinese(
     assert await page.evaluate("document.documentElement.lang") == "zh-CN"
     await expect(page.get_by_role("complementary", name="会话").get_by_role("link", name="主会话")).to_be_visible()
     await expect(page.get_by_role("link", name="概览")).to_be_visible()
-    for path in ("/overview", "/config", "/chat/sessions"):
+    for path in ("/config", *in_long_runs("/overview", "/chat/sessions")):
         await page.goto(path)
         await is_ready(page)
         assert await violations(page) == []

@@ -40,7 +40,7 @@ async def test_a_code_works_once(chromium: Chromium, hub: HubProcess) -> None:
     second = await (await chromium.context()).new_page()
     await second.goto(url)
 
-    await expect(second.get_by_role("status").filter(has_text="This code is not valid")).to_be_visible()
+    await expect(second.get_by_role("status").filter(has_text="This code is invalid")).to_be_visible()
     await second.goto("/chat")
     await second.wait_for_url("**/login")
 
@@ -52,7 +52,7 @@ async def test_a_wrong_code_says_so_and_can_be_mended(chromium: Chromium, hub: H
 
     await page.get_by_label("Sign-in code").fill("nonsense")
     await page.get_by_role("button", name="Sign in").click()
-    await expect(page.get_by_role("status").filter(has_text="This code is not valid")).to_be_visible()
+    await expect(page.get_by_role("status").filter(has_text="This code is invalid")).to_be_visible()
     await page.get_by_label("Sign-in code").fill(hub.rpc("dashboard.link")["code"])
     await page.get_by_role("button", name="Sign in").click()
 

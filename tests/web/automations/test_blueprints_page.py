@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
+from tests.lengths import in_long_runs
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, is_ready, opened
@@ -85,7 +86,7 @@ async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(
     await page.get_by_role("spinbutton", name="How loud").fill("99")
     await page.get_by_role("button", name="Save").click()
 
-    await expect(page.get_by_role("alert")).to_contain_text("not right yet")
+    await expect(page.get_by_role("alert")).to_contain_text("Some fields have errors")
     await expect(page.get_by_label("What it tells Required")).to_have_attribute("aria-invalid", "true")
     await expect(page.locator("p.bad", has_text="Required")).to_be_visible()
     await expect(page.get_by_label("Which event")).to_have_value("typed_here")
@@ -157,9 +158,8 @@ async def test_one_from_a_url_is_kept_up_to_date_and_removed(
 async def test_the_pages_are_accessible_and_fit(signed_in: BrowserContext, hub: HubProcess) -> None:
     used = [
         shelved(hub, "Looks"),
-        "homarus/heartbeat.yaml",
         "homarus/battery_low.yaml",
-        "homarus/morning_briefing.yaml",
+        *in_long_runs("homarus/heartbeat.yaml", "homarus/morning_briefing.yaml"),
     ]
     places = ["/blueprints", *(f"/blueprints/use?path={path}" for path in used)]
     page = await signed_in.new_page()

@@ -56,7 +56,7 @@ async def test_a_field_that_is_needed_is_asked_for(signed_in: BrowserContext, ch
 
     await page.get_by_role("button", name="Run").click()
 
-    await expect(page.get_by_role("alert")).to_contain_text("not right yet")
+    await expect(page.get_by_role("alert")).to_contain_text("Some fields have errors")
     await expect(page.get_by_label("Whom Required")).to_have_attribute("aria-invalid", "true")
 
 

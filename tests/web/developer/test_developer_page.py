@@ -8,6 +8,7 @@ import pytest_asyncio
 from aiohttp import ClientSession
 from playwright.async_api import BrowserContext, StorageState, expect
 
+from tests.lengths import some
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, is_ready, opened
@@ -195,12 +196,13 @@ async def test_the_pages_are_accessible_and_fit(signed_in: BrowserContext) -> No
 @pytest.mark.usefixtures("full")
 async def test_the_pages_fit_a_phone_in_chinese(chromium: Chromium, cookies: StorageState) -> None:
     page = await (await chromium.context(storage_state=cookies, locale="zh-CN", **ON_A_PHONE)).new_page()
+    places = some(PAGES, one_of=2)
     found = {}
 
-    for path in PAGES:
+    for path in places:
         await page.goto(path)
         await is_ready(page)
         await page.evaluate(OPEN)
         found[path] = await misfits(page)
 
-    assert found == {path: [] for path in PAGES}
+    assert found == {path: [] for path in places}

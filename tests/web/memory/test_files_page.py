@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import BrowserContext, Page, expect
 
+from tests.lengths import in_long_runs
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, is_ready, opened
@@ -42,19 +43,21 @@ The family lives in **Berlin**.
 """
 PAGES = (
     "/memory",
-    "/memory?agent=cook",
-    "/memory?month=2026-04",
     "/memory/file?path=MEMORY.md",
-    "/memory/file?path=memory/imported/openclaw/note.md",
     "/memory/edit?path=MEMORY.md",
     "/memory/new",
-    "/memory/search",
     "/memory/search?q=boiler",
-    "/memory/search?q=zzzzqqq",
     "/memory/forget",
     "/memory/intents",
     "/memory/history",
     "/memory/index",
+    *in_long_runs(
+        "/memory?agent=cook",
+        "/memory?month=2026-04",
+        "/memory/file?path=memory/imported/openclaw/note.md",
+        "/memory/search",
+        "/memory/search?q=zzzzqqq",
+    ),
 )
 
 

@@ -80,7 +80,7 @@ async def test_what_was_brought_in_says_so(plain: PlainBrowser) -> None:
 async def test_what_is_no_text_is_told_before_it_is_lost(plain: PlainBrowser) -> None:
     await plain.goto("/memory/edit?path=memory/latin.md")
 
-    assert "no UTF-8 text" in plain.text("[role=alert]")
+    assert "is not UTF-8 text" in plain.text("[role=alert]")
 
 
 @pytest.mark.parametrize("path", ["notes.md", "memory/notes.txt", "memory/people/nobody.md"])
