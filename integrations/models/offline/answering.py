@@ -62,6 +62,7 @@ class OfflineAnswers:
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
         self._recognizers = {language: Recognizer(language) for language in (ENGLISH, CHINESE)}
+        self._last: tuple[str, RecognizedIntent | None] = ("", None)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Answer one request."""
@@ -94,6 +95,12 @@ class OfflineAnswers:
         yield StopEvent(StopReason.TOOL_CALLS if isinstance(step, Call) else StopReason.END)
 
     async def _recognize(self, text: str) -> RecognizedIntent | None:
+        """Recognise a sentence; once in a turn, which is decided again after each tool result."""
+        if self._last[0] != text:
+            self._last = (text, await self._recognized(text))
+        return self._last[1]
+
+    async def _recognized(self, text: str) -> RecognizedIntent | None:
         for language in languages_of(text):
             recognizer = self._recognizers[language]
             if not recognizer.loaded:

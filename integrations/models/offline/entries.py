@@ -86,32 +86,49 @@ class EntryQuery(Struct, frozen=True):
         It has to be about the same, too: a question about a sister is not answered with what a brother does.
         """
         content, own = self.words - _ATTRIBUTES, {*words_of(told.text)}
-        if 2 * len(content & own) < max(1, len(content)) or not self.is_about(told):
+        shared = 2 * len(content & own)
+        is_strict = self.asks_who and not self.possession and language_of(self.said) != CHINESE
+        if shared < max(1, len(content) + is_strict) or not self.is_about(told):
             return False
         return self.is_named or self.asks_who or self.names_subject_of(told)
+
+    def asks_for_kind_of(self, told: Told) -> bool:
+        """Whether an entry tells what sort of thing is asked: no number answers where somebody is."""
+        attributes = subject_of(told.text, language_of(told.text)) & _NAMED_ATTRIBUTES - {*words_of(self.said)}
+        return all(attributes <= fits for pattern, fits in _KINDS if pattern.search(self.said))
 
     def names_subject_of(self, told: Told, *, least: int = 0) -> bool:
         """Whether the question names all that an entry is about: of a family the name or the relation will do."""
         language = language_of(told.text)
         subject = subject_of(told.text, language) - _ATTRIBUTES - _ATTRIBUTE_CHARACTERS
+        if not subject and language == CHINESE and not told.text.startswith("我"):
+            subject = frozenset(told.text[:1])
         kin = ZH_KIN if language == CHINESE else KIN
         asked = {*words_of(self.said or self.text)}
         if len(subject) < least:
             return False
-        return (subject - kin or subject) <= asked or bool(subject & kin and subject & kin <= asked)
+        is_of_kin = language != CHINESE or _ZH_OF_KIN.search(self.said or self.text) is not None
+        return (subject - kin or subject) <= asked or bool(is_of_kin and subject & kin and subject & kin <= asked)
 
 
 _ATTRIBUTES = frozenset(
     word
     for text in (
         "number phone name birthday address code password size age date time pin colour color money bucks "
-        "euros dollars much",
-        "电话 号码 密码 生日 地址 名字 时间 日期 颜色 多少 少钱",
+        "euros dollars much live work like born",
+        "电话 号码 密码 生日 地址 名字 时间 日期 颜色 多少 少钱 住 住在 上班 工作 喜欢",
     )
     for word in words_of(text)
 )
 """What is asked of many people and things: who has it in common with a question need not be meant."""
 _ATTRIBUTE_CHARACTERS = frozenset("电话号码密生日地址名字时间期颜色")
+_NAMED_ATTRIBUTES = frozenset(words_of("number phone code password address birthday")) | frozenset("电话号码密")
+_KINDS = (
+    (re.compile(r"\bwhere\b|哪里|哪儿", re.IGNORECASE), frozenset(words_of("address"))),
+    (re.compile(r"\bwhen\b|什么时候|几点|哪天", re.IGNORECASE), frozenset(words_of("birthday"))),
+)
+"""What a question word asks for, of what entries are about."""
+_ZH_OF_KIN = re.compile(rf"(?:\A|[我家的])[{''.join(sorted(ZH_KIN))}]")
 _LIKE_WORDS = {
     word: words
     for text in (

@@ -19,6 +19,7 @@ from integrations.models.offline.recognizer import CHINESE, RecognizedIntent
 from integrations.models.offline.replies import reply
 from integrations.models.offline.statements import (
     KIN,
+    PLACE,
     ZH_KIN,
     PlainStatement,
     is_question,
@@ -222,6 +223,8 @@ def _is_same_matter(statement: PlainStatement, text: str, language: str) -> bool
     if language != CHINESE and {statement.verb, other.verb} <= _BEING:
         said = _terms(statement.text, language) & _terms(other.text, language)
         return bool(said - ours - theirs)
+    if PLACE in {statement.verb, other.verb} and statement.verb:
+        return statement.verb == other.verb
     return statement.verb == other.verb or not (statement.verb and other.verb)
 
 

@@ -56,12 +56,13 @@ def told(output: str, wanted: EntryQuery, language: str, least: float = ANY_SHAR
     if not wanted.words:
         of_day = [hit for hit in hits if wanted.days and wanted.share(hit) == 1]
         return reply("recalled_many", language, lines=placed(of_day, language)) if of_day else None
+    hits, all_hits = [hit for hit in hits if wanted.asks_for_kind_of(hit)], hits
     best = max(map(wanted.share, hits), default=0.0)
     if best < WHOLE_SHARE and language == CHINESE and not wanted.asks_who:  # a long word is many pairs of characters
         hits = [hit for hit in hits if wanted.names_subject_of(hit)]
         best = max(map(wanted.share, hits), default=0.0)
     if best < FITS_SHARE:
-        near = _near(hits, wanted)
+        near = _near(all_hits, wanted)
         return reply("recalled_near", language, lines=placed(near, language)) if near else None
     good = [hit for hit in hits if wanted.share(hit) == best][:TOLD_LIMIT]
     match good:

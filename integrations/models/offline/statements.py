@@ -14,6 +14,8 @@ from hub.memory.words import fold, words_of
 from integrations.models.offline.hearing import ENDS, asks, plain as plainly
 from integrations.models.offline.recognizer import CHINESE
 
+PLACE = "place"
+"""What sort of thing is said: where something is."""
 SUBJECT_WORDS = 8
 """Words of an English sentence among which its verb is looked for."""
 
@@ -94,10 +96,11 @@ _TODO = re.compile(
     re.IGNORECASE,
 )
 _PUT = re.compile(
-    r"(?:i|we)(?:'ve| have)? (?:put|left|parked|hid|stored|keep|kept|lent|moved) (?:the |my |our )?(?P<what>[^,;]+?) "
-    r"(?:in|on|under|at|to|behind|with|into|by|next|inside)\b.+",
+    r"(?:i|we)(?:'ve| have)? (?P<verb>put|left|parked|hid|stored|keep|kept|lent|moved) "
+    r"(?:the |my |our )?(?P<what>[^,;]+?) (?:in|on|under|at|to|behind|with|into|by|next|inside)\b.+",
     re.IGNORECASE,
 )
+_PLACES = _words("in on under at behind inside by above next beside near below parked stored kept hidden")
 _CALL_ME = re.compile(r"(?:you can |please )?call me [\w-]+(?: from now on)?", re.IGNORECASE)
 _NO_SUBJECT = _words(
     """who what when where why how which whose is are was were do does did can could will would should shall may
@@ -126,7 +129,7 @@ _VERB_CLASSES = {
 }
 _MINE = _words(
     """put keep kept left lent gave parked hid stored use wear own speak learn study sleep weigh collect support
-    married moved grew borrowed joined adopted take drive live work prefer like love hate dislike eat drink play
+    married moved grew suffer borrowed joined adopted take drive live work prefer like love hate dislike eat drink play
     owe can't cannot don't won't never have am always usually only"""
 )
 _HABIT = _words("every each usually always never daily weekly")
@@ -180,7 +183,10 @@ def _english(text: str) -> PlainStatement | None:
     if (todo := _TODO.match(said)) is not None:
         return None if todo["what"].split()[0].lower() in {"know", "ask", "say", "see"} else _todo(todo["what"])
     if (put := _PUT.fullmatch(said)) is not None:
-        return PlainStatement(said, _subject(put["what"]), put["what"], is_change, is_correction=is_correction)
+        is_change = is_change or put["verb"].lower() not in {"lent", "keep", "kept"}  # a thing is in one place
+        return PlainStatement(
+            said, _subject(put["what"]), put["what"], is_change, is_correction=is_correction, verb=PLACE
+        )
     if low[0] in {"i", "i'm", "im", "we", "we're", "i've", "we've"}:
         return PlainStatement(said, is_change=is_change) if _is_of_mine(low) else None
     at = next((at for at in range(1, min(len(low), SUBJECT_WORDS)) if low[at] in _BEING or low[at] in _DOING), None)
@@ -195,8 +201,8 @@ def _english(text: str) -> PlainStatement | None:
     if set(low[at + 1 :]) <= _OPINION | {"so", "very", "really", "too", "pretty"}:
         return None
     about = " ".join(words[:at])
-    is_of_person = is_name or bool(KIN & set(low[:at]))
-    verb = _VERB_CLASSES.get(low[at], low[at]) if is_of_person else ""
+    is_of_person = (is_name and low[0] not in _DETERMINERS) or bool(KIN & set(low[:at]))
+    verb = _VERB_CLASSES.get(low[at], low[at]) if is_of_person else PLACE if low[at + 1] in _PLACES else ""
     return PlainStatement(said, _subject(about), about, is_change, is_correction=is_correction, verb=verb)
 
 
@@ -261,7 +267,7 @@ _ZH_VERB = re.compile(
     r"(?:最|只|不|很|特别|也|都|开始|要|得)*(?:(?P<like>喜欢|讨厌|爱|怕)|(?P<diet>吃|喝|打(?=.+[素针药]))"
     r"|看|(?<!备)用|穿|戴|坐|练|学|会(?=[说弹游开做写下打唱跳修]))"
     r"|(?P<allergy>对(?=.+过敏)|过敏|不耐受)|是|叫|姓|(?P<home>住|搬到|搬去)"
-    r"|放在|停在|(?P<work>在(?=.+(?:上班|工作)))|[在有欠养]|借给|借了|把|留了|生了|跟(?=.+[学借住])"
+    r"|(?P<work>在(?=.+(?:上班|工作|上学|大学)))|(?P<place>放在|停在|挂在|在)|[有欠养]|借给|借了|把|留了|生了|跟(?=.+[学借住])"
     r"|每[天周月年个]|一个?[天周月年](?=.*[\d一二三四五六七八九十百千万])|身高|体重|改成|换成|改为|变成|上班|保修|保养|到期|过期|长大"
 )
 _ZH_AT_END = frozenset({"过敏", "不耐受", "上班", "保修", "保养", "到期", "过期", "长大"})
@@ -302,7 +308,8 @@ def _chinese(text: str) -> PlainStatement | None:
         return PlainStatement(f"{todo['when']}{todo['what']}", is_todo=True)
     if (put := _ZH_PUT.fullmatch(plain)) is not None:
         about = _ZH_DETERMINERS.sub("", put["what"])
-        return PlainStatement(said, _zh_subject(about), about, is_change, is_correction=is_correction)
+        is_change = is_change or "借" not in plain
+        return PlainStatement(said, _zh_subject(about), about, is_change, is_correction=is_correction, verb=PLACE)
     if _ZH_NO_SUBJECT.match(plain):
         return None
     bare = _ZH_NOW.sub("", plain)

@@ -14,7 +14,8 @@ LEAST = 0.85
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(
-    ("name", "count"), [("listening.txt", 150), ("listening_second.txt", 150), ("listening_third.txt", 90)]
+    ("name", "count"),
+    [("listening.txt", 150), ("listening_second.txt", 150), ("listening_third.txt", 90), ("listening_fourth.txt", 50)],
 )
 async def test_what_people_say_comes_out_right(tmp_path: Path, language: str, name: str, count: int) -> None:
     said = [each for each in sentences(name) if each.language == language]
