@@ -30,6 +30,7 @@ class RunStream:
         request: What to run.
         begin: Called before the run.
         finish: Returns the answer for the run's result, and keeps what is to be kept.
+        in_pieces: Whether anybody reads `pieces`; what is answered as a whole needs none.
 
     Attributes:
         keyed: Whether the client gave an idempotency key: it may come back at any time.
@@ -46,6 +47,8 @@ class RunStream:
         request: RunRequest,
         begin: Callable[[], Awaitable[None]] | None,
         finish: Callable[[RunResult], Awaitable[Answer]],
+        *,
+        in_pieces: bool,
     ) -> None:
         self.run_id = request.run_id
         self.keyed = self.retried = self.sent = False
@@ -59,10 +62,8 @@ class RunStream:
         self._followers = 0
         self._left = False
         where = {"run_id": request.run_id}
-        self._unsubscribe = [
-            bus.listen("run_delta", self._delta, where),
-            bus.listen("run_tool_started", self._tool, where),
-        ]
+        listened = (("run_delta", self._delta), ("run_tool_started", self._tool)) if in_pieces else ()
+        self._unsubscribe = [bus.listen(type, callback, where) for type, callback in listened]
         self._task = tasks.spawn(self._run(request, begin, finish), name=f"run {request.run_id}")
         self._task.add_done_callback(self._end)
 

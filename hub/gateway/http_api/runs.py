@@ -174,7 +174,8 @@ class ApiRuns:
             return begun[1]  # the same request, while this one was read
         begin = partial(self.kept.keep, row) if key is not None else None
         finish = partial(self._finish, row, len(before))
-        stream = RunStream(self._runner, self._bus, self._tasks, self._clock, request, begin, finish)
+        services = (self._runner, self._bus, self._tasks, self._clock)
+        stream = RunStream(*services, request, begin, finish, in_pieces=asked.stream)
         if place is not None:
             stream.keyed, stream.retried = place.keyed, True
             self._recent[place.name] = hashed, stream
