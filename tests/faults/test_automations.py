@@ -15,6 +15,7 @@ import pytest
 
 from tests.e2e.automating import not_run, run_json, said_in, seeded_home, status, traces, write
 from tests.e2e.talk import ask, query, until
+from tests.lengths import rounds, some
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
@@ -92,11 +93,18 @@ def iso(when: float) -> str:
 
 
 @pytest.mark.parametrize(
-    ("down_s", "interval_s"), [(MINUTE, 20.0), (3 * HOUR, 600.0), (3 * DAY, HOUR)], ids=["minute", "hours", "days"]
+    ("stopped", "down_s", "interval_s"),
+    some(
+        [
+            (stopped, *times)
+            for stopped in (True, False)
+            for times in ((MINUTE, 20.0), (3 * HOUR, 600.0), (3 * DAY, HOUR))
+        ],
+        one_of=2,
+    ),
 )
-@pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "killed"])
 def test_what_was_due_while_the_hub_was_down_is_made_up_as_it_says(
-    hub: HubProcess, down_s: float, interval_s: float, stopped: bool
+    hub: HubProcess, stopped: bool, down_s: float, interval_s: float
 ) -> None:
     # The last occurrence before now was a little while ago, and the next is not during this test.
     anchor = time.time() - interval_s / 4 - 2 * down_s
@@ -305,7 +313,8 @@ def test_killed_between_actions_again_and_again_each_is_done_once(hub: HubProces
     )
     hub.start()
     begun = []
-    for number in range(8):
+    kills = rounds(8, 5)
+    for number in range(kills):
         hub.rpc("event.fire", {"type": "begin", "data": {"n": number}})
         if number % 2:  # at once, a slow machine would never have begun
             until(lambda number=number: sent(hub, f"step 0 of {number}"))  # type: ignore[misc]
@@ -316,14 +325,14 @@ def test_killed_between_actions_again_and_again_each_is_done_once(hub: HubProces
         hub.start()
     until(lambda: kept_runs(hub, "steps") == 0)
 
-    told = [[sent(hub, f"step {step} of {number}") for step in range(6)] for number in range(8)]
+    told = [[sent(hub, f"step {step} of {number}") for step in range(6)] for number in range(kills)]
 
     assert begun
     for number in begun:
         assert told[number] == [1] * 6, told
     assert all(each in ([0] * 6, [1] * 6) for each in told), told
     said = said_in(hub)
-    assert [[said.count(f"step {step} of {number}") for step in range(6)] for number in range(8)] == told
+    assert [[said.count(f"step {step} of {number}") for step in range(6)] for number in range(kills)] == told
 
 
 def test_killed_while_an_agent_answers_it_is_asked_again_and_answers_once(
@@ -419,7 +428,8 @@ def test_a_reminder_comes_once_however_often_the_hub_is_killed_around_its_time(
     chance = random.Random(3)
     hub.start()
     ask(hub, "hello")
-    for number in range(5):
+    reminders = rounds(5, 3)
+    for number in range(reminders):
         text = f"reminder {number}"
         server.queue({"tool_call": {"name": "schedule", "arguments": {"action": "add", "at": "1s", "text": text}}})
         ask(hub, "remind me")
@@ -431,6 +441,6 @@ def test_a_reminder_comes_once_however_often_the_hub_is_killed_around_its_time(
 
     hub.kill()
     hub.start()
-    for number in range(5):
+    for number in range(reminders):
         assert said_in(hub).count(f"reminder {number}") == 1
         assert sent(hub, f"reminder {number}") == 1

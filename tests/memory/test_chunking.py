@@ -12,8 +12,9 @@ from hub.memory.chunking import Chunk, chunk, tokens_in
 from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.markdown import format_entry
 from hub.memory.scope import MemoryProvenance
+from tests.lengths import rounds
 
-MIB = 1_048_576
+MIB = rounds(1_048_576, 262_144)
 CAME = MemoryProvenance("agent:main:main", "me", 1_778_594_580.0, trusted=True)  # 2026-05-12 14:03 UTC
 FROM_OUTSIDE = MemoryProvenance("agent:main:email:direct:x", None, CAME.time, trusted=False)
 

@@ -13,6 +13,7 @@ from hub.memory.contract import NO_FILTERS
 from hub.memory.words import words_asked
 from integrations.memory.notes.index.embeddings.local import missing_packages
 from integrations.memory.notes.job import Job, Source
+from tests.lengths import LONG
 from tests.memory.corpus.diary import LAST_DAY, diary, diary_files
 from tests.memory.corpus.home import HARD, HARD_HELD_OUT, HELD_OUT, TUNED, home_files, questions
 from tests.memory.corpus.quality import asked_home, index_worker, quality
@@ -94,7 +95,7 @@ async def test_words_alone_answer_in_both_languages(tmp_path: Path, keywords: st
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(missing_packages()), reason="the extra `embeddings` is not installed")
+@pytest.mark.skipif(not LONG or bool(missing_packages()), reason="takes a long run and the extra `embeddings`")
 async def test_with_the_local_model_both_together_answer_better(tmp_path: Path) -> None:
     async with asked_home(tmp_path) as home:
         answered = await home.ask("both", {"embeddings": {"provider": "local"}})

@@ -74,7 +74,7 @@ def configuration(keywords: str, vectors: str, url: str) -> str:
 
 OURS, OTHERS = "fts5-exact", "whoosh-chroma"
 with_ours = pytest.mark.parametrize("house", [OURS, OTHERS] if LONG else [OURS], indirect=True)
-"""What the other engines do with it is tried in a long run; in each one they forget words, a file, and while away."""
+"""What the other engines do with it is tried in a long run; in each one they forget words, while they are away."""
 
 
 @pytest.fixture(params=[OURS, OTHERS])
@@ -105,6 +105,7 @@ async def furnish(house: Besieged) -> None:
     assert set(found["engines"]) >= {found["engines"][0]}
 
 
+@with_ours
 async def test_what_is_forgotten_by_its_words_is_in_no_file(house: Besieged) -> None:
     home = house.hub.home.path
     await furnish(house)
@@ -163,6 +164,7 @@ async def test_what_is_forgotten_of_a_conversation_is_in_its_transcript_alone(
     assert [hit["text"] for hit in found] == ([STAYS] if "query" in what else [])
 
 
+@with_ours
 async def test_a_whole_file_and_what_was_told_of_it_goes(house: Besieged) -> None:
     memory = house_memory(house)
     scope = own_scope(house.hub.people.owner_authority())

@@ -11,10 +11,11 @@ import pytest
 
 from tests.integrations.memory.engines.crash_writer import ids_of
 from tests.integrations.memory.engines.kinds import IN_FILES, Both
+from tests.lengths import LONG
 
 
 @pytest.mark.parametrize("kind", IN_FILES)
-@pytest.mark.parametrize("changes", [1, 4, 9])
+@pytest.mark.parametrize("changes", [1, 4, 9] if LONG else [4])
 def test_what_was_done_before_a_kill_is_there_and_nothing_strange(kind: str, changes: int, tmp_path: Path) -> None:
     writer = subprocess.Popen(
         [sys.executable, "-m", "tests.integrations.memory.engines.crash_writer", kind, str(tmp_path)],

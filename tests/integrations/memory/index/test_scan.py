@@ -16,6 +16,7 @@ from integrations.memory.notes.index.scan import find, list_sources, read
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
 from integrations.memory.notes.job import FILE_LIMIT_BYTES, Source, TranscriptSource
+from tests.lengths import rounds
 
 SETTINGS = IndexSettings.from_plain({})
 
@@ -140,7 +141,7 @@ def test_a_file_that_changes_all_the_time_is_read_and_looked_at_again(workspace:
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        found = [read(only(workspace), sources(workspace), SETTINGS) for _ in range(20)]
+        found = [read(only(workspace), sources(workspace), SETTINGS) for _ in range(rounds(20, 5))]
     finally:
         stop.set()
         writer.join()

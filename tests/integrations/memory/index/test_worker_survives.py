@@ -20,6 +20,7 @@ from hub.core.tasks import TaskOwner
 from hub.memory.contract import SearchAnswer
 from integrations.memory.notes.client.index_worker import IndexWorker
 from tests.integrations.memory.index.conftest import Notes
+from tests.lengths import rounds
 from tests.servers.embedding_server import EmbeddingServer
 
 REPOSITORY = Path(__file__).parents[4]
@@ -56,7 +57,7 @@ async def test_a_worker_killed_at_any_moment_of_indexing_leaves_an_index_that_he
 ) -> None:
     write_many(notes)
     chance = random.Random(7)
-    for _ in range(8):
+    for _ in range(rounds(8, 4)):
         work = asyncio.ensure_future(notes.worker.sync(notes.job, force=True))
         await asyncio.wait([work], timeout=chance.uniform(0.3, 1.5))
         if (pid := notes.worker.pid) is not None:
