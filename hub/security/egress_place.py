@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from yarl import URL
 
 URL_LENGTH_LIMIT = 8_192
+_PLACE = re.compile(r"(?:\[[^][/?#@]+\]|[^][/?#@:]+):[0-9]{1,5}")
 
 
 class JudgedPlace(Struct, frozen=True):
@@ -62,6 +64,8 @@ async def judge_place(place: str, look_up: LookUp, named: Collection[str] | None
         OSError: It has no address.
     """
     url = parse_url(f"http://{place}/")
+    if not _PLACE.fullmatch(place):  # with a path or a fragment, whoever judged the text read another host than a URL
+        raise InvalidRequest(f"{place!r:.200} is not a host and a port")
     host, port = str(url.host), int(url.port or 0)
     refuse_odd_number(host)
     if named is not None and place_of(url) not in named:
