@@ -187,10 +187,10 @@ class _HomeTools:
         return self._are_plain([state.entity_id]) and is_plain(state.state) and is_plain(attributes)
 
     def _are_plain(self, entity_ids: Iterable[str]) -> bool:
-        """Whether names are plain, or were given or exposed by the owner."""
+        """Whether names are plain, or were given by the owner."""
         for id in entity_ids:
             state, entry = self._states.get(id), self._entities.registry.entities.get(id)
-            chosen = entry is not None and (entry.name is not None or entry.exposed)
+            chosen = entry is not None and entry.name is not None
             if not chosen and not is_plain([id.replace("_", " "), state.name if state is not None else ""]):
                 return False
         return True

@@ -265,7 +265,9 @@ async def test_the_words_of_a_device_are_words_from_outside_until_its_owner_name
     told = await standing.call("get_state", {"area": "kitchen"})
     done = await standing.call("home", {"do": "turn_on", "name": "kitchen lights"})
 
+    standing.registry.update("entity", entity, exposed=True)
+    exposed = await standing.call("get_state", {"area": "kitchen"})
     standing.registry.update("entity", entity, name="Shelf")
     renamed = await standing.call("get_state", {"area": "kitchen"})
 
-    assert (told.trusted, done.trusted, renamed.trusted) == (False, False, True)
+    assert (told.trusted, done.trusted, exposed.trusted, renamed.trusted) == (False, False, False, True)
