@@ -143,7 +143,8 @@ class NodesTool:
         """Return what an approved node says about how to do something: words from outside, as all it says."""
         offered = self._nodes.skills.get(record.id, {}) if record.approved_ms is not None else {}
         if name not in offered:
-            raise NotFound(f"{record.title} offers no skill {name!r}; it offers: {', '.join(offered) or 'none'}")
+            told = f"{record.title} offers no skill {name!r}; it offers: {', '.join(offered) or 'none'}"
+            raise NotFound(told, outside=not is_plain([record.title, *offered]))
         return ToolResult(offered[name], trusted=False)
 
     async def _result(self, call: ToolCall, record: NodeRecord, answer: Mapping[str, Any]) -> ToolResult:

@@ -19,7 +19,7 @@ from amqtt.adapters import StreamReaderAdapter, StreamWriterAdapter
 from amqtt.broker import Broker, RetainedApplicationMessage
 from amqtt.contexts import Action, BrokerConfig, ListenerConfig, ListenerType
 from amqtt.errors import AMQTTError, MQTTError, NoDataError
-from amqtt.mqtt.connack import NOT_AUTHORIZED, ConnackPacket
+from amqtt.mqtt.connack import NOT_AUTHORIZED, SERVER_UNAVAILABLE, ConnackPacket
 from amqtt.mqtt.protocol.broker_handler import BrokerProtocolHandler
 from msgspec import Struct
 
@@ -35,7 +35,11 @@ CONNECTIONS_LIMIT = 200
 CONNECT_LIMIT_S = 10.0
 """Time for the first packet; who only opens connections does not hold them."""
 SESSION_LIMIT_S = 86_400
+SESSIONS_LIMIT = 100
+"""Sessions of one credential that are kept while their clients are away."""
 RETAINED_LIMIT = 20_000
+RETAINED_LIMIT_BYTES = 67_108_864
+"""Of all retained messages with their topics."""
 QUEUED_LIMIT = 1_000
 """Messages kept for a client that is away."""
 HUB = "homarus-hub"
@@ -86,6 +90,7 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
         super().__init__(config)
         self.clients = clients
         self._on_retained = on_retained
+        self.retained_bytes = 0
 
     async def _initialize_client_session(self, reader: Any, writer: Any, address: str, port: int) -> tuple[Any, Any]:
         async with asyncio.timeout(CONNECT_LIMIT_S):
@@ -103,6 +108,11 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
             raise MQTTError(f"{name or 'a client without a user name'} at {address} has no valid credential")
         session.client_id = f"{name}|{session.client_id}"
         known = self._sessions.get(session.client_id)
+        kept = sum(id.startswith(f"{name}|") and not each.clean_session for id, (each, _) in self._sessions.items())
+        if known is None and not session.clean_session and kept >= SESSIONS_LIMIT:
+            await ConnackPacket.build(0, SERVER_UNAVAILABLE).to_stream(writer)
+            await writer.close()
+            raise MQTTError(f"{name or 'a client without a user name'} has {SESSIONS_LIMIT} sessions already")
         if session.clean_session:
             await self._delete_session(session.client_id)
         elif known is not None:
@@ -144,11 +154,19 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
         await super()._retain_broadcast_message(broadcast, qos, session)
 
     async def retain_message(self, source: Any, topic: str | None, data: bytes | None, qos: int | None = None) -> None:
-        if data and topic not in self._retained_messages and len(self._retained_messages) >= RETAINED_LIMIT:
-            _log.warning("the MQTT broker keeps %d messages already; %s is not kept", RETAINED_LIMIT, topic)
+        before = self._retained_messages.get(topic)
+        size = self.retained_bytes + _size(topic, data) - (_size(topic, before.data) if before is not None else 0)
+        is_full = len(self._retained_messages) >= RETAINED_LIMIT and before is None
+        if data and (is_full or size > RETAINED_LIMIT_BYTES):
+            _log.warning("the MQTT broker keeps too many messages already; %.300s is not kept", topic)
             return
+        self.retained_bytes = size
         self._on_retained()
         await super().retain_message(source, topic, data, qos)
+
+
+def _size(topic: str | None, data: bytes | None) -> int:
+    return len((topic or "").encode()) + len(data) if data else 0
 
 
 class EmbeddedBroker:
@@ -195,6 +213,7 @@ class EmbeddedBroker:
             data = base64.b64decode(each["payload"])
             kept = RetainedApplicationMessage(None, each["topic"], data, each["qos"])
             self._broker.retained_messages[each["topic"]] = kept
+            self._broker.retained_bytes += _size(each["topic"], data)
         try:
             self._servers.append(await asyncio.start_server(self._take, host, port, ssl=self._tls))
             self._servers.append(await asyncio.start_server(self._take, "127.0.0.1", 0))

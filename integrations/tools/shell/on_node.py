@@ -96,11 +96,12 @@ class NodeCommands:
             bound["cwd"] = plan["cwd"]
         if "commandText" in plan:
             bound |= {"systemRunPlan": dict(plan), "rawCommand": plan["commandText"]}
-        shown: list[str] = []
+        shown = ""
 
         def progress(text: str) -> None:
-            shown.append(text)
-            call.update("".join(shown)[-OUTPUT_LIMIT:])
+            nonlocal shown
+            shown = (shown + text)[-OUTPUT_LIMIT:]
+            call.update(shown)
 
         code = -1
         try:

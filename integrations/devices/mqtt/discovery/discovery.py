@@ -28,6 +28,8 @@ REPORTED = ("device_automation", "tag")
 COMPONENTS = (*FAMILIES, "light", *REPORTED)
 EVENT_TAG = "tag_scanned"
 TOPICS_LIMIT = 20_000
+BYTES_LIMIT = 67_108_864
+"""Of all announcements; one of them has at most 512 KiB."""
 REFUSED_LIMIT = 500
 
 
@@ -42,7 +44,8 @@ class Discovery:
     def __init__(self, host: IntegrationHost, bridge: MqttBridge, prefix: str, own: str) -> None:
         self._host, self._bridge, self._prefix, self._own = host, bridge, prefix, own
         self._parts = EntityParts(host, bridge, PayloadTemplates(host.clock, lambda: host.time_zone))
-        self._said: dict[str, int] = {}
+        self._said: dict[str, tuple[int, int]] = {}
+        self._bytes = 0
         self._topics: dict[str, set[tuple[str, str]]] = {}
         self._entities: dict[tuple[str, str], tuple[str | None, MqttEntity]] = {}
         self._reports: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
@@ -107,10 +110,14 @@ class Discovery:
 
     def _came(self, message: MqttMessage) -> None:
         topic = message.topic
-        if topic == self._own or self._said.get(topic) == hash(message.payload):
+        said = (hash(message.payload), len(message.payload))
+        if topic == self._own or self._said.get(topic) == said:
             return
-        if message.payload and topic not in self._said and len(self._said) >= TOPICS_LIMIT:
-            self.refuse(topic, f"there are {TOPICS_LIMIT} announcements already")
+        grown = self._bytes + said[1] - self._said.get(topic, (0, 0))[1]
+        if message.payload and (
+            (topic not in self._said and len(self._said) >= TOPICS_LIMIT) or max(grown, said[1] * 128) > BYTES_LIMIT
+        ):
+            self.refuse(topic, f"it is too large, or there are {TOPICS_LIMIT} announcements or {BYTES_LIMIT} bytes")
             return
         self.refused.pop(topic, None)
         try:
@@ -118,10 +125,9 @@ class Discovery:
         except InvalidRequest as error:
             self.refuse(topic, error.message)
             return
+        self._bytes += said[1] - self._said.pop(topic, (0, 0))[1]
         if message.payload:
-            self._said[topic] = hash(message.payload)
-        else:
-            self._said.pop(topic, None)
+            self._said[topic] = said
         self.announce(topic, announcement)
 
     def _take(self, topic: str, announced: Announced) -> None:

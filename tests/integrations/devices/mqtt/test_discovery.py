@@ -231,6 +231,7 @@ async def test_what_is_silent_for_too_long_is_unavailable_and_motion_ends_by_its
         ("[1, 2]", "JSON object"),
         ("{", "not JSON"),
         ("[" * 20_000, "not JSON"),
+        (f'{{"name": "{"x" * 600_000}"}}', "too large"),
         ({"name": "Other", "unique_id": "taken", "command_topic": "x"}, "same unique_id"),
     ],
 )

@@ -10,7 +10,14 @@ from typing import Any
 import aiomqtt
 import pytest
 
-from integrations.devices.mqtt.broker import PACKET_LIMIT_BYTES, BrokerClient, EmbeddedBroker, anonymous
+from integrations.devices.mqtt.broker import (
+    PACKET_LIMIT_BYTES,
+    RETAINED_LIMIT_BYTES,
+    SESSIONS_LIMIT,
+    BrokerClient,
+    EmbeddedBroker,
+    anonymous,
+)
 from tests.integrations.devices.mqtt.kit import Device, MqttKit, until
 
 CLIENTS = {
@@ -104,6 +111,33 @@ async def test_a_packet_that_is_too_large_ends_only_its_own_connection() -> None
         writer.close()
 
     assert [topic for topic, _ in owner.heard] == ["plug/still"]
+
+
+async def test_what_is_kept_for_those_who_are_away_is_bounded() -> None:
+    async with Serving() as broker:
+        names = [f"c{at}" for at in range(SESSIONS_LIMIT)]
+        for some in (names[:50], names[50:]):
+            away = [plug(broker.port, each, clean_session=False) for each in some]
+            await asyncio.gather(*(each.__aenter__() for each in away))
+            await asyncio.gather(*(each.__aexit__(None, None, None) for each in away))
+        with pytest.raises(aiomqtt.MqttError):
+            await plug(broker.port, "one more", clean_session=False).__aenter__()
+        async with plug(broker.port, "c1", clean_session=False), plug(broker.port, "new"), everything(broker.port):
+            pass
+
+
+async def test_the_bytes_that_are_retained_are_bounded() -> None:
+    async with Serving() as broker:
+        keeper, data = broker._broker, bytes(PACKET_LIMIT_BYTES)
+        for at in range(2 * RETAINED_LIMIT_BYTES // PACKET_LIMIT_BYTES):
+            await keeper.retain_message(None, f"flood/{at}", data, 0)
+        most = keeper.retained_bytes
+        for at in range(100):
+            await keeper.retain_message(None, f"flood/{at}", b"", 0)
+        await keeper.retain_message(None, "light", b"on", 0)
+
+        assert RETAINED_LIMIT_BYTES // 2 < most <= RETAINED_LIMIT_BYTES
+        assert (list(keeper.retained_messages), keeper.retained_bytes) == (["light"], len("lighton"))
 
 
 async def test_without_credentials_the_programs_of_this_machine_may_all_but_the_hubs_own() -> None:
