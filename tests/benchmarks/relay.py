@@ -13,7 +13,8 @@ from tests.benchmarks.homes import ANSWER
 from tests.benchmarks.message import MESSAGES, WARM, Client, Served, measure_messages
 from tests.benchmarks.table import Row, row
 from tests.benchmarks.throughput import MESSAGES as LOAD, load
-from tests.servers.openai_server import REPOSITORY, OpenAIServerProcess
+from tests.servers.forked import REPOSITORY
+from tests.servers.openai_server import OpenAIServerProcess
 
 
 @contextmanager

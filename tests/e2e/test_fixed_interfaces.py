@@ -16,7 +16,7 @@ import pytest
 
 from hub import __version__
 from tests.e2e.talk import ask, chat, connected, say
-from tests.servers.forked import REPOSITORY
+from tests.servers.forked import REPOSITORY, run
 from tests.servers.hub_process import HubProcess
 
 
@@ -28,14 +28,17 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
 
 
 def homarus(*arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the console script as it is installed."""
+    """Run the command."""
     environment = {name: value for name, value in os.environ.items() if name != "HOMARUS_CONFIG"}
     if home is not None:
         environment["HOMARUS_CONFIG"] = str(home)
+    return run("hub", *arguments, environment=environment)
+
+
+def installed(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the console script as it is installed."""
     command = [str(Path(sys.executable).with_name("homarus")), *arguments]
-    return subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
 
 
 def get(hub: HubProcess, path: str, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
@@ -49,7 +52,7 @@ def get(hub: HubProcess, path: str, headers: dict[str, str] | None = None) -> tu
 
 
 def test_the_token_alone_is_printed_whether_or_not_the_hub_runs(hub: HubProcess, tmp_path: Path) -> None:
-    running = homarus("token", "--config", str(hub.home))
+    running = installed("token", "--config", str(hub.home))
     first = homarus("token", "--config", str(tmp_path / "new"))
     again = homarus("token", home=tmp_path / "new")
 
@@ -207,7 +210,7 @@ def test_the_sessions_are_listed(hub: HubProcess) -> None:
 
 
 def test_the_version_is_told(hub: HubProcess) -> None:
-    assert homarus("--version").stdout.strip() == f"homarus {__version__}"
+    assert installed("--version").stdout.strip() == f"homarus {__version__}"
 
 
 async def test_a_websocket_offers_the_methods_of_the_protocol_and_answers_once(hub: HubProcess) -> None:

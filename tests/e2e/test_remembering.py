@@ -117,7 +117,7 @@ def test_a_reset_from_the_gateway_keeps_it_too_and_a_full_stop_loses_nothing(
 
 
 def test_without_a_model_the_last_that_was_said_is_kept(tmp_path: Path) -> None:
-    home = make_home(tmp_path / "home", "models: {default: offline}\n")
+    home = make_home(tmp_path / "home", f"models: {{default: offline}}\nmemory: {{{BY_WORD}}}\n")
     with HubProcess(home) as hub:
         chat(hub, "the boiler makes noises")
         chat(hub, "/new")

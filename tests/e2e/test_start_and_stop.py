@@ -8,16 +8,15 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.homes import MODELS, add_integration, make_home
+from tests.e2e.homes import BY_WORD, MODELS, add_integration, make_home
 from tests.e2e.talk import chat, connected, integration, messages_of, query, say, until, until_async
-from tests.servers.forked import REPOSITORY
+from tests.servers.forked import run
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
@@ -55,6 +54,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory, server: OpenAIServerProcess) -
     (home / "configuration.yaml").write_text(
         "models:\n  default: test/scripted\n  providers:\n    test:\n      api: openai\n"
         f"      base_url: {server.base_url}\n      api_key: test-key-0123456789\n      models: [{{id: scripted}}]\n"
+        f"memory: {{{BY_WORD}}}\n"
     )
     with HubProcess(home) as hub:
         yield hub
@@ -67,8 +67,7 @@ def nothing_scripted(server: OpenAIServerProcess) -> None:
 
 def start(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Start a hub that is expected to end by itself."""
-    command = [sys.executable, "-m", "hub", "start", "--config", str(home), "--port", "0", *arguments]
-    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=30, check=False)
+    return run("hub", "start", "--config", str(home), "--port", "0", *arguments, timeout_s=30)
 
 
 def test_a_second_hub_refuses_and_names_the_first(hub: HubProcess) -> None:

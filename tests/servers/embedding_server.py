@@ -13,10 +13,8 @@ import asyncio
 import contextlib
 import json
 import subprocess
-import sys
 import threading
 import urllib.request
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,10 +22,10 @@ import orjson
 from aiohttp import web
 
 from tests.servers.embedding_script import Asked, EmbeddingScript, Fault, encoded, tokens_of, vector_of
+from tests.servers.forked import ForkedProcess
 
 BODY_LIMIT_BYTES = 256 * 1024 * 1024
 START_LIMIT_S = 20.0
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class RequestRefused(Exception):
@@ -333,8 +331,7 @@ class EmbeddingServerProcess:
     """The server in a process of its own, driven over its control endpoints; for benchmarks and faults."""
 
     def __init__(self, port: int = 0) -> None:
-        command = [sys.executable, "-m", "tests.servers.embedding_server", "--port", str(port)]
-        self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+        self._process = ForkedProcess("tests.servers.embedding_server", "--port", str(port), stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         addresses = json.loads(self._process.stdout.readline())
         self.root_url = str(addresses["root_url"])

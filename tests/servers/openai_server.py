@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import json
 import subprocess
-import sys
 import threading
 import time
 import urllib.parse
@@ -24,6 +23,7 @@ from typing import Any, Self
 import orjson
 from aiohttp import web
 
+from tests.servers.forked import ForkedProcess
 from tests.servers.openai_script import Answer, Recorded, Script, Step, last_user_text
 
 BODY_LIMIT_BYTES = 64 * 1024 * 1024
@@ -35,7 +35,6 @@ SPEECH = {
     "wav": ("audio/wav", b"RIFF\xff\xff\xff\xffWAVE"),
     "flac": ("audio/flac", b"fLaC"),
 }
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class _Handlers:
@@ -420,8 +419,7 @@ class OpenAIServerProcess:
     """The server in a process of its own, driven over its control endpoints; for benchmarks and faults."""
 
     def __init__(self, port: int = 0) -> None:
-        command = [sys.executable, "-m", "tests.servers.openai_server", "--port", str(port)]
-        self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+        self._process = ForkedProcess("tests.servers.openai_server", "--port", str(port), stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         self.root_url = str(json.loads(self._process.stdout.readline())["root_url"])
         self.base_url = f"{self.root_url}/v1"
