@@ -76,22 +76,6 @@ async def test_states_are_filtered_and_change_before_ones_eyes(signed_in: Browse
     await expect(page.locator("#s-sensor-cellar")).to_have_count(0)
 
 
-async def test_a_state_that_cannot_be_set_is_refused_and_what_was_typed_stays(
-    signed_in: BrowserContext, chromium: Chromium
-) -> None:
-    chromium.allowed.append("status of 40")
-    page = await opened(signed_in, "/developer")
-
-    await page.get_by_label("Entity").fill("sensor.porch")
-    await page.get_by_label("State", exact=True).fill("x")
-    await page.get_by_label("Attributes, as YAML").fill("lux: [")
-    await page.get_by_role("button", name="Set it").click()
-
-    await expect(page.get_by_role("alert")).to_contain_text("neither YAML nor JSON")
-    await expect(page.get_by_label("Entity")).to_have_value("sensor.porch")
-    await expect(page.get_by_label("Attributes, as YAML")).to_have_value("lux: [")
-
-
 async def test_an_event_is_fired_heard_and_sets_an_automation_off(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/developer/events")
 

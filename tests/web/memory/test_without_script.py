@@ -155,3 +155,131 @@ async def test_the_pages_are_there_in_chinese(hub: HubProcess) -> None:
 
         assert "绿茶" in plain.text("li.found")
         assert "搜索记忆" in plain.texts("h1, h2")
+
+
+async def test_a_search_tells_how_good_and_why(plain: PlainBrowser) -> None:
+    await plain.goto("/memory")
+    plain.fill("Search the memory", "when was the boiler serviced?")
+    await plain.press("Search")
+
+    first = plain.page.select("li.found")[0]
+    assert "The boiler was serviced on 12 May" in first.get_text()
+    assert "Score" in first.get_text()
+    assert [each.get_text() for each in first.select("mark")] == ["boiler", "serviced"]
+    assert "The score goes from 0 to 1." in plain.text()
+    assert "ms" in plain.text()
+    await plain.follow("MEMORY.md")
+    assert plain.url.endswith("&line=7")
+    assert "The boiler was serviced" in plain.text("#hit")
+
+
+async def test_a_search_is_narrowed(plain: PlainBrowser) -> None:
+    await plain.goto("/memory/search?q=绿茶")
+    assert "我喜欢喝绿茶" in plain.text("li.found").replace(" ", "")
+
+    plain.fill("Kind", "fact")
+    await plain.press("Search")
+
+    assert "kind=fact" in plain.url
+    assert [each for each in plain.texts("li.found") if "绿茶" in each] == []
+
+
+async def test_a_day_is_begun_and_taken_away_and_brought_back(plain: PlainBrowser, hub: HubProcess) -> None:
+    file = hub.home / "workspace" / "memory" / "2026-06-01.md"
+    await plain.goto("/memory/new")
+    plain.fill("Path", "memory/2026-06-01.md")
+    plain.fill("Content", "# 2026-06-01\n\n- Strawberries\n")
+    await plain.press("Save")
+    assert file.exists()
+    await plain.press("Delete it")
+    assert plain.url.endswith("/memory?told=deleted")
+    assert not file.exists()
+
+    await plain.follow("Changes")
+    await plain.goto(str(plain.page.select("ul.rows a")[0]["href"]))
+    assert "- - Strawberries" in plain.texts(".diff del")
+    assert "memory/2026-06-01.md" in plain.texts("h1, h2")
+    assert "If the same lines have changed since, nothing is touched." in plain.text()
+    await plain.press("Undo")
+
+    assert file.read_text() == "# 2026-06-01\n\n- Strawberries\n"
+
+
+async def test_an_entry_is_forgotten_after_it_was_shown(plain: PlainBrowser, hub: HubProcess) -> None:
+    hub.rpc("memory.add", {"text": "The old code of the gate is hedgehog"})
+    await plain.goto("/memory/forget")
+    plain.fill("Words of the entry", "gate hedgehog")
+    await plain.press("Show matching entries")
+    assert "1 entry would go:" in plain.texts("h1, h2, h3")
+    assert hub.rpc("memory.search", {"query": "gate hedgehog"})["hits"]
+
+    await plain.press("Forget permanently")
+
+    assert "1 entry was forgotten." in plain.texts("h1, h2, h3")
+    assert b"hedgehog" not in b"".join(path.read_bytes() for path in (hub.home / "workspace").rglob("*.md"))
+    await plain.goto("/memory/history")
+    assert "hedgehog" not in str(plain.page)
+
+
+async def test_an_entry_is_forgotten_from_the_file_it_stands_in(plain: PlainBrowser, hub: HubProcess) -> None:
+    added = hub.rpc("memory.add", {"text": "Grandmother's clock stopped at noon"})
+    file = hub.home / "workspace" / added["path"]
+    await plain.goto(f"/memory/file?path={added['path']}")
+
+    line = file.read_text().splitlines().index("- Grandmother's clock stopped at noon") + 1
+    await plain.press(f"Forget line {line}")
+    await plain.press("Forget permanently")
+
+    assert "1 entry was forgotten." in plain.texts("h1, h2, h3")
+    assert "clock" not in file.read_text()
+
+
+async def test_forgetting_tells_what_it_reaches_and_what_not(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/memory/forget")
+    await plain.press("Show matching entries")
+    assert plain.text("[role=alert]") == "Say what to forget: fill in at least one field."
+
+    plain.fill("Who said it", "anna")
+    await plain.press("Show matching entries")
+    theirs = plain.having("li", "memory/people/anna.md")
+    assert "The words are somebody else's, and not shown here." in theirs.get_text()
+    assert "It stays where it was said" in plain.text()
+    before = plain.page
+    await plain.press("Forget permanently")
+
+    assert plain.having("li", "memory/people/anna.md").select("a") == []
+    assert plain.value("Who said it") == ""
+    plain.page = before
+    await plain.press("Forget permanently")
+    assert "Nothing is left to forget." in plain.texts("h1, h2, h3")
+    assert not (hub.home / "workspace" / "memory" / "people" / "anna.md").exists()
+
+
+async def test_the_index_is_compared_and_rebuilt(plain: PlainBrowser) -> None:
+    await plain.goto("/memory/index")
+
+    await plain.press("Compare with the files")
+    assert "Files and index agree:" in plain.text()
+    await plain.press("Rebuild")
+    assert "Up to date:" in plain.text()
+
+    assert "Passages" in plain.region("State").get_text()
+    assert "matches words only" in plain.region("Search by meaning").get_text()
+    assert "No costs" in plain.region("Cost of vectors").get_text()
+
+
+async def test_a_standing_reminder_is_added_and_removed(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/memory/intents")
+    assert "There are no standing reminders." in plain.text()
+    plain.fill("When this comes up", "dentist\ntooth hurts")
+    plain.fill("Bring up", "Ask for the bill")
+    await plain.press("Add it")
+    reminder = plain.text("[aria-label='Standing reminders'] li")
+    assert "Ask for the bill" in reminder
+    assert "tooth hurts" in reminder
+    assert hub.rpc("memory.intents.list")["intents"][0]["topics"] == ["dentist", "tooth hurts"]
+
+    await plain.press("Remove it")
+
+    assert plain.url.endswith("told=removed")
+    assert hub.rpc("memory.intents.list")["intents"] == []
