@@ -102,6 +102,7 @@ def test_the_state_is_told_to_programs_and_to_people(ask: Terminal) -> None:
 
 def test_the_state_is_told_in_units_and_without_what_there_is_none_of(ask: Terminal) -> None:
     ask("memory", "add", "the sundial is an hour late")
+    ask("memory", "index")
 
     lines = [line.strip() for line in ask("memory", "status").out.splitlines()]
 

@@ -15,12 +15,22 @@ from hub.agent.side_note import HUB_CHANNELS
 from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.memory.chunking import chunk
-from hub.memory.contract import NO_FILTERS, Filters, Hit, Memory, MemoryEntry, MemoryKind, SearchAnswer
+from hub.memory.contract import (
+    NO_FILTERS,
+    Filters,
+    Hit,
+    Memory,
+    MemoryEntry,
+    MemoryKind,
+    SearchAnswer,
+    Synced,
+    Verified,
+)
 from hub.memory.front_matter import FrontMatter, holds_outside_words, with_front_matter
 from hub.memory.markdown import format_entry, passages, without_sources
 from hub.memory.own_scope import own_scope
 from hub.memory.scope import MemoryProvenance, MemoryScope
-from integrations.memory.notes.client.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
+from integrations.memory.notes.client.answers import read_as
 from integrations.memory.notes.files import grep
 from integrations.memory.notes.files.matching import terms_of
 from integrations.memory.notes.index.settings import IndexSettings
@@ -175,17 +185,18 @@ def test_what_memory_put_before_a_message_is_not_found_once_more_in_the_conversa
         {"hits": [], "engines": [1], "took_ms": 1, "degraded": None},
         {"hits": [], "engines": [], "took_ms": "1", "degraded": None},
         {"hits": [{}] * 2_000, "engines": [], "took_ms": 1, "degraded": None},
-        {"files": -1, "chunks": 0, "embedded": 0, "requests": 0, "waiting": 0, "seconds": 0, "problem": None},
-        {"files": 2**60, "chunks": 0, "embedded": 0, "requests": 0, "waiting": 0, "seconds": 0, "problem": None},
+        {"files": 0.5, "chunks": 0, "embedded": 0, "requests": 0, "waiting": 0, "seconds": 0, "problem": None},
         [[{}, {}, 1]], [[1]], [None],
     ],
 )  # fmt: skip
 def test_an_answer_of_the_worker_that_is_none_is_an_index_that_is_away(answer: Any) -> None:
-    for read in (answer_of, pairs_of, synced_of, verified_of, facts_of):
-        if (read is facts_of and isinstance(answer, dict)) or (read is pairs_of and answer == []):
+    for kind in (SearchAnswer, list[tuple[Hit, Hit, float]], Synced, Verified, dict[str, Any]):
+        if (kind == dict[str, Any] and isinstance(answer, dict)) or (
+            kind == list[tuple[Hit, Hit, float]] and answer == []
+        ):
             continue
         with pytest.raises(Unavailable):
-            read(answer)
+            read_as(kind, answer)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hub.memory.contract import Filters
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.registry import MemoryRegistry
 from hub.memory.scope import MemoryScope
-from hub.memory.shapes import hit_data
+from hub.memory.shapes import plain
 from hub.security.people import People
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -71,7 +71,7 @@ class TemplateFunctions:
             limit=max(1, min(int(limit), HITS_LIMIT)),
             filters=Filters(trusted=True),
         )
-        return [hit_data(hit) for hit in answer.hits if hit.trusted]
+        return [plain(hit) for hit in answer.hits if hit.trusted]
 
     async def memory_get(self, path: str, agent: str | None = None) -> str:
         """Return the first lines of a memory file.

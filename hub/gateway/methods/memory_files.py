@@ -25,7 +25,7 @@ from hub.gateway.methods.memory_api import AGENT, PATH, MemoryApi, told, without
 from hub.gateway.methods.plain_data import as_json
 from hub.memory.contract import CHANGES_LIMIT
 from hub.memory.notebook import Edit
-from hub.memory.shapes import change_data, file_data
+from hub.memory.shapes import plain
 
 OWNER = "gateway"
 FILE_LIMIT = 1_048_576
@@ -142,7 +142,7 @@ class MemoryFileMethods:
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         files = await self._api.memory.notebook.files(agent_id=self._api.agent(call), scope=self._api.scope(call))
-        rows = [file_data(each) for each in files]
+        rows = [plain(each) for each in files]
         # Ten years have thousands of files: their names are looked over together, and one by one only if need be.
         paths = "\n".join(each.path for each in files)
         if self._api.redact(paths) != paths:
@@ -172,7 +172,7 @@ class MemoryFileMethods:
             who=self._api.who(call),
             summary=summary,
         )
-        return self._api.shown(change_data(change))
+        return self._api.shown(plain(change))
 
     async def _changes(self, call: MethodCall) -> Mapping[str, Any]:
         changes = await self._api.memory.notebook.changes(
@@ -183,7 +183,7 @@ class MemoryFileMethods:
         for each in changes:
             room = min(left, DIFF_LIMIT)
             left -= min(room, len(each.diff))
-            told_of.append({**change_data(each), "diff": each.diff[:room], "diff_cut": len(each.diff) > room})
+            told_of.append({**plain(each), "diff": each.diff[:room], "diff_cut": len(each.diff) > room})
         return self._api.shown({"changes": told_of})
 
     async def _undo(self, call: MethodCall) -> Mapping[str, Any]:
@@ -193,7 +193,7 @@ class MemoryFileMethods:
             scope=self._api.whose(call),
             who=self._api.who(call),
         )
-        return self._api.shown(change_data(change))
+        return self._api.shown(plain(change))
 
     async def _import(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params

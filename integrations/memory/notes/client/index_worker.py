@@ -14,13 +14,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Filters, Hit, SearchAnswer, Synced, Verified
-from integrations.memory.notes.client.answers import answer_of, facts_of, pairs_of, synced_of, vectors_of, verified_of
+from integrations.memory.notes.client.answers import read_as
 from integrations.memory.notes.client.process import WorkerProcess, start
 from integrations.memory.notes.job import Job
 
@@ -40,6 +40,11 @@ BACKOFF_FIRST_S = 0.5
 BACKOFF_MOST_S = 3.0
 STEADY_S = 60.0
 """The backoff starts over after a worker has lived so long."""
+
+
+class _Made(Struct, frozen=True):
+    model: str
+    vectors: list[list[float]]
 
 
 class IndexWorker:
@@ -123,7 +128,7 @@ class IndexWorker:
             "today": (today or self._clock.now().date()).isoformat(),
             "within_s": within_s,
         }
-        return answer_of(await self._call(job, "search", args, SEARCH_S))
+        return read_as(SearchAnswer, await self._call(job, "search", args, SEARCH_S))
 
     async def sync(self, job: Job, paths: Sequence[str] | None = None, *, force: bool = False) -> Synced:
         """Update the index from all files, or from some, named as in results; `force` rebuilds it beside the old one.
@@ -131,22 +136,22 @@ class IndexWorker:
         Returns when what changed can be found by word, and has vectors or a reason why not.
         """
         args = {"paths": None if paths is None else list(paths), "force": force}
-        return synced_of(await self._call(job, "sync", args, SYNC_S))
+        return read_as(Synced, await self._call(job, "sync", args, SYNC_S))
 
     async def verify(self, job: Job) -> Verified:
         """Compare files and index, and put right what does not agree."""
-        return verified_of(await self._call(job, "verify", {}, SYNC_S))
+        return read_as(Verified, await self._call(job, "verify", {}, SYNC_S))
 
     async def status(self, job: Job) -> dict[str, Any]:
         """Return facts on files, index, engines and embeddings."""
-        return facts_of(await self._call(job, "status", {}, STATUS_S))
+        return read_as(dict[str, Any], await self._call(job, "status", {}, STATUS_S))
 
     async def similar(
         self, job: Job, areas: Sequence[str], threshold: float, limit: int
     ) -> list[tuple[Hit, Hit, float]]:
         """Return pairs of passages of one area that are alike, with their likeness 0 to 1, most first."""
         args = {"areas": list(areas), "threshold": threshold, "limit": limit}
-        return pairs_of(await self._call(job, "similar", args, SIMILAR_S))
+        return read_as(list[tuple[Hit, Hit, float]], await self._call(job, "similar", args, SIMILAR_S))
 
     async def embed(self, job: Job, texts: Sequence[str]) -> tuple[str, list[list[float]]]:
         """Return who makes this agent's vectors, and that of each text.
@@ -154,7 +159,8 @@ class IndexWorker:
         Raises:
             Unavailable: Nobody does, or not now.
         """
-        return vectors_of(await self._call(job, "embed", {"texts": list(texts)}, EMBED_S))
+        made = read_as(_Made, await self._call(job, "embed", {"texts": list(texts)}, EMBED_S))
+        return made.model, made.vectors
 
     async def drop(self, job: Job, texts: Sequence[str]) -> None:
         """Take what was forgotten out of the cache of vectors: each passage that holds one of these texts.

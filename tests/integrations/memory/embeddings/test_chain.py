@@ -12,8 +12,6 @@ import pytest
 from integrations.memory.notes.index.contract import Embedder, EmbeddingFailed
 from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
 from integrations.memory.notes.index.embeddings.local import missing_packages
-from integrations.memory.notes.index.embeddings.refusals import EmbeddingRefusal
-from integrations.memory.notes.index.embeddings.store import Store
 from tests.integrations.memory.embeddings.conftest import QUICK
 from tests.servers.embedding_server import EmbeddingServer
 
@@ -235,68 +233,6 @@ async def test_a_server_that_is_away_is_used_when_it_is_back(chosen: Chooser, se
 
     assert vectors[0] is not None
     assert embedder.id.dimensions == 384
-
-
-async def test_who_refused_the_key_is_passed_over_at_the_next_choice(
-    chosen: Chooser, server: EmbeddingServer, cache_path: Path
-) -> None:
-    settings = {"provider": "openai", "base_url": server.base_url, "model": "words", "api_key": "sk-x"}
-    embedder = await chosen(**settings)
-    assert embedder is not None
-    server.queue({"status": 401, "message": "revoked"})
-    with pytest.raises(EmbeddingFailed):
-        await embedder.documents(["one"])
-    store = Store(cache_path)
-
-    same = await EmbeddingRefusal(store, server.base_url, "sk-x").reason()
-    other = await EmbeddingRefusal(store, server.base_url, "sk-new").reason()
-
-    await store.close()
-    assert same is not None
-    assert "refuses the key" in same
-    assert other is None
-
-
-@pytest.mark.parametrize(("again", "expected"), [(401, True), (402, True), (200, False)])
-async def test_a_server_that_refused_is_asked_once_more_before_it_is_passed_over(
-    chosen: Chooser, server: EmbeddingServer, cache_path: Path, again: int, expected: bool
-) -> None:
-    store = Store(cache_path)
-    await EmbeddingRefusal(store, server.base_url, "sk-x").note("it refused")
-    await store.close()
-    server.queue({"status": again, "message": "still"} if again != 200 else {})
-
-    embedder = await chosen(base_url=server.base_url, model="words", keys={}, api_key="sk-x", **NO_LOCAL)
-
-    assert embedder is not None  # nobody else is left
-    assert embedder.id.endpoint == server.base_url
-    assert any("still does" in note for note in chosen.notes) is expected
-
-
-async def test_the_chain_goes_on_behind_a_key_that_was_refused_and_comes_back_when_it_is_taken(
-    chosen: Chooser, server: EmbeddingServer
-) -> None:
-    settings = {
-        "keys": {"openai": "sk-one-key", "gemini": "k-two-key"},
-        "urls": {"openai": server.base_url, "gemini": server.gemini_url},
-        **NO_LOCAL,
-    }
-    server.set(key="k-two-key")
-    first = await chosen(**settings)
-    assert first is not None
-    with pytest.raises(EmbeddingFailed, match="refuses the key"):
-        await first.documents(["one"])
-
-    second = await chosen(**settings)
-    notes = list(chosen.notes)
-    server.set(key="sk-one-key")
-    third = await chosen(**settings)
-
-    assert second is not None
-    assert third is not None
-    assert [each.id.provider for each in (first, second, third)] == ["openai", "gemini", "openai"]
-    assert any(note.startswith("OpenAI is not used: it refused lately") for note in notes)
-    assert not any("sk-one-key" in note or "k-two-key" in note for note in notes)
 
 
 async def test_a_key_goes_only_to_the_address_that_it_is_for(chosen: Chooser, server: EmbeddingServer) -> None:

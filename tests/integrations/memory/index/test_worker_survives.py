@@ -179,7 +179,7 @@ async def test_vectors_that_cannot_be_made_are_made_when_they_can(notes: Notes, 
 
     assert synced.waiting == synced.chunks
     assert synced.problem is not None
-    assert answer.engines == ("keywords:fts5",)
+    assert list(answer.engines) == ["keywords:fts5"]
     assert answer.degraded is not None
     assert answer.hits[0].path == "memory/note-7.md"
 

@@ -35,8 +35,7 @@ from integrations.memory.notes.index.embeddings.local import (
     missing_packages,
 )
 from integrations.memory.notes.index.embeddings.openai_api import OPENAI_URL, OpenAI, bearer, find_model
-from integrations.memory.notes.index.embeddings.provider import OURS, EmbeddingRole, Provider, ProviderFailed
-from integrations.memory.notes.index.embeddings.refusals import EmbeddingRefusal
+from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Provider, ProviderFailed
 from integrations.memory.notes.index.embeddings.sender import Patience
 from integrations.memory.notes.index.embeddings.store import Store
 from integrations.memory.notes.index.embeddings.vectors import normalise
@@ -92,9 +91,6 @@ async def choose(
 ) -> tuple[Embedder | None, list[str]]:
     """Return who makes vectors, and why those before it do not; None for words alone.
 
-    With `auto`, a provider that refused its key or has no credit is asked once more with a word, and passed over while
-    it still refuses; when nobody else is left it is taken nevertheless, since it may be put right at any time.
-
     Args:
         settings: What the owner wants.
         cache_path: Database of cache and costs; made when it is missing.
@@ -117,14 +113,6 @@ async def choose(
     return embedder, choice.notes
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """A usable provider, and whether it refused its key before."""
-
-    provider: Provider
-    refusal: EmbeddingRefusal
-
-
 class _Choice:
     """One walk along the chain."""
 
@@ -135,31 +123,12 @@ class _Choice:
         self._patience = patience
 
     async def make(self) -> CachingEmbedder | None:
-        settings = self._settings
-        if settings.provider != AUTO:
-            taken = await self._step(settings.provider)
-            return await self._wrapped(taken) if taken is not None else None
-        refused: _Taken | None = None
-        for step in CHAIN:
-            taken = await self._step(step)
-            if taken is None:
-                continue
-            reason = await _still_refuses(taken)
-            if reason is None:
-                if refused is not None:
-                    await refused.provider.close()
-                return await self._wrapped(taken)
-            self.notes.append(f"{_NAMES[step]} is not used: it refused lately, and still does. {reason}")
-            if refused is None:
-                refused = taken
-            else:
-                await taken.provider.close()
-        if refused is None:
-            return None
-        self.notes.append(f"Nobody else is left, so that {refused.provider.id.shown} is asked again from time to time.")
-        return await self._wrapped(refused)
+        for step in CHAIN if self._settings.provider == AUTO else (self._settings.provider,):
+            if (provider := await self._step(step)) is not None:
+                return await self._wrapped(provider)
+        return None
 
-    async def _step(self, step: str) -> _Taken | None:
+    async def _step(self, step: str) -> Provider | None:
         """Return the provider of a step, or None with a note."""
         if step == LOCAL:
             return await self._local()
@@ -167,15 +136,15 @@ class _Choice:
             return await self._server()
         return self._keyed(step) if step in KEYED else await self._declared(step)
 
-    async def _declared(self, name: str) -> _Taken | None:
+    async def _declared(self, name: str) -> Provider | None:
         """Return the model of an integration."""
         try:
-            return self._taken(await asyncio.to_thread(Declared.load, name, self._settings.engines), None)
+            return await asyncio.to_thread(Declared.load, name, self._settings.engines)
         except EngineMissing as error:
             self._pass(name, error.text)
             return None
 
-    async def _local(self) -> _Taken | None:
+    async def _local(self) -> Provider | None:
         missing = missing_packages()
         if missing:
             self._pass(LOCAL, f"{', '.join(missing)} is not installed; run: {INSTALL}")
@@ -184,7 +153,7 @@ class _Choice:
             self._pass(LOCAL, reason)
             return None
         try:
-            return self._taken(await asyncio.to_thread(Local.load), None)
+            return await asyncio.to_thread(Local.load)
         except (ModelDamaged, ImportError, OSError) as error:
             self._pass(LOCAL, f"it cannot be loaded ({error}); install it again: {INSTALL}")
             return None
@@ -201,7 +170,7 @@ class _Choice:
             return None  # the name is the server's
         return f"it is {LOCAL_MODEL}, and memory.embeddings.model says {settings.model}."
 
-    def _keyed(self, step: str) -> _Taken | None:
+    def _keyed(self, step: str) -> Provider | None:
         settings = self._settings
         key = self._key_of(step)
         if key is None:
@@ -221,12 +190,12 @@ class _Choice:
         model = settings.model if settings.model and owner == step else _DEFAULTS[step]
         secret, dimensions = Secret(key), settings.dimensions
         if step == "gemini":
-            return self._taken(Gemini(where, model, secret, dimensions, settings.timeout_s), key)
+            return Gemini(where, model, secret, dimensions, settings.timeout_s)
         if step == "voyage":
-            return self._taken(Voyage(where, model, secret, dimensions, settings.timeout_s), key)
-        return self._taken(OpenAI("OpenAI", where, model, secret, dimensions, settings.timeout_s), key)
+            return Voyage(where, model, secret, dimensions, settings.timeout_s)
+        return OpenAI("OpenAI", where, model, secret, dimensions, settings.timeout_s)
 
-    async def _server(self) -> _Taken | None:
+    async def _server(self) -> Provider | None:
         settings = self._settings
         if not settings.base_url:
             self._pass(SERVER, "memory.embeddings.base_url is not set.")
@@ -240,7 +209,7 @@ class _Choice:
         if model is None:
             return None
         name = "OpenAI" if at_openai else "The embedding server"
-        return self._taken(OpenAI(name, where, model, secret, settings.dimensions, settings.timeout_s), key)
+        return OpenAI(name, where, model, secret, settings.dimensions, settings.timeout_s)
 
     async def _model_at(self, where: Where, key: Secret | None) -> str | None:
         """Return the model that a server has, or had when it was last asked."""
@@ -267,11 +236,8 @@ class _Choice:
         await self._keep(where.shown, model)
         return model
 
-    def _taken(self, provider: Provider, key: str | None) -> _Taken:
-        return _Taken(provider, EmbeddingRefusal(self._store, provider.id.endpoint, key))
-
-    async def _wrapped(self, taken: _Taken) -> CachingEmbedder:
-        settings, provider = self._settings, taken.provider
+    async def _wrapped(self, provider: Provider) -> CachingEmbedder:
+        settings = self._settings
         name = _cache_name(provider, settings)
         cache = Cache(self._store, name, settings.cache)
         await self._settle_length(provider, cache)
@@ -279,7 +245,6 @@ class _Choice:
             provider,
             self._store,
             cache,
-            refusal=taken.refusal,
             parallel=settings.parallel,
             patience=self._patience,
             notes=self.notes,
@@ -354,19 +319,3 @@ def _cache_name(provider: Provider, settings: EmbeddingSettings) -> str:
     """Return what vectors in the cache depend on: what is known before anything was asked."""
     id = provider.id
     return f"{id.provider}|{id.model}|{id.endpoint}|{settings.dimensions or ''}"
-
-
-async def _still_refuses(taken: _Taken) -> str | None:
-    """Ask a provider that refused its key once more; return why it is not to be used, None when it takes the key."""
-    reason = await taken.refusal.reason()
-    if reason is None:
-        return None
-    try:
-        async with asyncio.timeout(ASK_TIMEOUT_S):
-            await taken.provider.embed(["ping"], EmbeddingRole.QUERY)
-    except ProviderFailed as error:
-        return error.text if error.fault in OURS else reason
-    except TimeoutError:
-        return reason
-    await taken.refusal.forget()
-    return None

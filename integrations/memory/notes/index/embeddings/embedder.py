@@ -14,8 +14,7 @@ from hub.memory.chunking import tokens_in
 from integrations.memory.notes.index.contract import EmbeddingFailed, Spent
 from integrations.memory.notes.index.embeddings.cache import Cache
 from integrations.memory.notes.index.embeddings.costs import Costs
-from integrations.memory.notes.index.embeddings.provider import OURS, PASSING, Fault, Provider, ProviderFailed
-from integrations.memory.notes.index.embeddings.refusals import EmbeddingRefusal
+from integrations.memory.notes.index.embeddings.provider import OURS, PASSING, Provider, ProviderFailed
 from integrations.memory.notes.index.embeddings.sender import Part, Patience, Sender
 from integrations.memory.notes.index.embeddings.store import Store
 
@@ -38,7 +37,6 @@ class CachingEmbedder:
         provider: Who makes vectors.
         store: Of cache and costs; closed with this.
         cache: Of the provider's model.
-        refusal: Told when the key is refused, so that the next choice knows.
         parallel: Requests at a time.
         patience: With what passes.
         notes: Why those before it in the chain are not used.
@@ -50,7 +48,6 @@ class CachingEmbedder:
         store: Store,
         cache: Cache,
         *,
-        refusal: EmbeddingRefusal,
         parallel: int = 4,
         patience: Patience | None = None,
         notes: Sequence[str] = (),
@@ -58,7 +55,6 @@ class CachingEmbedder:
         self._provider = provider
         self._store = store
         self._cache = cache
-        self._refusal = refusal
         self._costs = Costs(store, provider.id.provider, provider.id.model, priced=provider.priced)
         self._sender = Sender(provider, parallel, patience or Patience())
         self._queries: OrderedDict[str, Vector] = OrderedDict()
@@ -84,7 +80,7 @@ class CachingEmbedder:
                 await self._remember(work)
                 await self._make(work)
         except ProviderFailed as error:
-            await self._failed(error)
+            self._failed(error)
             raise
         finally:
             await asyncio.shield(self._costs.flush())
@@ -105,7 +101,7 @@ class CachingEmbedder:
         try:
             part = await self._sender.ask(text)
         except ProviderFailed as error:
-            await self._failed(error)
+            self._failed(error)
             raise
         self._resting = None
         self._count([text], part)
@@ -185,13 +181,11 @@ class CachingEmbedder:
         self._costs.note(part.requests, len(texts), tokens)
         return tokens
 
-    async def _failed(self, error: ProviderFailed) -> None:
+    def _failed(self, error: ProviderFailed) -> None:
         if error.fault in OURS:
             self._resting = (_now() + REST_OURS_S, error)
         elif error.fault in PASSING:
             self._resting = (_now() + min(error.retry_after_s or REST_PASSING_S, REST_OURS_S), error)
-        if error.fault in {Fault.KEY, Fault.CREDIT}:
-            await self._refusal.note(error.text)
 
 
 @dataclass(slots=True)

@@ -30,7 +30,6 @@ CREATE TABLE spent (
     day TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, requests INTEGER NOT NULL, texts INTEGER NOT NULL,
     tokens INTEGER NOT NULL, usd REAL, PRIMARY KEY (day, provider, model)
 );
-CREATE TABLE refusals (endpoint TEXT PRIMARY KEY, who TEXT NOT NULL, reason TEXT NOT NULL, time INTEGER NOT NULL);
 CREATE TABLE chosen (endpoint TEXT PRIMARY KEY, model TEXT NOT NULL);
 """
 _PARTS = ("", "-wal", "-shm")
