@@ -51,8 +51,8 @@ def test_what_is_alike_is_nearer_in_either_language(model: Encoder, queries: lis
     assert [int(np.argmax(rows @ query)) for query in asked] == [0, 1, 2, 3]
 
 
-async def test_half_a_character_is_no_reason_to_fail() -> None:
-    local = Local.load()
+async def test_half_a_character_is_no_reason_to_fail(model: Encoder) -> None:
+    local = Local(model, "1")
     made = await local.embed(["a\udc80b"], EmbeddingRole.DOCUMENT)
     await local.close()
 
