@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hub.core.errors import HubError, Unavailable
+from hub.sandbox.server_name import NamedTunnel
 from hub.security.egress import Egress
 from hub.security.tunnel import tunnel
 
@@ -139,7 +140,9 @@ class SandboxProxy:
             return await _refuse(writer, 502, f"{place} cannot be reached: {error}")
         if first is None:
             writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        return await tunnel(reader, writer, dialled, first or b"")
+            named = NamedTunnel(reader, lambda name: name == host or allows(self._allow, name, port))
+            return await tunnel(named, writer, dialled)
+        return await tunnel(reader, writer, dialled, first)
 
 
 def read_head(head: bytes) -> tuple[str, int, bytes | None]:

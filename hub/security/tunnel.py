@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Protocol
 
 CONNECTION_LIMIT_BYTES = 512_000_000
 """What one connection may bring, in each direction, so that no page fills the disk."""
 CHUNK_BYTES = 65_536
 
 
-async def tunnel(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, dialled: socket.socket, first: bytes = b""
-) -> None:
+class ReadsBytes(Protocol):
+    """Gives bytes as they come."""
+
+    async def read(self, n: int = -1) -> bytes:
+        """Return at most `n` bytes; none at the end."""
+
+
+async def tunnel(reader: ReadsBytes, writer: asyncio.StreamWriter, dialled: socket.socket, first: bytes = b"") -> None:
     """Pass on what comes from either side until both have ended, one breaks off, or one sends too much.
 
     Args:
@@ -32,7 +38,7 @@ async def tunnel(
         far_writer.transport.abort()
 
 
-async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pass(reader: ReadsBytes, writer: asyncio.StreamWriter) -> None:
     passed = 0
     while chunk := await reader.read(CHUNK_BYTES):
         passed += len(chunk)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
 import pytest
 
 from hub.core.schema import Invalid, Schema
 from hub.sandbox.network import allows, read_head
 from hub.sandbox.schema import SANDBOX_SCHEMA
+from hub.sandbox.server_name import NamedTunnel
 
 
 @pytest.mark.parametrize(
@@ -36,6 +42,49 @@ def test_a_plain_request_goes_on_as_the_server_expects_it() -> None:
         80,
         b"POST /x?y HTTP/1.1\r\nHost: Example.org\r\nConnection: close\r\nA: b\r\n\r\n",
     )
+
+
+def hello(name: str | None) -> bytes:
+    """The first record of a real TLS client."""
+    sent = ssl.MemoryBIO()
+    client = ssl.create_default_context()
+    client.check_hostname = False
+    with suppress(ssl.SSLWantReadError):
+        client.wrap_bio(ssl.MemoryBIO(), sent, server_hostname=name).do_handshake()
+    return sent.read()
+
+
+@pytest.mark.parametrize(
+    ("first", "passes"),
+    [
+        (hello("Ok.example.org"), True),
+        (hello(None), True),
+        (hello("evil.example"), False),
+        (hello("ok.example.org")[:60], False),
+        (b"\x16\x03\x01\x00\x04\x01\x00\x00\x00", False),
+        (b"\x16\x03\x01\x00\x00", False),
+        (b"SSH-2.0-x", True),
+        (b"", True),
+    ],
+    ids=["its own", "none", "another's", "cut", "split", "empty record", "no TLS", "nothing"],
+)
+async def test_a_tunnel_takes_no_tls_for_another_name(first: bytes, passes: bool) -> None:
+    reader = asyncio.StreamReader()
+    tunnel = NamedTunnel(reader, lambda name: name == "ok.example.org")
+    for at in range(0, len(first), 50):
+        reader.feed_data(first[at : at + 50])
+    reader.feed_eof()
+
+    if passes:
+        assert b"".join([chunk async for chunk in _chunks(tunnel)]) == first
+    else:
+        with pytest.raises(ConnectionError):
+            await tunnel.read(7)
+
+
+async def _chunks(tunnel: NamedTunnel) -> AsyncIterator[bytes]:
+    while chunk := await tunnel.read(7):
+        yield chunk
 
 
 @pytest.mark.parametrize(
