@@ -192,11 +192,19 @@ def statistical_mode(*args: Any, default: Any = NO_DEFAULT) -> Any:
 
 
 def total(items: Iterable[Any], start: Any = 0) -> Any:
-    """The sum of numbers and durations; lists are added with `flatten` or `union`, not with this."""
+    """The sum of numbers and durations; with `start=[]`, the items of all lists."""
+    if isinstance(start, list):
+        return [*start, *(each for item in items for each in _list(item))]
     result = _number(start)
     for item in items:
         result = result + _number(item)
     return result
+
+
+def _list(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"expected lists to add up, got {value!r:.40}")
+    return value
 
 
 def _number(value: Any) -> Any:

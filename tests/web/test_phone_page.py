@@ -46,6 +46,11 @@ PushManager.prototype.subscribe = async options => {
   window.applicationServerKey = [...new Uint8Array(options.applicationServerKey)];
   return {toJSON: () => (SUBSCRIPTION)};
 };
+// Nor does it show notifications without a screen.
+if (globalThis.ServiceWorkerRegistration) {
+  Object.defineProperty(Notification, "permission", {get: () => "granted"});
+  ServiceWorkerRegistration.prototype.showNotification = async (title, {body}) => (window.shown = `${title}: ${body}`);
+}
 """
 
 
@@ -153,13 +158,20 @@ async def test_a_phone_pairs_by_a_code_and_does_what_it_is_asked(
     assert phone.url == f"{hub.url}/p"
     assert (node["approvalState"], node["platform"]) == ("approved", "android")
     assert {"camera.snap", "location.get", "system.notify", "canvas.present"} <= set(node["commands"])
-    await switch_on(phone, "Camera", "Location", "Notifications")
+    await switch_on(phone, "Camera", "Microphone, with clips of the camera", "Location", "Notifications")
 
     place, photo = (ask(hub, model_server, action) for action in ("location_get", "camera_snap"))
     assert (place["lat"], place["lon"], place["accuracyMeters"]) == (52.52, 13.405, 20)
     kept = next((hub.home / "workspace").rglob(Path(photo["file"]).name))
     assert picture(kept.read_bytes())["width"] == photo["width"] <= 320
     await expect(phone.get_by_role("log")).to_contain_text("The assistant used: camera.snap")
+
+    asked = {"nodeId": node["nodeId"], "command": "camera.clip", "params": {"durationMs": 200, "maxWidth": 64}}
+    clip = hub.rpc("node.invoke", asked)["payload"]
+    assert (clip["format"], clip["hasAudio"]) == ("mp4", True)
+    assert b"mp4a" in base64.b64decode(clip["base64"]) or b"Opus" in base64.b64decode(clip["base64"])
+    hub.rpc("node.invoke", {**asked, "command": "system.notify", "params": {"title": "Tea", "body": "is ready"}})
+    assert await phone.evaluate("window.shown") == "Tea: is ready"
 
     model_server.queue("Good morning, phone.")
     await phone.get_by_label("Message").fill("Good morning")

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import math
 import random
+import socket
 import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ PUBLISH_LIMIT_S = 30.0
 SUBSCRIBED_AT_ONCE = 100
 LOOKED_AT_ONCE = 200
 CONNECT_LIMIT_S = 10.0
+AT_ONCE = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
+"""Small packets go out at once; without it the second of two waits for an acknowledgement of up to 40 ms."""
 AT_LEAST_ONCE = 1
 FAILED = 0x80
 """Answers to a subscription from here on are refusals."""
@@ -217,6 +220,7 @@ class MqttConnection:
             queue_type=Handled,
             tls_context=address.tls,
             # A silent connection is asked after one such span and given up after two.
+            socket_options=AT_ONCE,
             keepalive=max(1, int(address.keep_alive_s * 0.7)),
             timeout=CONNECT_LIMIT_S,
             will=will,

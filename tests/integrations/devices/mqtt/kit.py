@@ -23,6 +23,7 @@ from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.versioned_file import VersionedFile
 from integrations.devices import mqtt
+from integrations.devices.mqtt.connection import AT_ONCE
 from integrations.devices.mqtt.schema import CONFIG_SCHEMA
 from tests.automation.triggers.bench import Bench
 from tests.hosting import host_on
@@ -111,7 +112,7 @@ class Device:
     """Something at the broker; `heard` is what came on the topics that it reads."""
 
     def __init__(self, port: int, name: str | None = None, **options: Any) -> None:
-        self.client = aiomqtt.Client("127.0.0.1", port, identifier=name, **options)
+        self.client = aiomqtt.Client("127.0.0.1", port, identifier=name, socket_options=AT_ONCE, **options)
         self.heard: list[tuple[str, str]] = []
 
     async def __aenter__(self) -> Self:
