@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.core.errors import InvalidRequest, NotFound
+from hub.core.errors import InvalidRequest
 from hub.core.schema import AnyOf, Optional, as_list, string
 from hub.core.states import StateMachine
 from hub.entities.domains import TARGET_KEYS
@@ -130,8 +130,3 @@ class Targets:
 def _ids(value: Any) -> list[str]:
     """Return the ids in a list, or in a text with commas."""
     return [id for each in as_list(value) for part in str(each).split(",") if (id := part.strip())]
-
-
-def not_found(missing: Iterable[str]) -> NotFound:
-    """Return the error for entities that are not there."""
-    return NotFound(f"there is no entity {', '.join(missing)}")

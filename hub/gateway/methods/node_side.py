@@ -43,9 +43,7 @@ _RESULT = Schema(
         Required("ok"): boolean,
         Optional("payload"): object,
         Optional("payloadJSON"): AnyOf(None, string),
-        Optional("error"): AnyOf(
-            None, Schema({Optional("code"): string, Optional("message"): string}, extra=REMOVE_EXTRA)
-        ),
+        Optional("error"): AnyOf(None, _ERROR),
     }
 )
 _PROGRESS = Schema(

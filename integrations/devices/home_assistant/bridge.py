@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from hub.core.errors import HubError, LimitExceeded, Unauthorized, Unavailable
+from hub.core.errors import HubError, InvalidRequest, LimitExceeded, Unauthorized, Unavailable
 from hub.core.phrases import phrase
 from hub.entities.description import DeviceInfo, EntityDescription
 from hub.entities.domains import DOMAINS
@@ -23,7 +23,7 @@ SOURCE = "home_assistant"
 RETRY_FIRST_S, RETRY_LIMIT_S = 2.0, 60.0
 SETTLE_S = 1.0
 """Changes of its registries within this time are read together."""
-_REGISTRIES = ("floor", "area", "device", "entity")
+_REGISTRIES = ("floor", "area", "label", "device", "entity")
 _SHOWN = frozenset({"friendly_name", "device_class", "unit_of_measurement", "icon"})
 _BROKEN = (aiohttp.ClientError, OSError, HubError, TimeoutError, ValueError, LookupError, TypeError, AttributeError)
 _OURS = frozenset({"automation", "script", "person"})
@@ -108,9 +108,10 @@ class HomeAssistantBridge:
 
     async def _read(self, socket: HomeAssistantSocket) -> None:
         """Read its registries, and add, update and remove entities."""
-        floors, areas, devices, entities = [await self._listed(socket, each) for each in _REGISTRIES]
+        floors, areas, labels, devices, entities = [await self._listed(socket, each) for each in _REGISTRIES]
         exposed = await self._exposed(socket)
-        self._place(areas, floors)
+        ours = self._label(labels)
+        self._place(areas, floors, ours)
         wanted = {
             id for id in self._states if id.partition(".")[0] not in _OURS and (not self._only_exposed or id in exposed)
         }
@@ -118,7 +119,7 @@ class HomeAssistantBridge:
             self._handles.pop(id).remove()
         for id in sorted(wanted):
             try:
-                self._describe(id, entities.get(id, {}), devices, areas, is_exposed=id in exposed)
+                self._describe(id, entities.get(id, {}), devices, areas, ours, is_exposed=id in exposed)
             except LimitExceeded as error:
                 _log.error("not all entities of Home Assistant came: %s", error.message)
                 return
@@ -126,7 +127,12 @@ class HomeAssistantBridge:
                 _log.warning("an entity of Home Assistant did not come: %s", error.message)
 
     async def _listed(self, socket: HomeAssistantSocket, kind: str) -> dict[str, Any]:
-        items = await socket.ask(f"config/{kind}_registry/list")
+        try:
+            items = await socket.ask(f"config/{kind}_registry/list")
+        except InvalidRequest:
+            if kind != "label":  # unknown before 2024.4
+                raise
+            items = []
         return {str(each.get(f"{kind}_id") or each.get("id")): each for each in items}
 
     async def _exposed(self, socket: HomeAssistantSocket) -> set[str]:
@@ -135,7 +141,23 @@ class HomeAssistantBridge:
         listed: Mapping[str, Any] = answer.get("exposed_entities") or {}
         return {id for id, by in listed.items() if isinstance(by, Mapping) and by.get("conversation")}
 
-    def _place(self, areas: Mapping[str, Any], floors: Mapping[str, Any]) -> None:
+    def _label(self, labels: Mapping[str, Any]) -> dict[str, str]:
+        """Have its labels here; return our ids by its own."""
+        registry = self._host.entities.registry
+        ours = {each.name.casefold(): each.id for each in registry.labels.values()}
+        found: dict[str, str] = {}
+        for id, label in labels.items():
+            name = str(label.get("name") or "")
+            try:
+                if name.casefold() not in ours:
+                    made = registry.create("label", name, description=_text(label.get("description")))
+                    ours[name.casefold()] = made.id
+                found[id] = ours[name.casefold()]
+            except HubError as error:
+                _log.warning("a label of Home Assistant did not come: %s", error.message)
+        return found
+
+    def _place(self, areas: Mapping[str, Any], floors: Mapping[str, Any], labels: Mapping[str, str]) -> None:
         """Have its areas and floors here; what is here already keeps what was decided about it."""
         registry = self._host.entities.registry
         known = {each.name.casefold() for each in registry.areas.values()}
@@ -151,7 +173,9 @@ class HomeAssistantBridge:
                     if title.casefold() not in by_name:
                         by_name[title.casefold()] = registry.create("floor", title, level=_level(floor)).id
                     fields["floor_id"] = by_name[title.casefold()]
-                registry.create("area", name, aliases=list(area.get("aliases") or ()), **fields)
+                registry.create(
+                    "area", name, aliases=list(area.get("aliases") or ()), labels=_labels(area, labels), **fields
+                )
             except HubError as error:
                 _log.warning("an area of Home Assistant did not come: %s", error.message)
 
@@ -161,6 +185,7 @@ class HomeAssistantBridge:
         entry: Mapping[str, Any],
         devices: Mapping[str, Any],
         areas: Mapping[str, Any],
+        labels: Mapping[str, str],
         *,
         is_exposed: bool,
     ) -> None:
@@ -184,10 +209,14 @@ class HomeAssistantBridge:
         if handle is not None:
             handle.update(description, handle.commands)
             return
-        is_new = self._host.entities.registry.entity_id_of(SOURCE, description.unique_id) is None
+        registry = self._host.entities.registry
+        is_new = registry.entity_id_of(SOURCE, description.unique_id) is None
         handle = self._handles[id] = self._host.entities.add(description, self._commands(id), SOURCE)
         if is_new:
-            self._host.entities.registry.update("entity", handle.entity_id, exposed=is_exposed)
+            own = _labels(entry, labels)
+            device_id = registry.update("entity", handle.entity_id, exposed=is_exposed, labels=own).device_id
+            if device_id is not None and not registry.devices[device_id].labels:
+                registry.update("device", device_id, labels=_labels(device or {}, labels))
             if device is None and area is not None:
                 self._put(handle, str(area.get("name")))
         self._show(id)
@@ -267,6 +296,12 @@ def _device(device: Mapping[str, Any], area: Mapping[str, Any] | None) -> Device
         via_device=_text(device.get("via_device_id")),
         suggested_area=_text(area.get("name")) if area is not None else None,
     )
+
+
+def _labels(entry: Mapping[str, Any], ours: Mapping[str, str]) -> list[str]:
+    """Return what something there is labelled with, as our ids."""
+    said = entry.get("labels")
+    return [ours[each] for each in said if each in ours] if isinstance(said, list) else []
 
 
 def _level(floor: Mapping[str, Any]) -> int | None:

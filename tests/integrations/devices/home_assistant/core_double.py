@@ -20,7 +20,9 @@ class CoreDouble:
 
     def __init__(self) -> None:
         self.states: dict[str, dict[str, Any]] = {}
-        self.registries: dict[str, list[dict[str, Any]]] = {"floor": [], "area": [], "device": [], "entity": []}
+        self.registries: dict[str, list[dict[str, Any]]] = {
+            name: [] for name in ("floor", "area", "label", "device", "entity")
+        }
         self.exposed: dict[str, dict[str, bool]] = {}
         self.called: list[dict[str, Any]] = []
         self.refuses: str | None = None

@@ -58,12 +58,21 @@ class Connected:
 async def core() -> AsyncIterator[CoreDouble]:
     async with CoreDouble() as core:
         core.registries["floor"] = [{"floor_id": "ground", "name": "Ground floor", "level": 0, "aliases": []}]
-        core.registries["area"] = [{"area_id": "k", "name": "Kitchen", "floor_id": "ground", "aliases": ["Cuisine"]}]
+        kitchen = {"area_id": "k", "name": "Kitchen", "floor_id": "ground", "aliases": ["Cuisine"], "labels": ["x1"]}
+        core.registries["area"] = [kitchen]
+        core.registries["label"] = [{"label_id": "x1", "name": "Night", "description": "Off at ten"}]
         core.registries["device"] = [
-            {"id": "d1", "name": "Hue lamp", "name_by_user": None, "manufacturer": "Signify", "area_id": "k"}
+            {
+                "id": "d1",
+                "labels": ["x1", "?"],
+                "name": "Hue lamp",
+                "name_by_user": None,
+                "manufacturer": "Signify",
+                "area_id": "k",
+            }
         ]
         core.registries["entity"] = [
-            {"id": "e1", "entity_id": "light.counter", "device_id": "d1", "entity_category": None},
+            {"id": "e1", "entity_id": "light.counter", "device_id": "d1", "entity_category": None, "labels": ["x1"]},
             {"id": "e2", "entity_id": "sensor.lamp_signal", "device_id": "d1", "entity_category": "diagnostic"},
         ]
         core.exposed = {"light.counter": {"conversation": True}, "lock.door": {"conversation": False}}
@@ -98,6 +107,10 @@ async def test_its_entities_and_areas_become_ours(hub: Connected) -> None:
     area = registry.area_of(registry.entities["light.counter"])
     assert (area.name, area.floor_id, area.aliases) == ("Kitchen", "ground_floor", ("Cuisine",))
     assert [id for id, entry in registry.entities.items() if entry.is_exposed] == ["light.counter"]
+    assert [(each.name, each.description) for each in registry.labels.values()] == [("Night", "Off at ten")]
+    [device] = registry.devices.values()
+    labelled = (area, device, registry.entities["light.counter"], registry.entities["sensor.lamp_signal"])
+    assert [each.labels for each in labelled] == [{"night"}, {"night"}, {"night"}, frozenset()]
     assert hub.state("automation.night") is None
     assert hub.parts.repairs.all() == []
 

@@ -70,6 +70,16 @@ async def test_a_node_is_asked_answers_and_reports_once_it_is_approved(kit: Mqtt
         await shed.say("homarus/node/shed/status", "offline", retain=True)
         await until(lambda: kit.nodes.get("shed") is None)
 
+        waiting = await kit.nodes.queue("shed", "system.which", {"bins": ["cat"]})
+        await shed.hello()
+        await until(lambda: shed.asked()[-1].get("params") == {"bins": ["cat"]})
+        request = shed.asked()[-1]
+        await shed.tell(id=request["id"], result={"bins": {}})
+        await until(lambda: kit.nodes.work.of("shed") == [])
+        assert request["homarus"]["idempotency_key"] == waiting.id
+        await until(lambda: len(events) >= 2)
+        assert events[-1]["payload"] == {"bins": {}}
+
 
 async def test_a_request_that_is_cancelled_is_cancelled_at_the_node_and_a_lost_node_fails_what_waits(
     kit: MqttKit,
