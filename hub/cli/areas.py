@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import verb
 
 
 @click.group("areas", cls=Group)
@@ -41,33 +43,23 @@ def list_(home: Path, as_json: bool) -> None:
 _KIND = click.option("--kind", type=click.Choice(["area", "floor", "label"]), default="area", help="What it is.")
 
 
-@command.command("add")
-@click.argument("name")
-@_KIND
-@click.option("--floor", help="The floor an area is on.")
-@home_option
-@json_option
-def add(name: str, kind: str, floor: str | None, home: Path, as_json: bool) -> None:
+@verb(command, click.argument("name"), _KIND, click.option("--floor", help="The floor an area is on."))
+def add(client: HubClient, name: str, kind: str, floor: str | None) -> tuple[Any, str]:
     """Add an area, a floor or a label.
 
     Example:
       homarus areas add Kitchen --floor ground_floor
     """
     params = {"kind": kind, "name": name, **({"floor_id": floor} if floor else {})}
-    made = HubClient(home).call("areas.create", params)[kind]
-    print_json(made) if as_json else click.echo(f"{made['name']} is {made['id']}.")
+    made = client.call("areas.create", params)[kind]
+    return made, f"{made['name']} is {made['id']}."
 
 
-@command.command("remove")
-@click.argument("id")
-@_KIND
-@home_option
-@json_option
-def remove(id: str, kind: str, home: Path, as_json: bool) -> None:
+@verb(command, click.argument("id"), _KIND)
+def remove(client: HubClient, id: str, kind: str) -> tuple[Any, str]:
     """Remove an area, a floor or a label; what was in it is then nowhere.
 
     Example:
       homarus areas remove kitchen
     """
-    answer = HubClient(home).call("areas.remove", {"kind": kind, "id": id})
-    print_json(answer) if as_json else click.echo(f"{id} was removed.")
+    return client.call("areas.remove", {"kind": kind, "id": id}), f"{id} was removed."

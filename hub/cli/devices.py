@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from hub.cli.client import HubClient
-from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import one_named, verb
 
 DAY_MS = 86_400_000
 SHORT = 12
+_DEVICE = click.argument("device_id")
 
 
 @click.group("devices", cls=Group)
@@ -88,126 +89,98 @@ def list_(home: Path, as_json: bool) -> None:
         click.echo("No devices. Pair a phone: homarus devices pair")
 
 
-@command.command("approve")
-@click.argument("request_id")
-@home_option
-@json_option
-def approve(request_id: str, home: Path, as_json: bool) -> None:
+@verb(command, click.argument("request_id"))
+def approve(client: HubClient, request_id: str) -> tuple[Any, str]:
     """Let in the device that made the request REQUEST_ID.
 
     Example:
       homarus devices approve 01jx2m
     """
-    _decide(home, "approve", request_id, "{name} is paired.", as_json=as_json)
+    return _decide(client, "approve", request_id, "is paired")
 
 
-@command.command("reject")
-@click.argument("request_id")
-@home_option
-@json_option
-def reject(request_id: str, home: Path, as_json: bool) -> None:
+@verb(command, click.argument("request_id"))
+def reject(client: HubClient, request_id: str) -> tuple[Any, str]:
     """Refuse the request REQUEST_ID.
 
     Example:
       homarus devices reject 01jx2m
     """
-    _decide(home, "reject", request_id, "{name} is not paired.", as_json=as_json)
+    return _decide(client, "reject", request_id, "is not paired")
 
 
-@command.command("revoke")
-@click.argument("device_id")
-@click.option("--role", type=click.Choice(["operator", "node"]), help="In this role alone.")
-@home_option
-@json_option
-def revoke(device_id: str, role: str | None, home: Path, as_json: bool) -> None:
+_ROLE = click.option("--role", type=click.Choice(["operator", "node"]), help="In this role alone.")
+
+
+@verb(command, _DEVICE, _ROLE)
+def revoke(client: HubClient, device_id: str, role: str | None) -> tuple[Any, str]:
     """Take back the tokens of the device DEVICE_ID and close its connections; it must be paired again.
 
     Example:
       homarus devices revoke 02be189489ad --role operator
     """
-    client = HubClient(home)
     device = _found(client, device_id)
     for each in [role] if role else device["roles"]:
         client.call("device.token.revoke", {"deviceId": device["id"], "role": each})
-    _say(device, "The tokens of {name} are revoked.", as_json=as_json)
+    return device, f"The tokens of {device['name']} are revoked."
 
 
-@command.command("rename")
-@click.argument("device_id")
-@click.argument("name")
-@home_option
-@json_option
-def rename(device_id: str, name: str, home: Path, as_json: bool) -> None:
+@verb(command, _DEVICE, click.argument("name"))
+def rename(client: HubClient, device_id: str, name: str) -> tuple[Any, str]:
     """Give the device DEVICE_ID another name.
 
     Example:
       homarus devices rename 02be189489ad "Kitchen tablet"
     """
-    client = HubClient(home)
     device = _found(client, device_id)
     client.call("device.pair.rename", {"deviceId": device["id"], "label": name})
-    _say(device | {"name": name}, "It is called {name} now.", as_json=as_json)
+    return device | {"name": name}, f"It is called {name} now."
 
 
-@command.command("remove")
-@click.argument("device_id")
-@home_option
-@json_option
-def remove(device_id: str, home: Path, as_json: bool) -> None:
+@verb(command, _DEVICE)
+def remove(client: HubClient, device_id: str) -> tuple[Any, str]:
     """Forget the device DEVICE_ID; its connections are closed.
 
     Example:
       homarus devices remove 02be189489ad
     """
-    client = HubClient(home)
     device = _found(client, device_id)
     client.call("device.pair.remove", {"deviceId": device["id"]})
-    _say(device, "{name} is removed.", as_json=as_json)
+    return device, f"{device['name']} is removed."
 
 
-@command.command("clean")
-@click.option("--days", type=click.IntRange(min=1), default=90, show_default=True, help="Not seen for this long.")
-@home_option
-@json_option
-def clean(days: int, home: Path, as_json: bool) -> None:
+_DAYS = click.option(
+    "--days", type=click.IntRange(min=1), default=90, show_default=True, help="Not seen for this long."
+)
+
+
+@verb(command, _DAYS)
+def clean(client: HubClient, days: int) -> tuple[Any, str]:
     """Forget the devices that have not connected for a while.
 
     Example:
       homarus devices clean --days 30
     """
-    client, before = HubClient(home), time.time() * 1000 - days * DAY_MS
-    devices = [_device(each) for each in client.call("device.pair.list")["paired"]]
-    stale = [each for each in devices if each["state"] != "connected" and (each["last_seen_ms"] or 0) < before]
+    before = time.time() * 1000 - days * DAY_MS
+    entries = client.call("device.pair.list")["paired"]
+    old = [each for each in entries if max(each["lastSeenAtMs"] or 0, each["createdAtMs"]) < before]
+    stale = [_device(each) for each in old if not each["connected"]]
     for device in stale:
         client.call("device.pair.remove", {"deviceId": device["id"]})
-    if as_json:
-        print_json({"removed": stale})
-        return
-    click.echo(f"Removed: {', '.join(each['name'] for each in stale) or 'none'}.")
+    return {"removed": stale}, f"Removed: {', '.join(each['name'] for each in stale) or 'none'}."
 
 
-def _decide(home: Path, verb: str, request_id: str, words: str, *, as_json: bool) -> None:
-    client = HubClient(home)
-    waiting = [_request(each) for each in client.call("device.pair.list")["pending"]]
-    request = _one(waiting, "request_id", request_id, "no device waits with the request")
-    client.call(f"device.pair.{verb}", {"requestId": request["request_id"]})
-    _say(request, words, as_json=as_json)
+def _decide(client: HubClient, decision: str, request_id: str, words: str) -> tuple[Any, str]:
+    waiting = map(_request, client.call("device.pair.list")["pending"])
+    missing = "no device waits with the request"
+    request = one_named(waiting, request_id, ("request_id",), missing, "homarus devices list")
+    client.call(f"device.pair.{decision}", {"requestId": request["request_id"]})
+    return request, f"{request['name']} {words}."
 
 
 def _found(client: HubClient, given: str) -> dict[str, Any]:
-    devices = [_device(each) for each in client.call("device.pair.list")["paired"]]
-    return _one(devices, "id", given, "there is no paired device")
-
-
-def _one(entries: list[dict[str, Any]], key: str, given: str, missing: str) -> dict[str, Any]:
-    """Return the entry of an id, the beginning of one, or a name."""
-    found = [each for each in entries if each[key] == given] or [
-        each for each in entries if each[key].startswith(given) or each["name"] == given
-    ]
-    if len(found) != 1:
-        several = f"; these could be meant: {', '.join(each[key] for each in found)}" if found else ""
-        raise CommandFailed(f"{missing} {given}{several}. See: homarus devices list", Exit.FINDINGS)
-    return found[0]
+    devices = map(_device, client.call("device.pair.list")["paired"])
+    return one_named(devices, given, ("id",), "there is no paired device", "homarus devices list")
 
 
 def _request(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,13 +214,6 @@ def _row(entry: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:
     if "id" in shown:
         shown["id"] = shown["id"][:SHORT]
     return tuple(str(shown[column] or "") for column in columns)
-
-
-def _say(entry: Mapping[str, Any], words: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(entry)
-        return
-    click.echo(words.format(**entry))
 
 
 def _day(ms: int | None) -> str:

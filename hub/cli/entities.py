@@ -10,6 +10,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import verb
 
 _ENTITY = click.argument("entity_id", metavar="ENTITY")
 
@@ -53,67 +54,47 @@ def list_(domain: str | None, area: str | None, home: Path, as_json: bool) -> No
     print_table(rows, ("entity", "name", "state", "area", "to agents"))
 
 
-@command.command("rename")
-@_ENTITY
-@click.argument("name")
-@click.option("--id", "new_id", help="Its new entity id.")
-@home_option
-@json_option
-def rename(entity_id: str, name: str, new_id: str | None, home: Path, as_json: bool) -> None:
+@verb(command, _ENTITY, click.argument("name"), click.option("--id", "new_id", help="Its new entity id."))
+def rename(client: HubClient, entity_id: str, name: str, new_id: str | None) -> tuple[Any, str]:
     """Give an entity another name; an empty one is that of its device.
 
     Example:
       homarus entities rename switch.desk_plug Kettle --id switch.kettle
     """
-    _update(home, entity_id, as_json, name=name, **({"new_entity_id": new_id} if new_id else {}))
+    return _update(client, entity_id, name=name, **({"new_entity_id": new_id} if new_id else {}))
 
 
-@command.command("expose")
-@_ENTITY
-@click.option("--off", is_flag=True, help="Take it away from agents.")
-@home_option
-@json_option
-def expose(entity_id: str, off: bool, home: Path, as_json: bool) -> None:
+@verb(command, _ENTITY, click.option("--off", is_flag=True, help="Take it away from agents."))
+def expose(client: HubClient, entity_id: str, off: bool) -> tuple[Any, str]:
     """Let agents see and control an entity, or not.
 
     Example:
       homarus entities expose lock.front_door --off
     """
-    _update(home, entity_id, as_json, exposed=not off)
+    return _update(client, entity_id, exposed=not off)
 
 
-@command.command("move")
-@_ENTITY
-@click.argument("area")
-@home_option
-@json_option
-def move(entity_id: str, area: str, home: Path, as_json: bool) -> None:
+@verb(command, _ENTITY, click.argument("area"))
+def move(client: HubClient, entity_id: str, area: str) -> tuple[Any, str]:
     """Put an entity in an area, by its id; an empty one is that of its device.
 
     Example:
       homarus entities move light.counter kitchen
     """
-    _update(home, entity_id, as_json, area_id=area)
+    return _update(client, entity_id, area_id=area)
 
 
-@command.command("remove")
-@_ENTITY
-@home_option
-@json_option
-def remove(entity_id: str, home: Path, as_json: bool) -> None:
+@verb(command, _ENTITY)
+def remove(client: HubClient, entity_id: str) -> tuple[Any, str]:
     """Remove an entity that is gone, with what was decided about it.
 
     Example:
       homarus entities remove switch.old_plug
     """
-    answer = HubClient(home).call("entities.remove", {"entity_id": entity_id})
-    print_json(answer) if as_json else click.echo(f"{entity_id} was removed.")
+    return client.call("entities.remove", {"entity_id": entity_id}), f"{entity_id} was removed."
 
 
-def _update(home: Path, entity_id: str, as_json: bool, **changes: Any) -> None:
-    entity = HubClient(home).call("entities.update", {"entity_id": entity_id, **changes})["entity"]
-    if as_json:
-        print_json(entity)
-        return
+def _update(client: HubClient, entity_id: str, **changes: Any) -> tuple[Any, str]:
+    entity = client.call("entities.update", {"entity_id": entity_id, **changes})["entity"]
     seen = "seen by agents" if entity["is_exposed"] else "not seen by agents"
-    click.echo(f"{entity['entity_id']}: {entity['shown_name']}, {entity['area'] or 'in no area'}, {seen}.")
+    return entity, f"{entity['entity_id']}: {entity['shown_name']}, {entity['area'] or 'in no area'}, {seen}."

@@ -14,8 +14,10 @@ from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.json_argument import json_object
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import one_named, verb
 
 SHORT = 12
+_NODE = click.argument("node")
 
 
 @click.group("nodes", cls=Group)
@@ -72,7 +74,7 @@ def describe(node: str, home: Path, as_json: bool) -> None:
       homarus nodes describe "Anna's phone"
     """
     client = HubClient(home)
-    found = client.call("node.describe", {"nodeId": _id_of(client, node)})
+    found = client.call("node.describe", {"nodeId": _find(client, node)["id"]})
     if as_json:
         print_json(found | _shown(found))
         return
@@ -80,73 +82,63 @@ def describe(node: str, home: Path, as_json: bool) -> None:
         click.echo(f"{key}: {', '.join(map(str, found[key])) if isinstance(found[key], list) else found[key]}")
 
 
-@command.command("approve")
-@click.argument("node")
-@home_option
-@json_option
-def approve(node: str, home: Path, as_json: bool) -> None:
+@verb(command, _NODE)
+def approve(client: HubClient, node: str) -> tuple[Any, str]:
     """Let the node NODE be asked for the commands that it declares and nobody has approved yet.
 
     Example:
       homarus nodes approve "Anna's phone"
     """
-    client = HubClient(home)
     found = _find(client, node)
     if not found["request_id"]:
         raise CommandFailed(f"Nothing waits to be approved for {found['name']}.", Exit.FINDINGS)
     answer = client.call("node.pair.approve", {"requestId": found["request_id"]})
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(f"{found['name']} may be asked for: {', '.join(answer['node']['commands']) or 'nothing'}.")
+    return answer, f"{found['name']} may be asked for: {', '.join(answer['node']['commands']) or 'nothing'}."
 
 
-@command.command("reject")
-@click.argument("node")
-@home_option
-@json_option
-def reject(node: str, home: Path, as_json: bool) -> None:
+@verb(command, _NODE)
+def reject(client: HubClient, node: str) -> tuple[Any, str]:
     """Refuse the commands that wait to be approved for the node NODE.
 
     Example:
       homarus nodes reject "Anna's phone"
     """
-    client = HubClient(home)
     found = _find(client, node)
     answer = client.call("node.pair.reject", {"requestId": found["request_id"] or "none"})
-    _say(answer, f"{found['name']} may not be asked for more than before.", as_json=as_json)
+    return answer, f"{found['name']} may not be asked for more than before."
 
 
-@command.command("rename")
-@click.argument("node")
-@click.argument("name")
-@home_option
-@json_option
-def rename(node: str, name: str, home: Path, as_json: bool) -> None:
+@verb(command, _NODE, click.argument("name"))
+def rename(client: HubClient, node: str, name: str) -> tuple[Any, str]:
     """Give the node NODE another name.
 
     Example:
       homarus nodes rename 02be189489ad "Anna's phone"
     """
-    client = HubClient(home)
-    answer = client.call("node.rename", {"nodeId": _id_of(client, node), "displayName": name})
-    _say(answer, f"It is called {name} now.", as_json=as_json)
+    answer = client.call("node.rename", {"nodeId": _find(client, node)["id"], "displayName": name})
+    return answer, f"It is called {name} now."
 
 
-@command.command("remove")
-@click.argument("node")
-@home_option
-@json_option
-def remove(node: str, home: Path, as_json: bool) -> None:
+@verb(command, _NODE)
+def remove(client: HubClient, node: str) -> tuple[Any, str]:
     """Forget the node NODE and what waits for it; it must be paired again.
 
     Example:
       homarus nodes remove "Anna's phone"
     """
-    client = HubClient(home)
     found = _find(client, node)
-    answer = client.call("node.pair.remove", {"nodeId": found["id"]})
-    _say(answer, f"{found['name']} is removed.", as_json=as_json)
+    return client.call("node.pair.remove", {"nodeId": found["id"]}), f"{found['name']} is removed."
+
+
+@verb(command, _NODE, click.argument("message"), click.option("--title", default="Homarus", help="Above it."))
+def notify(client: HubClient, node: str, message: str, title: str) -> tuple[Any, str]:
+    """Show MESSAGE as a notification on the node NODE.
+
+    Example:
+      homarus nodes notify "Anna's phone" "The washing is done" --title Laundry
+    """
+    request = {"command": "system.notify", "params": {"title": title, "body": message}}
+    return client.call("node.invoke", {"nodeId": _find(client, node)["id"], **request}), "It is shown."
 
 
 @command.command("invoke")
@@ -176,7 +168,7 @@ def invoke(
     """
     client = HubClient(home)
     request = {
-        "nodeId": _id_of(client, node),
+        "nodeId": _find(client, node)["id"],
         "command": command_name,
         "params": json_object(params, "--params"),
         "timeoutMs": int(timeout_s * 1000),
@@ -195,37 +187,9 @@ def invoke(
     print_json({key: value for key, value in payload.items() if key != "base64"} if payload else payload)
 
 
-@command.command("notify")
-@click.argument("node")
-@click.argument("message")
-@click.option("--title", help="Above it.")
-@home_option
-@json_option
-def notify(node: str, message: str, title: str | None, home: Path, as_json: bool) -> None:
-    """Show MESSAGE as a notification on the node NODE.
-
-    Example:
-      homarus nodes notify "Anna's phone" "The washing is done" --title Laundry
-    """
-    client = HubClient(home)
-    params = {"title": title or "Homarus", "body": message}
-    answer = client.call("node.invoke", {"nodeId": _id_of(client, node), "command": "system.notify", "params": params})
-    _say(answer, "It is shown.", as_json=as_json)
-
-
-def _id_of(client: HubClient, given: str) -> str:
-    return str(_find(client, given)["id"])
-
-
 def _find(client: HubClient, given: str) -> dict[str, Any]:
-    nodes = [_shown(each) for each in client.call("node.list")["nodes"]]
-    found = [each for each in nodes if given in (each["id"], each["request_id"])] or [
-        each for each in nodes if each["name"].casefold() == given.casefold() or each["id"].startswith(given)
-    ]
-    if len(found) != 1:
-        several = f"; these could be meant: {', '.join(each['id'] for each in found)}" if found else ""
-        raise CommandFailed(f"there is no node {given}{several}. See: homarus nodes list", Exit.FINDINGS)
-    return found[0]
+    nodes = map(_shown, client.call("node.list")["nodes"])
+    return one_named(nodes, given, ("id", "request_id"), "there is no node", "homarus nodes list")
 
 
 def _shown(node: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,10 +205,3 @@ def _shown(node: Mapping[str, Any]) -> dict[str, Any]:
         "waiting": node.get("pendingDeclaredCommands", []),
         "last_seen_ms": node.get("lastSeenAtMs"),
     }
-
-
-def _say(answer: Any, words: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(words)
