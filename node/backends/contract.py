@@ -12,15 +12,18 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from .. import __version__
 from ..errors import NodeError
+from ..parameters import text
 from ..pictures import picture
-from ..programs import find, output_of
+from ..programs import PROGRAM_LIMIT_S, find, output_of
 
 Answer = dict[str, Any]
 Handler = Callable[[Mapping[str, Any]], Awaitable[Answer]]
+SPEECH_LIMIT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +32,14 @@ class Offer:
 
     Attributes:
         command: Its name.
-        handler: Does it.
+        do: Does it; gets the parameters and, if it needs one, the first of its programs that is installed.
         programs: Any one of them is enough; none are needed when it is empty.
         install: How to get one, for people.
         permission: What the system asks its user to permit for it, where it does.
     """
 
     command: str
-    handler: Handler
+    do: Callable[..., Awaitable[Answer]]
     programs: tuple[str, ...] = ()
     install: str = ""
     permission: str = ""
@@ -45,6 +48,20 @@ class Offer:
     def works(self) -> bool:
         """Whether a program for it is installed."""
         return not self.programs or find(*self.programs) is not None
+
+    async def handler(self, params: Mapping[str, Any]) -> Answer:
+        """Do it.
+
+        Raises:
+            NodeError: It has none of its programs, or failed.
+        """
+        if not self.programs:
+            return await self.do(params)
+        program = find(*self.programs)
+        if program is None:
+            needed = f"{self.command} needs {' or '.join(self.programs)}"
+            raise NodeError("UNAVAILABLE", f"{needed}, which is not installed here: {self.install}")
+        return await self.do(params, program)
 
 
 class Backend(Protocol):
@@ -125,13 +142,22 @@ async def taken(argv: Callable[[str], list[str]], suffix: str, *, delay_s: float
             raise NodeError("UNAVAILABLE", f"{argv('')[0]} made no picture: {error.strerror}") from error
 
 
-def need(*names: str, install: str) -> str:
-    """Return the first of these programs that is installed.
+def printed(words: Mapping[str, list[str]] = MappingProxyType({})) -> Callable[..., Awaitable[Answer]]:
+    """Return what answers `{text}` with what a program prints; `words` are the command lines of those with options."""
 
-    Raises:
-        NodeError: None is.
-    """
-    found = find(*names)
-    if found is None:
-        raise NodeError("UNAVAILABLE", f"this needs {' or '.join(names)}, which is not installed here: {install}")
-    return found
+    async def do(params: Mapping[str, Any], program: str) -> Answer:
+        return {"text": (await output_of(words.get(program, [program]))).decode(errors="replace")}
+
+    return do
+
+
+def given_text(
+    words: Mapping[str, list[str]] = MappingProxyType({}), timeout_s: float = PROGRAM_LIMIT_S
+) -> Callable[..., Awaitable[Answer]]:
+    """Return what gives a program the parameter `text` on its standard input."""
+
+    async def do(params: Mapping[str, Any], program: str) -> Answer:
+        await output_of(words.get(program, [program]), stdin=text(params, "text").encode(), timeout_s=timeout_s)
+        return {}
+
+    return do

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import NodeError
 from ..parameters import number, text
 from ..programs import output_of
-from .contract import Answer, Offer, need, status_offers, taken
+from .contract import SPEECH_LIMIT_S, Answer, Offer, given_text, printed, status_offers, taken
 
 DEVICES = Path("/sys/class/video4linux")
 POWER = Path("/sys/class/power_supply")
@@ -47,24 +47,21 @@ class LinuxBackend:
             Offer("camera.list", self._cameras),
             Offer("camera.snap", self._snap, _CAMERA, "install ffmpeg"),
             Offer("location.get", self._place, ("gpspipe",), "install gpsd-clients, with a GPS receiver"),
-            Offer("clipboard.read", self._paste, tuple(_PASTE), "install wl-clipboard or xclip"),
-            Offer("clipboard.write", self._copy, tuple(_COPY), "install wl-clipboard or xclip"),
-            Offer("system.say", self._say, tuple(_SAY), "install espeak-ng"),
+            Offer("clipboard.read", printed(_PASTE), tuple(_PASTE), "install wl-clipboard or xclip"),
+            Offer("clipboard.write", given_text(_COPY), tuple(_COPY), "install wl-clipboard or xclip"),
+            Offer("system.say", given_text(_SAY, SPEECH_LIMIT_S), tuple(_SAY), "install espeak-ng"),
         ]
 
     async def battery(self) -> Answer | None:
         return await asyncio.to_thread(_battery)
 
-    async def _notify(self, params: Mapping[str, Any]) -> Answer:
+    async def _notify(self, params: Mapping[str, Any], program: str) -> Answer:
         urgency = "critical" if params.get("priority") == "timeSensitive" else "normal"
         words = [text(params, "title", "Homarus", limit=200), text(params, "body", "", limit=2_000)]
-        program = need("notify-send", install="install libnotify-bin")
         await output_of([program, "--app-name=Homarus", f"--urgency={urgency}", "--", *words])
         return {}
 
-    async def _screen(self, params: Mapping[str, Any]) -> Answer:
-        names = _WAYLAND_SCREEN if os.environ.get("WAYLAND_DISPLAY") else _X11_SCREEN
-        program = need(*names, install=f"install {names[0]}")
+    async def _screen(self, params: Mapping[str, Any], program: str) -> Answer:
         options = {
             "grim": lambda path: ["grim", path],
             "gnome-screenshot": lambda path: ["gnome-screenshot", "-f", path],
@@ -77,9 +74,8 @@ class LinuxBackend:
     async def _cameras(self, params: Mapping[str, Any]) -> Answer:
         return {"devices": await asyncio.to_thread(_cameras)}
 
-    async def _snap(self, params: Mapping[str, Any]) -> Answer:
+    async def _snap(self, params: Mapping[str, Any], program: str) -> Answer:
         known = [each["id"] for each in (await self._cameras({}))["devices"]]
-        program = need(*_CAMERA, install="install ffmpeg")
         device = text(params, "deviceId", known[0] if known else "", limit=100)
         if device not in known and program != "rpicam-still":
             raise NodeError(
@@ -101,8 +97,7 @@ class LinuxBackend:
         }
         return await taken(options[program], ".jpg", delay_s=number(params, "delayMs", 0, 0, 10_000) / 1000)
 
-    async def _place(self, params: Mapping[str, Any]) -> Answer:
-        program = need("gpspipe", install="install gpsd-clients, with a GPS receiver")
+    async def _place(self, params: Mapping[str, Any], program: str) -> Answer:
         limit_s = number(params, "timeoutMs", 20_000, 1_000, PLACE_LIMIT_S * 1_000) / 1_000
         # gpsd reports once a second; a fix is in one of the first reports or not at all.
         lines = await output_of([program, "-w", "-n", "10"], timeout_s=limit_s)
@@ -111,20 +106,6 @@ class LinuxBackend:
             if report.get("class") == "TPV" and isinstance(report.get("lat"), float) and report.get("mode", 0) >= 2:
                 return _position(report)
         raise NodeError("LOCATION_UNAVAILABLE", "the GPS receiver has no fix")
-
-    async def _paste(self, params: Mapping[str, Any]) -> Answer:
-        argv = _PASTE[need(*_PASTE, install="install wl-clipboard or xclip")]
-        return {"text": (await output_of(argv)).decode(errors="replace")}
-
-    async def _copy(self, params: Mapping[str, Any]) -> Answer:
-        argv = _COPY[need(*_COPY, install="install wl-clipboard or xclip")]
-        await output_of(argv, stdin=text(params, "text").encode())
-        return {}
-
-    async def _say(self, params: Mapping[str, Any]) -> Answer:
-        argv = _SAY[need(*_SAY, install="install espeak-ng")]
-        await output_of(argv, stdin=text(params, "text").encode(), timeout_s=120)
-        return {}
 
 
 def _battery() -> Answer | None:

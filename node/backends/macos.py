@@ -10,10 +10,11 @@ from typing import Any
 from ..errors import NodeError
 from ..parameters import number, text
 from ..programs import output_of
-from .contract import Answer, Offer, need, status_offers, taken
+from .contract import SPEECH_LIMIT_S, Answer, Offer, given_text, printed, status_offers, taken
 
 # Titles and texts are arguments of the script, never a part of it.
 _NOTIFY = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
+_SAY = {"say": ["say", "-f", "-"]}
 _IMAGESNAP = "brew install imagesnap"
 _LOCATION = "brew install corelocationcli"
 _PRIVACY = "System Settings → Privacy & Security → {}, for the program that runs Python"
@@ -36,9 +37,9 @@ class MacBackend:
             Offer("camera.list", self._cameras, ("imagesnap",), _IMAGESNAP),
             Offer("camera.snap", self._snap, ("imagesnap",), _IMAGESNAP, _CAMERA_GRANT),
             Offer("location.get", self._place, ("CoreLocationCLI",), _LOCATION, _LOCATION_GRANT),
-            Offer("clipboard.read", self._paste, ("pbpaste",)),
-            Offer("clipboard.write", self._copy, ("pbcopy",)),
-            Offer("system.say", self._say, ("say",)),
+            Offer("clipboard.read", printed(), ("pbpaste",)),
+            Offer("clipboard.write", given_text(), ("pbcopy",)),
+            Offer("system.say", given_text(_SAY, SPEECH_LIMIT_S), ("say",)),
         ]
 
     async def battery(self) -> Answer | None:
@@ -49,33 +50,31 @@ class MacBackend:
         found = re.search(r"(\d+)%; ([a-z ]+)", said)
         return {"level": int(found[1]) / 100, "state": found[2].strip()} if found else None
 
-    async def _notify(self, params: Mapping[str, Any]) -> Answer:
+    async def _notify(self, params: Mapping[str, Any], program: str) -> Answer:
         words = (text(params, "title", "Homarus", limit=200), text(params, "body", "", limit=2_000))
         script = [part for line in _NOTIFY for part in ("-e", line)]
-        await output_of([need("osascript", install="it is part of macOS"), *script, "--", *words])
+        await output_of([program, *script, "--", *words])
         return {}
 
-    async def _screen(self, params: Mapping[str, Any]) -> Answer:
-        program = need("screencapture", install="it is part of macOS")
+    async def _screen(self, params: Mapping[str, Any], program: str) -> Answer:
         display = int(number(params, "screenIndex", 0, 0, 15)) + 1
         return await taken(lambda path: [program, "-x", "-t", "jpg", "-D", str(display), path], ".jpg")
 
-    async def _cameras(self, params: Mapping[str, Any]) -> Answer:
-        said = (await output_of([need("imagesnap", install=_IMAGESNAP), "-l"])).decode(errors="replace")
+    async def _cameras(self, params: Mapping[str, Any], program: str) -> Answer:
+        said = (await output_of([program, "-l"])).decode(errors="replace")
         names = [line.strip().removeprefix("=> ").strip() for line in said.splitlines() if line.startswith("=>")]
         return {"devices": [{"id": name, "name": name} for name in names]}
 
-    async def _snap(self, params: Mapping[str, Any]) -> Answer:
-        known = [each["id"] for each in (await self._cameras({}))["devices"]]
+    async def _snap(self, params: Mapping[str, Any], program: str) -> Answer:
+        known = [each["id"] for each in (await self._cameras({}, program))["devices"]]
         device = text(params, "deviceId", "", limit=200)
         if not known or (device and device not in known):
             raise NodeError("CAMERA_UNAVAILABLE", f"there is no camera {device!r}; camera.list names those here")
         warm_s = 1.5 + number(params, "delayMs", 0, 0, 10_000) / 1000
         chosen = ["-d", device] if device else []
-        return await taken(lambda path: ["imagesnap", "-q", "-w", f"{warm_s:g}", *chosen, path], ".jpg")
+        return await taken(lambda path: [program, "-q", "-w", f"{warm_s:g}", *chosen, path], ".jpg")
 
-    async def _place(self, params: Mapping[str, Any]) -> Answer:
-        program = need("CoreLocationCLI", install=_LOCATION)
+    async def _place(self, params: Mapping[str, Any], program: str) -> Answer:
         limit_s = number(params, "timeoutMs", 20_000, 1_000, 60_000) / 1_000
         try:
             said = json.loads(await output_of([program, "--json"], timeout_s=limit_s))
@@ -91,14 +90,3 @@ class MacBackend:
             "isPrecise": True,
             "source": "corelocation",
         }
-
-    async def _paste(self, params: Mapping[str, Any]) -> Answer:
-        return {"text": (await output_of(["pbpaste"])).decode(errors="replace")}
-
-    async def _copy(self, params: Mapping[str, Any]) -> Answer:
-        await output_of(["pbcopy"], stdin=text(params, "text").encode())
-        return {}
-
-    async def _say(self, params: Mapping[str, Any]) -> Answer:
-        await output_of(["say", "-f", "-"], stdin=text(params, "text").encode(), timeout_s=120)
-        return {}

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import NodeError
 from ..parameters import number, text
 from ..programs import output_of
-from .contract import Answer, Offer, need, status_offers, taken
+from .contract import SPEECH_LIMIT_S, Answer, Offer, given_text, printed, status_offers, taken
 
 INSTALL = "install the app Termux:API from where Termux is from, then: pkg install termux-api"
 
@@ -27,9 +27,9 @@ class TermuxBackend:
             Offer("camera.list", self._cameras, ("termux-camera-info",), INSTALL),
             Offer("camera.snap", self._snap, ("termux-camera-photo",), INSTALL, "Camera, for Termux:API"),
             Offer("location.get", self._place, ("termux-location",), INSTALL, "Location, for Termux:API"),
-            Offer("clipboard.read", self._paste, ("termux-clipboard-get",), INSTALL),
-            Offer("clipboard.write", self._copy, ("termux-clipboard-set",), INSTALL),
-            Offer("system.say", self._say, ("termux-tts-speak",), INSTALL),
+            Offer("clipboard.read", printed(), ("termux-clipboard-get",), INSTALL),
+            Offer("clipboard.write", given_text(), ("termux-clipboard-set",), INSTALL),
+            Offer("system.say", given_text(timeout_s=SPEECH_LIMIT_S), ("termux-tts-speak",), INSTALL),
         ]
 
     async def battery(self) -> Answer | None:
@@ -39,16 +39,16 @@ class TermuxBackend:
         except (NodeError, LookupError, TypeError, ValueError):
             return None
 
-    async def _notify(self, params: Mapping[str, Any]) -> Answer:
+    async def _notify(self, params: Mapping[str, Any], program: str) -> Answer:
         title, body = text(params, "title", "Homarus", limit=200), text(params, "body", "", limit=2_000)
         priority = "max" if params.get("priority") == "timeSensitive" else "default"
         # The text is read from the standard input: as an argument it could be taken for an option.
-        argv = [need("termux-notification", install=INSTALL), "--priority", priority, f"--title={title}"]
+        argv = [program, "--priority", priority, f"--title={title}"]
         await output_of(argv, stdin=body.encode())
         return {}
 
-    async def _cameras(self, params: Mapping[str, Any]) -> Answer:
-        found = await _asked("termux-camera-info")
+    async def _cameras(self, params: Mapping[str, Any], program: str) -> Answer:
+        found = await _asked(program)
         return {
             "devices": [
                 {"id": str(each["id"]), "name": f"camera {each['id']}", "position": each.get("facing", "unknown")}
@@ -57,21 +57,20 @@ class TermuxBackend:
             ]
         }
 
-    async def _snap(self, params: Mapping[str, Any]) -> Answer:
-        cameras = (await self._cameras({}))["devices"]
+    async def _snap(self, params: Mapping[str, Any], program: str) -> Answer:
+        cameras = (await self._cameras({}, "termux-camera-info"))["devices"]
         facing, wanted = text(params, "facing", "back", limit=20), text(params, "deviceId", "", limit=20)
         fitting = [each["id"] for each in cameras if wanted in ("", each["id"])]
         fitting.sort(key=lambda id: next(each["position"] for each in cameras if each["id"] == id) != facing)
         if not fitting:
             raise NodeError("CAMERA_UNAVAILABLE", f"there is no camera {wanted!r}; camera.list names those here")
-        program = need("termux-camera-photo", install=INSTALL)
         delay_s = number(params, "delayMs", 0, 0, 10_000) / 1000
         return await taken(lambda path: [program, "-c", fitting[0], path], ".jpg", delay_s=delay_s)
 
-    async def _place(self, params: Mapping[str, Any]) -> Answer:
+    async def _place(self, params: Mapping[str, Any], program: str) -> Answer:
         provider = "gps" if params.get("desiredAccuracy") == "precise" else "network"
         limit_s = number(params, "timeoutMs", 20_000, 1_000, 60_000) / 1_000
-        said = await _asked("termux-location", "-p", provider, "-r", "once", timeout_s=limit_s)
+        said = await _asked(program, "-p", provider, "-r", "once", timeout_s=limit_s)
         if not isinstance(said, dict) or not isinstance(said.get("latitude"), float):
             raise NodeError(
                 "LOCATION_PERMISSION_REQUIRED", "let Termux:API have the place of this phone in its settings"
@@ -85,22 +84,10 @@ class TermuxBackend:
             "source": said.get("provider", provider),
         }
 
-    async def _paste(self, params: Mapping[str, Any]) -> Answer:
-        return {"text": (await output_of([need("termux-clipboard-get", install=INSTALL)])).decode(errors="replace")}
-
-    async def _copy(self, params: Mapping[str, Any]) -> Answer:
-        await output_of([need("termux-clipboard-set", install=INSTALL)], stdin=text(params, "text").encode())
-        return {}
-
-    async def _say(self, params: Mapping[str, Any]) -> Answer:
-        argv = [need("termux-tts-speak", install=INSTALL)]
-        await output_of(argv, stdin=text(params, "text").encode(), timeout_s=120)
-        return {}
-
 
 async def _asked(program: str, *options: str, timeout_s: float = 20) -> Any:
     """Return what a program of Termux:API prints as JSON."""
-    said = await output_of([need(program, install=INSTALL), *options], timeout_s=timeout_s)
+    said = await output_of([program, *options], timeout_s=timeout_s)
     try:
         return json.loads(said)
     except ValueError as error:
