@@ -119,11 +119,9 @@ class NodeRegistry:
         node = self.get(id)
         return frozenset() if node is None else self.surfaces.commands(node)
 
-    def listed(self, id: str) -> dict[str, Any] | None:
-        """Return a node as the protocol lists it, whether it is connected or not; None when it is not known."""
-        record = self.records.get(id)
-        if record is None:
-            return None
+    def listed(self, record: NodeRecord) -> dict[str, Any]:
+        """Return a node as the protocol lists it, whether it is connected or not."""
+        id = record.id
         return as_listed(record, self.commands(id), self.extra.get(id, {}), connected=id in self._nodes)
 
     async def invoke(

@@ -120,7 +120,7 @@ class NodesTool:
             return ToolResult(_text(listed), trusted=is_plain(listed))
         if action == "describe":
             record = self._node(arguments.get("node"), None)
-            return ToolResult(_text(self._nodes.listed(record.id) or {}), trusted=False)
+            return ToolResult(_text(self._nodes.listed(record)), trusted=False)
         if action == "skill":
             return self._skill(self._node(arguments.get("node"), None), arguments.get("skill", ""))
         command = _command(call)

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from hub.core.errors import Forbidden, InvalidRequest, NotFound, Unavailable
+from hub.core.errors import Forbidden, InvalidRequest, Unavailable
 from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
@@ -83,11 +83,10 @@ class NodeMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        listed = [self._nodes.listed(each.id) for each in self._nodes.records.all()]
-        return {"ts": self._now_ms(), "nodes": [each for each in listed if each is not None]}
+        return {"ts": self._now_ms(), "nodes": [self._nodes.listed(each) for each in self._nodes.records.all()]}
 
     async def _describe(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"ts": self._now_ms(), **self._listed(call.params["nodeId"])}
+        return {"ts": self._now_ms(), **self._nodes.listed(self._nodes.surfaces.known(call.params["nodeId"]))}
 
     async def _rename(self, call: MethodCall) -> Mapping[str, Any]:
         record = self._nodes.surfaces.rename(call.params["nodeId"], call.params["displayName"])
@@ -156,12 +155,6 @@ class NodeMethods:
             "queued": item.as_item(),
             "wakeTriggered": False,
         }
-
-    def _listed(self, id: str) -> dict[str, Any]:
-        listed = self._nodes.listed(id)
-        if listed is None:
-            raise NotFound(phrase("there is no node {node}", node=id[:80]))
-        return listed
 
     def _now_ms(self) -> int:
         return int(self._wall_time() * 1000)
