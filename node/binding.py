@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -22,8 +21,8 @@ from .rules.command_line import (
     refuse_unseen,
 )
 from .rules.named_files import candidate_files
+from .rules.system_programs import is_of_system
 
-SYSTEM = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
 SHELL = "/bin/sh"
 FILES_LIMIT = 100
 FILE_LIMIT_BYTES = 256 * 1024 * 1024
@@ -123,7 +122,7 @@ def bind(command: WrittenCommand, cwd: str | None) -> BoundProgram:
             if len(files) >= FILES_LIMIT:
                 raise NodeError("INVALID_PARAMS", f"command: it names more than {FILES_LIMIT} files; use fewer at once")
             files[str(Path(folder, each))] = _digest(whole)
-    return BoundProgram(command, found, path, _digest(path), _is_of_system(path), folder, files)
+    return BoundProgram(command, found, path, _digest(path), is_of_system(path), folder, files)
 
 
 def search_path() -> str:
@@ -140,14 +139,3 @@ def _digest(path: str) -> str:
             return file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise NodeError("INVALID_PARAMS", f"command: {path!r:.200} cannot be read: {error.strerror}") from error
-
-
-def _is_of_system(path: str) -> bool:
-    """Whether a real path is in a folder of the system, with nothing on the way that others than root may change."""
-    if not any(path.startswith(f"{folder}/") for folder in SYSTEM):
-        return False
-    for each in (Path(path), *Path(path).parents):
-        found = os.lstat(each)
-        if found.st_uid != 0 or stat.S_ISLNK(found.st_mode) or found.st_mode & 0o022:
-            return False
-    return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import shutil
 from collections.abc import Mapping
 from hashlib import sha256
@@ -17,15 +16,14 @@ from .errors import NodeError
 from .exec_policy import ExecPolicy, RunVerdict, allow_always, exactly, policy_for
 from .home import NodeHome, NodeProblem
 from .parameters import Params, flag, number, text, texts
-from .rules.command_line import CommandRefused, refuse_unseen
+from .rules.command_line import CommandRefused
+from .rules.environment import checked_environment
 
 RUN_LIMIT_MS = 1_800_000
 OUTPUT_LIMIT_BYTES = 200_000
-VALUE_CHARS = 1_000
 
 _TAKEN = ("HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "TMPDIR", "PREFIX", "LD_PRELOAD")
 """What a program gets of this process's own environment; Termux needs the last three."""
-_MAY_BE_SET = re.compile(r"LANG|LC_[A-Z]{1,20}|TZ|TERM|COLUMNS|LINES|NO_COLOR|CI")
 
 
 class SystemRun:
@@ -151,16 +149,9 @@ def _environment(params: Params) -> dict[str, str]:
     wanted = params.get("env") or {}
     if not isinstance(wanted, Mapping):
         raise NodeError("INVALID_PARAMS", "env: expected an object of texts")
-    for name, value in wanted.items():
-        if not _MAY_BE_SET.fullmatch(name) or not isinstance(value, str) or len(value) > VALUE_CHARS:
-            raise NodeError(
-                "INVALID_PARAMS",
-                f"env: {name!r:.80} cannot be set; only LANG, LC_*, TZ, TERM, COLUMNS, LINES, NO_COLOR and CI can, "
-                f"to at most {VALUE_CHARS} characters",
-            )
-        try:
-            refuse_unseen(f"env: {name}", value)
-        except CommandRefused as error:
-            raise NodeError("INVALID_PARAMS", str(error)) from None
+    try:
+        checked = checked_environment(wanted)
+    except CommandRefused as error:
+        raise NodeError("INVALID_PARAMS", str(error)) from None
     own = {name: os.environ[name] for name in _TAKEN if name in os.environ}
-    return {"LANG": "C.UTF-8", **own, "PATH": search_path(), "TERM": "dumb", **wanted}
+    return {"LANG": "C.UTF-8", **own, "PATH": search_path(), "TERM": "dumb", **checked}

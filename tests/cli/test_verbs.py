@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hub.cli.exits import CommandFailed
 from hub.cli.verbs import one_named
 
-PHONES = [
+PHONES: list[dict[str, Any]] = [
     {"id": "aa1", "request_id": "r1", "name": "Anna's phone"},
     {"id": "aa2", "request_id": None, "name": "aa1"},
     {"id": "b", "request_id": None, "name": "Tablet"},

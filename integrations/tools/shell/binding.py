@@ -18,10 +18,10 @@ from typing import Any
 
 from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.tools.command_line import WrittenCommand, candidate_files, entered, look_alikes, run_arguments, run_words
+from node.rules.system_programs import is_of_system
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where programs are looked for, and the PATH of what is started."""
-SYSTEM = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
 SHELL = "/bin/sh"
 COPY_LIMIT_BYTES = 256 * 1024 * 1024
 HASH_LIMIT_BYTES = 256 * 1024 * 1024
@@ -134,7 +134,7 @@ def _hold_program(bound: BoundCommand, *, seals: bool) -> None:
     word = bound.command.words[0] if bound.command.words else SHELL
     source = _find(bound, word)
     real = os.readlink(f"/proc/self/fd/{source}")
-    bound.path, bound.system = real, _is_of_system(real)
+    bound.path, bound.system = real, is_of_system(real)
     if seals and (not bound.system or _begins_with(source, b"#!")):
         held, bound.digest = _sealed(bound, source, word)
         os.close(source)
@@ -258,17 +258,6 @@ def _is_run(descriptor: int, word: str) -> bool:
 
 def _begins_with(descriptor: int, what: bytes) -> bool:
     return os.pread(descriptor, len(what), 0) == what
-
-
-def _is_of_system(path: str) -> bool:
-    """Whether a real path is in a folder of the system, with nothing on the way that others than root may change."""
-    if not any(path.startswith(f"{folder}/") for folder in SYSTEM):
-        return False
-    for each in (PurePosixPath(path), *PurePosixPath(path).parents):
-        found = os.lstat(each)
-        if found.st_uid != 0 or stat.S_ISLNK(found.st_mode) or found.st_mode & 0o022:
-            return False
-    return True
 
 
 def _sealed(bound: BoundCommand, source: int, name: str) -> tuple[int, str]:

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 
 from hub.core.errors import InvalidRequest
 from hub.core.secret import Secret
-from hub.tools.command_line import refuse_unseen
 from integrations.tools.shell.binding import PATH
-
-VALUE_CHARS = 1_000
+from node.rules import environment
+from node.rules.command_line import CommandRefused
 
 _TAKEN = ("HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME")
-_MAY_BE_SET = re.compile(r"LANG|LC_[A-Z]{1,20}|TZ|TERM|COLUMNS|LINES|NO_COLOR|CI")
 _NEVER = re.compile(
     r"(?!(?!LD_|DYLD_).*_(?:TOKEN|KEY|SECRET|PASSWORD|PAT|CREDENTIALS)$)(?:PATH|HOME|IFS|ENV|BASH.*|SHELL.*|PS[0-9]|CDPATH"
     r"|PROMPT_COMMAND|LD_.*|DYLD_.*|GCONV.*|GLIBC.*|MALLOC_.*|LOCPATH|NLSPATH|PYTHON.*|PERL.*|RUBY.*|NODE_.*|NPM_.*"
@@ -32,15 +30,10 @@ def checked_environment(wanted: Mapping[str, str]) -> dict[str, str]:
     Raises:
         InvalidRequest: One of them cannot be set, or has characters that people cannot see.
     """
-    for name, value in wanted.items():
-        if not _MAY_BE_SET.fullmatch(name):
-            raise InvalidRequest(
-                f"env: {name!r:.80} cannot be set; only LANG, LC_*, TZ, TERM, COLUMNS, LINES, NO_COLOR and CI can"
-            )
-        if len(value) > VALUE_CHARS:
-            raise InvalidRequest(f"env: the value of {name} is longer than {VALUE_CHARS} characters")
-        refuse_unseen(f"env: {name}", value)
-    return dict(wanted)
+    try:
+        return environment.checked_environment(wanted)
+    except CommandRefused as error:
+        raise InvalidRequest(str(error)) from None
 
 
 def given_variables(variables: Mapping[str, Secret]) -> dict[str, str]:
