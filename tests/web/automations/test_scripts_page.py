@@ -8,9 +8,10 @@ from playwright.async_api import BrowserContext, Page, expect
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, is_ready, opened
-from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.conftest import CONFIGURATION
 from tests.web.furnished_home import SCRIPTS, furnish
 from tests.web.looks import faults
+from tests.web.plain_browser import plain_browser
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -128,19 +129,18 @@ async def test_a_change_made_meanwhile_is_not_overwritten(
 
 
 async def test_the_first_script_of_a_home_gets_a_file_of_its_own(
-    browser: object, model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory
+    model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     home = tmp_path_factory.mktemp("no-scripts") / "home"
     home.mkdir(mode=0o700)
     (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
     with HubProcess(home) as hub:
-        async with Chromium(browser, hub.url) as chromium:  # type: ignore[arg-type]
-            page = await opened(await sign_in(chromium, hub), "/scripts")
-            await expect(page.get_by_text("There are no scripts yet.")).to_be_visible()
-            await page.get_by_role("link", name="New script").click()
-            await page.wait_for_selector("#script-editor[data-ready]")
-            await page.get_by_role("button", name="Save").click()
-            await page.wait_for_url("**/scripts/show?id=say_hello")
+        async with plain_browser(hub) as plain:
+            await plain.goto("/scripts")
+            assert "There are no scripts yet." in plain.text()
+            await plain.follow("New script")
+            await plain.press("Save")
+            assert plain.url == f"{hub.url}/scripts/show?id=say_hello"
 
     assert "say_hello:" in (home / "scripts.yaml").read_text()
     assert "script: !include scripts.yaml" in (home / "configuration.yaml").read_text()
