@@ -22,7 +22,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     from integrations.devices.mqtt.methods import methods
     from integrations.devices.mqtt.native.natives import Natives
     from integrations.devices.mqtt.nodes import MqttNodes
-    from integrations.devices.mqtt.page import MqttPage
+    from integrations.devices.mqtt.page import mqtt_page, routes
     from integrations.devices.mqtt.services import register_services
     from integrations.devices.mqtt.taps import Taps
 
@@ -34,9 +34,8 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     taps = Taps(bridge, host.clock)
     for method in methods(bridge, taps, discovery, broker):
         host.methods.add(method)
-    shown = MqttPage(bridge, taps, discovery, broker)
-    host.pages.add(shown.page())
-    for route in shown.routes():
+    host.pages.add(mqtt_page(bridge, discovery, broker))
+    for route in routes(discovery):
         host.routes.add(route)
     if config["discovery"]:
         await discovery.begin()

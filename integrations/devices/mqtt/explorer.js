@@ -7,12 +7,12 @@ const publish = document.getElementById("mqtt-publish");
 const retained = document.getElementById("mqtt-explorer").dataset.retained;
 let turn = 0;
 
-async function post(path, data, signal) {
+async function call(method, params) {
   const headers = { "Content-Type": "application/json" };
-  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(data), signal });
+  const response = await fetch("/api/rpc", { method: "POST", headers, body: JSON.stringify({ method, params }) });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error?.message ?? response.statusText);
-  return answer;
+  return answer.payload;
 }
 
 function show(message) {
@@ -32,7 +32,7 @@ async function follow(topic) {
   place.replaceChildren();
   while (mine === turn) {
     try {
-      const answer = await post("/mqtt/messages", { topic, after, wait: WAIT_S });
+      const answer = await call("mqtt.messages", { topic, after, wait: WAIT_S });
       if (mine !== turn) return;
       answer.messages.forEach(show);
       after = answer.last;
@@ -53,7 +53,7 @@ publish.addEventListener("submit", async (event) => {
   const fields = new FormData(publish);
   const status = publish.querySelector("[role=status]");
   try {
-    await post("/mqtt/publish", {
+    await call("mqtt.publish", {
       topic: fields.get("topic"),
       payload: fields.get("payload"),
       retain: fields.has("retain"),

@@ -1,4 +1,4 @@
-"""The page MQTT of the dashboard: messages as they come, publishing, and what announced itself."""
+"""The page MQTT of the dashboard; its script listens and publishes through the gateway methods."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from hub.core.errors import NotFound
-from hub.core.schema import Schema
 from hub.gateway.calls.contract import ADMIN, HttpCall, Route
 from hub.gateway.pages import Page
 from integrations.devices.mqtt.bridge import MqttBridge
 from integrations.devices.mqtt.discovery.discovery import Discovery, listed
-from integrations.devices.mqtt.methods import DOMAIN, LOOK, status_of
-from integrations.devices.mqtt.services import PUBLISH
-from integrations.devices.mqtt.taps import Taps
+from integrations.devices.mqtt.methods import DOMAIN, status_of
 
 if TYPE_CHECKING:
     from integrations.devices.mqtt.broker import EmbeddedBroker
@@ -48,50 +45,31 @@ _CHINESE = {
 }
 
 
-class MqttPage:
-    """The page and its routes."""
+def mqtt_page(bridge: MqttBridge, discovery: Discovery, broker: EmbeddedBroker | None) -> Page:
+    """Return the page."""
 
-    def __init__(
-        self, bridge: MqttBridge, taps: Taps, discovery: Discovery, broker: EmbeddedBroker | None = None
-    ) -> None:
-        self._bridge, self._taps, self._discovery, self._broker = bridge, taps, discovery, broker
+    async def data(call: HttpCall) -> Mapping[str, Any]:
+        return {"status": status_of(bridge, broker), **listed(discovery)}
 
-    def page(self) -> Page:
-        """Return the page."""
-        texts = {"zh-CN": _CHINESE}
-        return Page(PATH, "MQTT", _HERE / "page.html", self._data, scope=ADMIN, icon="list", position=62, texts=texts)
+    texts = {"zh-CN": _CHINESE}
+    return Page(PATH, "MQTT", _HERE / "page.html", data, scope=ADMIN, icon="list", position=62, texts=texts)
 
-    def routes(self) -> list[Route]:
-        """Return the routes of its script, its messages, its form and the pictures of cameras."""
-        publish = Schema(PUBLISH)
-        return [
-            Route("GET", f"{PATH}/explorer.js", self._script, DOMAIN, scope=ADMIN, cookie=True),
-            Route("POST", f"{PATH}/messages", self._messages, DOMAIN, scope=ADMIN, body=Schema(LOOK), cookie=True),
-            Route("POST", f"{PATH}/publish", self._publish, DOMAIN, scope=ADMIN, body=publish, cookie=True),
-            Route("GET", f"{PATH}/picture/{{entity}}", self._picture, DOMAIN, scope=ADMIN, cookie=True),
-        ]
 
-    async def _data(self, call: HttpCall) -> Mapping[str, Any]:
-        return {"status": status_of(self._bridge, self._broker), **listed(self._discovery)}
+def routes(discovery: Discovery) -> list[Route]:
+    """Return the routes of the page's script and of the pictures of cameras."""
 
-    async def _script(self, call: HttpCall) -> web.StreamResponse:
+    async def script(call: HttpCall) -> web.StreamResponse:
         text = await asyncio.to_thread((_HERE / "explorer.js").read_text)
         return web.Response(text=text, content_type="text/javascript", headers={"Cache-Control": "no-store"})
 
-    async def _messages(self, call: HttpCall) -> web.StreamResponse:
-        look = call.body
-        return web.json_response(await self._taps.look(look["topic"], look["after"], look["wait"]))
-
-    async def _publish(self, call: HttpCall) -> web.StreamResponse:
-        said = call.body
-        await self._bridge.publish(said["topic"], said["payload"], qos=said["qos"], retain=said["retain"])
-        return web.json_response({})
-
-    async def _picture(self, call: HttpCall) -> web.StreamResponse:
-        entity = self._discovery.entity(call.params["entity"])
+    async def picture(call: HttpCall) -> web.StreamResponse:
+        entity = discovery.entity(call.params["entity"])
         if entity is None or entity.picture is None:
             raise NotFound("there is no such picture")
-        data, kind = entity.picture
+        found, kind = entity.picture
         headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
         shown = kind if kind in PICTURE_TYPES else "application/octet-stream"
-        return web.Response(body=data, content_type=shown, headers=headers)
+        return web.Response(body=found, content_type=shown, headers=headers)
+
+    paths = {"explorer.js": script, "picture/{entity}": picture}
+    return [Route("GET", f"{PATH}/{path}", serve, DOMAIN, scope=ADMIN, cookie=True) for path, serve in paths.items()]

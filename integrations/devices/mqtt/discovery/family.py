@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -51,7 +52,7 @@ class TopicWriting(Struct, frozen=True):
     topic: str = "command_topic"
     template: str = "command_template"
     field: str = ""
-    payload: tuple[str, str] = ("", "")
+    payload: tuple[str, Any] = ("", "")
     convert: Callable[[Any, Config], Any] = lambda value, _: value
     into: str = ""
     state: str = "state_topic"
@@ -72,6 +73,69 @@ class Family(Struct, frozen=True):
     attributes: Mapping[str, tuple[str, Any]] = {}
     further: Callable[[Any], Mapping[str, Command]] | None = None
     large: bool = False
+
+
+def setting(
+    name: str,
+    *,
+    into: str = "",
+    service: str = "",
+    field: str = "",
+    template: str = "state_template",
+    read: Callable[[str, Config], Any] | None = None,
+    sent: Callable[[Any, Config], Any] = lambda value, _: value,
+) -> tuple[TopicReading, TopicWriting]:
+    """Return how a value is read and written that has topics of its own: `fan_mode`, `percentage`, …
+
+    Args:
+        name: The beginning of its keys.
+        into: The attribute that it is, `name` by default.
+        service, field: What sets it, and the key of the data; `set_<name>` and the rest of the service's name.
+        template: The end of the key of its template.
+    """
+    service = service or f"set_{name}"
+    state, field = f"{name}_state_topic", field or service.removeprefix("set_")
+    return (
+        TopicReading(state, f"{name}_{template}", into or name, read or known),
+        TopicWriting(
+            service, f"{name}_command_topic", f"{name}_command_template", field, ("", ""), sent, into or name, state
+        ),
+    )
+
+
+def table(
+    readings: Iterable[TopicReading],
+    settings: Iterable[tuple[TopicReading, TopicWriting]],
+    writings: Iterable[TopicWriting] = (),
+    attributes: Mapping[str, tuple[str, Any]] | None = None,
+    further: Callable[[Any], Mapping[str, Command]] | None = None,
+) -> Family:
+    """Return a kind of component with settings."""
+    pairs = list(settings)
+    read = (*readings, *(each for each, _ in pairs))
+    return Family(read, (*writings, *(each for _, each in pairs)), attributes or {}, further)
+
+
+def json_object(value: str, key: str = "") -> dict[str, Any]:
+    """Read a JSON object; with `key`, what is none is the value of that key.
+
+    Raises:
+        ValueError: It is none, and there is no key.
+    """
+    try:
+        said = json.loads(value)
+    except (ValueError, RecursionError):
+        said = value
+    if isinstance(said, dict):
+        return said
+    if not key:
+        raise ValueError("expected a JSON object")
+    return {key: said}
+
+
+def known(value: str, _: Config) -> str | None:
+    """Read a word as it is."""
+    return None if value == NONE else value
 
 
 def on_off(value: str, config: Config) -> str | None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from integrations.devices.mqtt.discovery.family import (
-    NONE,
     STATE,
     Command,
     Config,
     Family,
     TopicReading,
     TopicWriting,
+    json_object,
+    known,
     number,
+    setting,
+    table,
     words,
 )
-from integrations.devices.mqtt.discovery.simple import mode
+from integrations.devices.mqtt.discovery.simple import TARGET_HUMIDITY
 
 OPEN, CLOSED = 100, 0
 _TEMPERATURES = {
@@ -25,13 +27,7 @@ _TEMPERATURES = {
     "temperature_high": "target_temp_high",
     "temperature_low": "target_temp_low",
 }
-_COVER_STATES = {
-    "open": ("state_open", "open"),
-    "opening": ("state_opening", "opening"),
-    "closed": ("state_closed", "closed"),
-    "closing": ("state_closing", "closing"),
-    "stopped": ("state_stopped", "stopped"),
-}
+_COVER_STATES = {each: (f"state_{each}", each) for each in ("open", "opening", "closed", "closing", "stopped")}
 
 
 def _set_temperature(entity: Any) -> Mapping[str, Command]:
@@ -61,15 +57,6 @@ def _set_temperature(entity: Any) -> Mapping[str, Command]:
     return commands
 
 
-_MODES = [mode("fan_mode"), mode("swing_mode"), mode("preset_mode", value="value_template")]
-_HUMIDITY = TopicWriting(
-    "set_humidity",
-    "target_humidity_command_topic",
-    "target_humidity_command_template",
-    "humidity",
-    into="humidity",
-    state="target_humidity_state_topic",
-)
 _CURRENT = tuple(
     TopicReading(f"{name}_topic", f"{name}_template", name, number)
     for name in ("current_temperature", "current_humidity")
@@ -78,33 +65,27 @@ _TARGETS = tuple(
     TopicReading(f"{name}_state_topic", f"{name}_state_template", into, number) for name, into in _TEMPERATURES.items()
 )
 _RANGE = {"min_temp": ("min_temp", 7), "max_temp": ("max_temp", 35), "target_temp_step": ("temp_step", None)}
-_HVAC, _OPERATION = (mode("mode", into=STATE, service=f"set_{name}_mode") for name in ("hvac", "operation"))
-
-CLIMATE = Family(
+CLIMATE = table(
+    (TopicReading("action_topic", "action_template", "hvac_action", known), *_CURRENT, *_TARGETS),
     (
-        _HVAC[0],
-        TopicReading("target_humidity_state_topic", "target_humidity_state_template", "humidity", number),
-        TopicReading("action_topic", "action_template", "hvac_action", lambda text, _: None if text == NONE else text),
-        *_CURRENT,
-        *_TARGETS,
-        *(reading for reading, _ in _MODES),
+        setting("mode", into=STATE, service="set_hvac_mode"),
+        TARGET_HUMIDITY,
+        *(setting(name) for name in ("fan_mode", "swing_mode")),
+        setting("preset_mode", template="value_template"),
     ),
-    (_HVAC[1], _HUMIDITY, *(writing for _, writing in _MODES)),
-    {
+    attributes={
         **_RANGE,
         "hvac_modes": ("modes", ["auto", "off", "cool", "heat", "dry", "fan_only"]),
         **{f"{name}s": (f"{name}s", None) for name in ("fan_mode", "swing_mode", "preset_mode")},
     },
-    _set_temperature,
+    further=_set_temperature,
 )
-WATER_HEATER = Family(
-    (_OPERATION[0], *_CURRENT, *_TARGETS),
-    (_OPERATION[1],),
-    {
-        **_RANGE,
-        "operation_list": ("modes", ["off", "eco", "electric", "gas", "heat_pump", "high_demand", "performance"]),
-    },
-    _set_temperature,
+_OPERATIONS = ["off", "eco", "electric", "gas", "heat_pump", "high_demand", "performance"]
+WATER_HEATER = table(
+    (*_CURRENT, *_TARGETS),
+    (setting("mode", into=STATE, service="set_operation_mode"),),
+    attributes={**_RANGE, "operation_list": ("modes", _OPERATIONS)},
+    further=_set_temperature,
 )
 
 
@@ -113,7 +94,7 @@ def _percent(value: float, config: Config, closed: str = "position_closed", open
     return max(0, min(100, round((value - low) / (high - low) * 100)))
 
 
-def _from_percent(value: Any, config: Config, closed: str, opened: str) -> int:
+def _from_percent(value: Any, config: Config, closed: str = "position_closed", opened: str = "position_open") -> int:
     low, high = float(config.get(closed, CLOSED)), float(config.get(opened, OPEN))
     return round(low + float(value) / 100 * (high - low))
 
@@ -131,93 +112,75 @@ def _at_rest(state: str | None) -> str | None:
 
 
 def _cover_position(entity: Any, value: str) -> None:
-    said = entity.parts.templates.as_json(value.encode())
-    found = said.get("position") if isinstance(said, dict) else said
-    position = _percent(float(found or 0), entity.config)
+    said = json_object(value, "position")
+    position = _percent(float(said.get("position") or 0), entity.config)
     entity.set("current_position", position)
-    if isinstance(said, dict) and "tilt_position" in said:
-        entity.set(
-            "current_tilt_position", _percent(float(said["tilt_position"]), entity.config, "tilt_min", "tilt_max")
-        )
+    if "tilt_position" in said:
+        entity.set("current_tilt_position", _tilted(said["tilt_position"], entity.config))
     if not entity.config.get("state_topic"):
         entity.set(STATE, "closed" if position == 0 else "open")
+
+
+def _tilted(value: Any, config: Config) -> int:
+    return _percent(float(value), config, "tilt_min", "tilt_max")
 
 
 def _tilt(value: Any, config: Config) -> int:
     return _from_percent(value, config, "tilt_min", "tilt_max")
 
 
-def _cover_verbs(domain: str, config_state: str = "state_topic") -> tuple[TopicWriting, ...]:
+def _verbs(domain: str) -> tuple[TopicWriting, ...]:
     return tuple(
         TopicWriting(
-            f"{verb}_{domain}",
-            payload=(f"payload_{verb}", verb.upper()),
-            into=STATE if shown else "",
-            shown=shown,
-            state=config_state,
+            f"{verb}_{domain}", payload=(f"payload_{verb}", verb.upper()), into=STATE if shown else "", shown=shown
         )
         for verb, shown in (("open", "open"), ("close", "closed"), ("stop", None))
     )
 
 
-def _tilt_to(service: str, key: str, default: int) -> TopicWriting:
-    return TopicWriting(
-        service,
-        "tilt_command_topic",
-        "tilt_command_template",
-        payload=(key, default),  # type: ignore[arg-type]
-    )
-
-
+_TILT = TopicWriting(
+    "set_cover_tilt_position",
+    "tilt_command_topic",
+    "tilt_command_template",
+    "tilt_position",
+    convert=_tilt,
+    into="current_tilt_position",
+    state="tilt_status_topic",
+)
 COVER = Family(
     (
         TopicReading("position_topic", "position_template", take=_cover_position),
         TopicReading("state_topic", "value_template", take=_cover_state),
-        TopicReading(
-            "tilt_status_topic",
-            "tilt_status_template",
-            "current_tilt_position",
-            lambda text, config: _percent(float(text), config, "tilt_min", "tilt_max"),
-        ),
+        TopicReading("tilt_status_topic", "tilt_status_template", "current_tilt_position", _tilted),
     ),
     (
-        *_cover_verbs("cover"),
+        *_verbs("cover"),
         TopicWriting(
             "set_cover_position",
             "set_position_topic",
             "set_position_template",
             "position",
-            convert=lambda value, config: _from_percent(value, config, "position_closed", "position_open"),
+            convert=_from_percent,
             into="current_position",
             state="position_topic",
         ),
-        TopicWriting(
-            "set_cover_tilt_position",
-            "tilt_command_topic",
-            "tilt_command_template",
-            "tilt_position",
-            convert=_tilt,
-            into="current_tilt_position",
-            state="tilt_status_topic",
+        _TILT,
+        *(
+            TopicWriting(f"{verb}_cover_tilt", _TILT.topic, _TILT.template, payload=(f"tilt_{key}_value", value))
+            for verb, key, value in (("open", "opened", OPEN), ("close", "closed", CLOSED))
         ),
-        _tilt_to("open_cover_tilt", "tilt_opened_value", OPEN),
-        _tilt_to("close_cover_tilt", "tilt_closed_value", CLOSED),
     ),
 )
 
 
 def _valve_state(entity: Any, value: str) -> None:
-    try:
-        said = json.loads(value)
-    except ValueError:
-        said = value
-    found = said if isinstance(said, dict) else {"position" if entity.config.get("reports_position") else "state": said}
-    if "position" in found:
-        position = _percent(float(found["position"]), entity.config)
+    said = json_object(value, "position" if entity.config.get("reports_position") else "state")
+    if "position" in said:
+        position = _percent(float(said["position"]), entity.config)
         entity.set("current_position", position)
         entity.set(STATE, "closed" if position == 0 else "open")
-    if "state" in found:
-        entity.set(STATE, words(_COVER_STATES)(str(found["state"]), entity.config))
+    if "state" in said:
+        entity.set(STATE, words(_COVER_STATES)(str(said["state"]), entity.config))
 
 
 def _valve(entity: Any) -> Mapping[str, Command]:
@@ -227,8 +190,7 @@ def _valve(entity: Any) -> Mapping[str, Command]:
     make = entity.maker("command_template")
 
     async def to(percent: Any) -> None:
-        value = _from_percent(percent, entity.config, "position_closed", "position_open")
-        await entity.send("command_topic", make({"value": value}))
+        await entity.send("command_topic", make({"value": _from_percent(percent, entity.config)}))
 
     return {
         "open_valve": lambda _: to(OPEN),
@@ -239,7 +201,7 @@ def _valve(entity: Any) -> Mapping[str, Command]:
 
 VALVE = Family(
     (TopicReading("state_topic", "value_template", take=_valve_state),),
-    _cover_verbs("valve"),
+    _verbs("valve"),
     {"reports_position": ("reports_position", False)},
     _valve,
 )
