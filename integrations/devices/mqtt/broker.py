@@ -42,6 +42,10 @@ RETAINED_LIMIT_BYTES = 67_108_864
 """Of all retained messages with their topics."""
 QUEUED_LIMIT = 1_000
 """Messages kept for a client that is away."""
+WAITING_LIMIT_BYTES = 8_388_608
+"""What may wait for a client that reads slower than others write; then it is disconnected."""
+MESSAGE_BYTES = 1_000
+"""What a waiting message takes beside its payload."""
 HUB = "homarus-hub"
 ANONYMOUS = ""
 
@@ -81,6 +85,34 @@ class _Reader(StreamReaderAdapter):  # type: ignore[misc]  # it has no types
         return bytes(await super().read(n))
 
 
+class _Handler(BrokerProtocolHandler):  # type: ignore[misc]  # it has no types
+    """Sends messages to a client; amqtt has a task for each that waits, without a bound."""
+
+    waiting_bytes = 0
+
+    async def mqtt_publish(self, topic: str, data: bytes, *rest: Any, **more: Any) -> Any:
+        if self.waiting_bytes > WAITING_LIMIT_BYTES:
+            if self.writer.abort():
+                _log.warning(
+                    "the MQTT client %s does not read its messages; it is disconnected", self.session.client_id
+                )
+            return None
+        size = len(data) + MESSAGE_BYTES
+        self.waiting_bytes += size
+        try:
+            return await super().mqtt_publish(topic, data, *rest, **more)
+        finally:
+            self.waiting_bytes -= size
+
+
+class _Writer(StreamWriterAdapter):  # type: ignore[misc]  # it has no types
+    def abort(self) -> bool:
+        """Drop the connection and what waits to be sent; return whether it was there."""
+        is_open = not self._writer.is_closing()
+        self._writer.transport.abort()
+        return is_open
+
+
 class _Broker(Broker):  # type: ignore[misc]  # it has no types
     """amqtt's broker with our rules in place of its plugins'."""
 
@@ -94,7 +126,7 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
 
     async def _initialize_client_session(self, reader: Any, writer: Any, address: str, port: int) -> tuple[Any, Any]:
         async with asyncio.timeout(CONNECT_LIMIT_S):
-            handler, session = await BrokerProtocolHandler.init_from_connect(reader, writer, self.plugins_manager)
+            handler, session = await _Handler.init_from_connect(reader, writer, self.plugins_manager)
         name = session.username or ANONYMOUS
         client = self.clients.get(name)
         will = session.will_topic if session.will_flag else None
@@ -245,7 +277,7 @@ class EmbeddedBroker:
         taken.conn_count += 1
         try:
             with suppress(AMQTTError, MQTTError, NoDataError, OSError, TimeoutError):
-                await self._broker.external_connected(_Reader(reader, writer), StreamWriterAdapter(writer), "default")
+                await self._broker.external_connected(_Reader(reader, writer), _Writer(writer), "default")
         finally:
             taken.conn_count -= 1
             writer.close()

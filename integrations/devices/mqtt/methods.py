@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hub.automation.sources.mqtt_topics import problem_of
-from hub.core.schema import All, Invalid, Length, Optional, Range, Required, Schema, integer, number, string
+from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, number
 from hub.gateway.calls.contract import Method, MethodCall
 from integrations.devices.mqtt.bridge import MqttBridge
 from integrations.devices.mqtt.discovery.discovery import Discovery, listed
 from integrations.devices.mqtt.services import PUBLISH
 from integrations.devices.mqtt.taps import Taps
+from integrations.devices.mqtt.topics import valid_filter
 
 if TYPE_CHECKING:
     from integrations.devices.mqtt.broker import EmbeddedBroker
@@ -20,15 +20,8 @@ DOMAIN = "mqtt"
 WAIT_LIMIT_S = 30
 
 
-def _filter(value: Any) -> str:
-    text = str(string(value))
-    if (problem := problem_of(text)) is not None:
-        raise Invalid(problem)
-    return text
-
-
 LOOK = {
-    Required("topic"): All(_filter, Length(max=1_024)),
+    Required("topic"): All(valid_filter, Length(max=1_024)),
     Optional("after", default=0): integer,
     Optional("wait", default=0): All(number, Range(min=0, max=WAIT_LIMIT_S)),
 }

@@ -140,14 +140,17 @@ class MqttNodes:
     def _connection_changed(self, connected: bool) -> None:
         if connected:
             for id in self._ids:
-                self._tasks.spawn(self._ask_hello(id), name=f"ask {id} for its hello")
+                self._tell(id, {"method": "hello"})
             return
         for id in list(self._nodes):
             self._gone(id, "the connection to the broker is lost")
 
-    async def _ask_hello(self, id: str) -> None:
-        with suppress(HubError):  # there is no connection; the next one asks again
-            await self._bridge.publish(topics_of(id)[0], json.dumps({"jsonrpc": "2.0", "method": "hello"}), qos=1)
+    def _tell(self, id: str, said: Mapping[str, Any]) -> None:
+        async def tell() -> None:
+            with suppress(HubError):  # there is no connection; the next one asks it to say hello
+                await self._bridge.publish(topics_of(id)[0], json.dumps({"jsonrpc": "2.0", **said}), qos=1)
+
+        self._tasks.spawn(tell(), name=f"tell {id} over MQTT")
 
     def _status(self, message: MqttMessage) -> None:
         id = message.topic.split("/")[2]
@@ -181,17 +184,11 @@ class MqttNodes:
         try:
             said = HELLO(params if isinstance(params, dict) else {})
         except SchemaError as error:
-            answer = {"code": -32602, "message": str(error)[:500]}
-            self._tasks.spawn(self._refuse(id, answer), name=f"refuse {id}")
+            self._tell(id, {"id": None, "error": {"code": -32602, "message": str(error)[:500]}})
             return
         self._gone(id, "it says hello again")
         node = MqttNode(id, said, self._bridge, self._tasks)
         self._nodes[id] = (node, self._connect(node))
-
-    async def _refuse(self, id: str, error: Mapping[str, Any]) -> None:
-        with suppress(HubError):
-            said = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-            await self._bridge.publish(topics_of(id)[0], said, qos=1)
 
     def _gone(self, id: str, reason: str) -> None:
         found = self._nodes.pop(id, None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hub.automation.sources.mqtt_topics import problem_of
 from hub.core.schema import (
     All,
     AnyOf,
@@ -26,18 +25,12 @@ from hub.core.schema import (
     slug,
     string,
 )
+from integrations.devices.mqtt.topics import valid_filter
 
 EMBEDDED = "embedded"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 _PREFIX = re.compile(r"^[^/+#$\x00-\x1f\x7f][^+#\x00-\x1f\x7f]{0,127}$")
-
-
-def _filter(value: Any) -> str:
-    text = str(string(value))
-    if (problem := problem_of(text)) is not None:
-        raise Invalid(problem)
-    return text
 
 
 def _prefix(value: Any) -> str:
@@ -68,8 +61,8 @@ def _whole(config: dict[str, Any]) -> dict[str, Any]:
 
 _CLIENT = {
     Required("password", description="Of this client; its name is the user name."): secret,
-    Optional("subscribe", default=["#"], description="Topics that it may read."): All([_filter], Length(max=50)),
-    Optional("publish", default=["#"], description="Topics that it may write."): All([_filter], Length(max=50)),
+    Optional("subscribe", default=["#"], description="Topics that it may read."): All([valid_filter], Length(max=50)),
+    Optional("publish", default=["#"], description="Topics that it may write."): All([valid_filter], Length(max=50)),
 }
 _TLS = All(
     {

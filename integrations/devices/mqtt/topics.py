@@ -9,7 +9,7 @@ from typing import Any
 
 from hub.automation.sources.mqtt_topics import fits, is_wild, problem_of
 from hub.core.errors import InvalidRequest
-from hub.core.schema import show
+from hub.core.schema import Invalid, show, string
 
 OWN = "homarus"
 """The first level of the hub's own topics."""
@@ -37,6 +37,18 @@ def checked_topic(value: Any, *, own: bool = False) -> str:
     if problem is not None:
         raise InvalidRequest(f"{problem}, got {show(value)}")
     return str(value)
+
+
+def valid_filter(value: Any) -> str:
+    """Return a topic filter.
+
+    Raises:
+        Invalid: It is none.
+    """
+    text = str(string(value))
+    if (problem := problem_of(text)) is not None:
+        raise Invalid(problem)
+    return text
 
 
 def covers(wide: str, narrow: str) -> bool:

@@ -186,7 +186,7 @@ class Discovery:
 
     def _connection_changed(self, _: bool) -> None:
         for _topic, entity in self._entities.values():
-            entity.connection_changed()
+            entity.judge_availability()
 
 
 def listed(discovery: Discovery) -> dict[str, Any]:

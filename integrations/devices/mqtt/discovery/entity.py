@@ -73,7 +73,7 @@ class MqttEntity:
         """Write state and attributes."""
         self._write()
         if (expire := self.config.get("expire_after")) and self.announced.component in ("sensor", "binary_sensor"):
-            self._after(float(expire), self._expire)
+            self.after(float(expire), self._expire)
 
     def set(self, into: str, value: Any) -> None:
         """Set the state or an attribute, without showing it yet."""
@@ -99,14 +99,6 @@ class MqttEntity:
     def maker(self, template_key: str) -> Callable[[Mapping[str, Any]], str]:
         """Return what makes payloads by the template under a key."""
         return self.parts.templates.command(self.config.get(template_key), self._place(template_key))
-
-    def after(self, seconds: float, then: Callable[[], None]) -> None:
-        """Call `then` after a time, unless something is shown before."""
-        self._after(seconds, then)
-
-    def connection_changed(self) -> None:
-        """Look again whether it can be reached."""
-        self._judge_availability()
 
     # --- below ---
 
@@ -195,7 +187,7 @@ class MqttEntity:
         for place, each in enumerate(listed):
             if each.get("topic"):
                 self._follow(f"{place} {each['topic']}", each)
-        self._judge_availability()
+        self.judge_availability()
 
     def _follow(self, name: str, said: Mapping[str, Any]) -> None:
         self._is_available[name] = False
@@ -207,11 +199,12 @@ class MqttEntity:
             value = read(message.payload)
             if value in (yes, no):
                 self._is_available[name] = self._last_said = value == yes
-                self._judge_availability()
+                self.judge_availability()
 
         self._on(said["topic"], take)
 
-    def _judge_availability(self) -> None:
+    def judge_availability(self) -> None:
+        """Look again whether it can be reached."""
         found = list(self._is_available.values())
         mode = self.config.get("availability_mode", "latest")
         there = all(found) if mode == "all" else any(found) if mode == "any" else self._last_said
@@ -220,11 +213,12 @@ class MqttEntity:
     def _expire(self) -> None:
         self.handle.available(False)
 
-    def _after(self, seconds: float, then: Callable[[], None]) -> None:
+    def after(self, seconds: float, then: Callable[[], None]) -> None:
+        """Call `then` after a time, unless something is shown before."""
         if self._expiry is not None:
             self._expiry.cancel()
         if then == self._expire and not self.handle.is_available:
-            self._judge_availability()
+            self.judge_availability()
 
         async def wait() -> None:
             await self.parts.host.clock.sleep(seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from integrations.devices.mqtt.broker import (
     PACKET_LIMIT_BYTES,
     RETAINED_LIMIT_BYTES,
     SESSIONS_LIMIT,
+    WAITING_LIMIT_BYTES,
     BrokerClient,
     EmbeddedBroker,
     anonymous,
@@ -164,3 +166,25 @@ async def test_what_is_retained_survives_a_restart_of_the_hub(tmp_path: Path) ->
     await second.tear_down()
 
     assert [(each["payload"], each["retain"]) for each in seen["messages"]] == [("on", True)]
+
+
+async def test_a_client_that_does_not_read_is_disconnected_and_nobody_else() -> None:
+    words = [len(each).to_bytes(2, "big") + each for each in (b"MQTT", b"slow", b"all", b"secret", b"flood/#")]
+    connect = words[0] + b"\x04\xc2\x00\x00" + b"".join(words[1:4])
+    subscribe = b"\x00\x01" + words[4] + b"\x00"
+    async with Serving() as broker, everything(broker.port) as owner, everything(broker.port) as other:
+        await other.read("flood/#")
+        reader, writer = await asyncio.open_connection("127.0.0.1", broker.port, limit=1_024)
+        writer.write(bytes([0x10, len(connect)]) + connect + bytes([0x82, len(subscribe)]) + subscribe)
+        assert len(await reader.readexactly(9)) == 9
+        count = WAITING_LIMIT_BYTES // 200_000 * 2
+        for number in range(count):
+            await owner.say(f"flood/{number}", b"x" * 200_000)
+        await until(lambda: len(other.heard) == count)
+        got = 0
+        with suppress(ConnectionResetError):
+            while data := await reader.read(1_000_000):
+                got += len(data)
+        writer.close()
+
+    assert got < count * 200_000
