@@ -22,7 +22,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.events import Event, Unsubscribe
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.connection import BrokerAddress, MqttConnection
-from integrations.devices.mqtt.topics import PUBLISH_LIMIT_BYTES, REMEMBERED_TOPICS, checked_topic
+from integrations.devices.mqtt.topics import PUBLISH_LIMIT_BYTES, REMEMBERED_TOPICS, beginning, checked_topic
 
 _log = logging.getLogger(__name__)
 
@@ -45,10 +45,10 @@ OnMqttMessage = Callable[[MqttMessage], None]
 
 
 class _Consumer:
-    __slots__ = ("callback", "large", "topic")
+    __slots__ = ("begins", "callback", "large", "topic")
 
     def __init__(self, topic: str, callback: OnMqttMessage, *, large: bool) -> None:
-        self.topic = topic
+        self.topic, self.begins = topic, beginning(topic)
         self.callback = callback
         self.large = large
 
@@ -169,7 +169,8 @@ class MqttBridge:
         if found is None:
             if len(self._routes) >= REMEMBERED_TOPICS:
                 self._routes.clear()
-            found = [*self._exact.get(topic, ()), *(each for each in self._wild if fits(each.topic, topic))]
+            wild = (each for each in self._wild if topic.startswith(each.begins) and fits(each.topic, topic))
+            found = [*self._exact.get(topic, ()), *wild]
             self._routes[topic] = found
         return found
 

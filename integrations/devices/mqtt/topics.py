@@ -51,6 +51,11 @@ def valid_filter(value: Any) -> str:
     return text
 
 
+def beginning(topic_filter: str) -> str:
+    """Return how all topics of a filter begin, to pass over most filters quickly."""
+    return re.split("[+#]", topic_filter, maxsplit=1)[0].removesuffix("/")
+
+
 def covers(wide: str, narrow: str) -> bool:
     """Whether a filter takes every topic that another one takes."""
     wide_levels, narrow_levels = wide.split("/"), narrow.split("/")
@@ -75,7 +80,7 @@ class Subscriptions:
         self._changed: dict[str, bool] = {}  # and whether its retained messages are to come again
         self.active: set[str] = set()
         """Filters that are subscribed."""
-        self._active_wild: set[str] = set()
+        self._active_wild: dict[str, str] = {}
         self._deliveries: dict[str, int] = {}
 
     def add(self, topic_filter: str) -> None:
@@ -129,7 +134,7 @@ class Subscriptions:
                 if is_wild(topic_filter):
                     unsubscribe.update(dict.fromkeys(self._within(topic_filter, self.active)))
         self.active = (self.active | subscribe.keys()) - unsubscribe.keys()
-        self._active_wild = {each for each in self.active if is_wild(each)}
+        self._active_wild = {each: beginning(each) for each in self.active if is_wild(each)}
         self._deliveries.clear()
         return list(subscribe), list(unsubscribe), list(again)
 
@@ -139,7 +144,9 @@ class Subscriptions:
         if found is None:
             if len(self._deliveries) >= REMEMBERED_TOPICS:
                 self._deliveries.clear()
-            found = (topic in self.active) + sum(fits(each, topic) for each in self._active_wild)
+            found = (topic in self.active) + sum(
+                topic.startswith(begins) and fits(each, topic) for each, begins in self._active_wild.items()
+            )
             self._deliveries[topic] = found
         return found
 

@@ -13,7 +13,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.ids import new_id
 from hub.core.schema import SchemaError
 from integrations.devices.mqtt.schema import CONFIG_SCHEMA
-from integrations.devices.mqtt.topics import Subscriptions, covers
+from integrations.devices.mqtt.topics import Subscriptions, beginning, covers
 from tests.integrations.devices.mqtt.kit import Device, MqttKit, until
 from tests.servers.mosquitto import Mosquitto
 
@@ -202,3 +202,10 @@ def test_the_fewest_filters_are_subscribed_whatever_comes_and_goes() -> None:
 def test_mistakes_in_the_configuration_are_named(config: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         CONFIG_SCHEMA(config)
+
+
+@pytest.mark.parametrize(
+    ("topic_filter", "begins"), [("a/#", "a"), ("#", ""), ("a/+/c", "a"), ("+/b", ""), ("a/b", "a/b")]
+)
+def test_all_topics_of_a_filter_begin_alike(topic_filter: str, begins: str) -> None:
+    assert beginning(topic_filter) == begins

@@ -27,7 +27,7 @@ async def test_a_hundred_thousand_retained_messages_are_survived_and_bounded(kit
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             await kit.set_up({"broker": "127.0.0.1", "port": broker.port, "publish_hub": False})
             await kit.until_connected()
-            end = time.monotonic() + 60
+            end = time.monotonic() + 300
             while (await kit.ask("mqtt.status"))["received"] <= RETAINED and time.monotonic() < end:
                 await kit.clock.advance(0)
 
