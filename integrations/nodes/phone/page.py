@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import html
 import json
-import plistlib
 import uuid
 from collections.abc import Mapping
 from functools import cache
@@ -112,6 +111,8 @@ def apple_profile(certificate: bytes) -> bytes:
         "PayloadDescription": "Lets this device trust the hub at home, and no other server.",
         "PayloadContent": [root],
     }
+    import plistlib  # with an XML parser, for the few phones that ask
+
     return plistlib.dumps(profile)
 
 
