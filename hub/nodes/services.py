@@ -41,7 +41,7 @@ class NodeServices:
 
     def __init__(self, services: ServiceRegistry, nodes: NodeRegistry, sensors: NodeSensors) -> None:
         self._services, self._nodes, self._sensors = services, nodes, sensors
-        self._own: dict[str, Unsubscribe] = {}
+        self._own: dict[str, tuple[str, Unsubscribe]] = {}
         services.register(
             "node",
             "invoke",
@@ -75,8 +75,10 @@ class NodeServices:
 
     def follow(self, record: NodeRecord) -> None:
         """Give a node that shows notifications a service by its name: `notify.mobile_app_<name>`."""
-        self.forget(record.id)
         name = f"mobile_app_{slugify(record.title)[:80]}"
+        if record.id in self._own and self._own[record.id][0] == name:
+            return
+        self.forget(record.id)
         if NOTIFY not in record.commands or self._services.get("notify", name) is not None:
             return
 
@@ -84,12 +86,12 @@ class NodeServices:
             await self._show(record, call.data)
 
         schema = Schema(_LIKE_HOME_ASSISTANT)
-        self._own[record.id] = self._services.register("notify", name, notify, schema, description=_SHOW)
+        self._own[record.id] = name, self._services.register("notify", name, notify, schema, description=_SHOW)
 
     def forget(self, node_id: str) -> None:
         """Take the service of a node away."""
-        if (remove := self._own.pop(node_id, None)) is not None:
-            remove()
+        if node_id in self._own:
+            self._own.pop(node_id)[1]()
 
     async def _invoke(self, call: ServiceCall) -> Mapping[str, Any]:
         data, record = call.data, self._found(call.data["node"])

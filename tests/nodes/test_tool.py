@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.context import Context
 from hub.core.errors import Forbidden, NotFound
@@ -208,8 +209,12 @@ async def test_a_phone_is_notified_in_the_words_of_home_assistant(bench: Bench) 
     said = {"message": "Tea", "title": "Kitchen", "data": {"tag": "tea"}}
     await bench.services.call("mobile_app", "notify", {"device_id": device, **said}, context=context)
     await bench.services.call("notify", "mobile_app_anna_s_phone", said, context=context)
+    bench.notices.follow(replace(record, label="Anna"))
+    renamed = bench.services.get("notify", "mobile_app_anna")
     bench.notices.forget(record.id)
 
+    assert renamed is not None
+    assert bench.services.get("notify", "mobile_app_anna") is None
     assert bench.phone.asked == [("system.notify", {"title": "Kitchen", "body": "Tea"})] * 2
     assert bench.services.get("notify", "mobile_app_anna_s_phone") is None
     with pytest.raises(NotFound, match="there is no node plug"):
