@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, convert, field, to_builtins
 
 WORKSPACE = ""
 TRANSCRIPTS = "transcripts"
@@ -89,14 +89,6 @@ class Job(Struct, frozen=True):
         """Read what `as_plain` made.
 
         Raises:
-            KeyError, TypeError, ValueError: It is no job.
+            ValidationError: It is no job.
         """
-        sources = tuple(
-            Source(**{**source, "files": tuple(_transcript_file(file) for file in source["files"])})
-            for source in plain["sources"]
-        )
-        return cls(str(plain["agent_id"]), str(plain["directory"]), sources, dict(plain["settings"]))
-
-
-def _transcript_file(plain: Mapping[str, Any]) -> TranscriptSource:
-    return TranscriptSource(**{**plain, "left_out": tuple(plain["left_out"])})
+        return convert(plain, cls)

@@ -10,12 +10,11 @@ import logging
 import re
 import secrets
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import replace
 
 from hub.core.errors import HubError
@@ -202,10 +201,10 @@ class History:
 
     def _read(self, id: str, ending: str) -> Record | None:
         try:
-            return _unpacked(json.loads(read_bounded(self._path(id, ending), RECORD_LIMIT_BYTES)))
+            return convert(json.loads(read_bounded(self._path(id, ending), RECORD_LIMIT_BYTES)), Record)
         except FileNotFoundError:
             return None
-        except (HubError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (HubError, ValidationError, ValueError, RecursionError) as error:
             _log.warning("the record %s of a change to memory cannot be read and is left out: %s", id, error)
             return None
 
@@ -253,37 +252,3 @@ def _holds(lines: Iterable[str], keys: Collection[str]) -> bool:
 def _packed(record: Record) -> bytes:
     # Bytes that are no UTF-8 stand as lone surrogates; escaped, they are read back as they were.
     return json.dumps(to_builtins(record), ensure_ascii=True, indent=1).encode()
-
-
-def _unpacked(data: dict[str, Any]) -> Record:
-    files = tuple(
-        FileChange(
-            str(each["path"]),
-            each["before"],
-            each["after"],
-            None if each["hunks"] is None else tuple(_hunk(hunk) for hunk in each["hunks"]),
-        )
-        for each in data["files"]
-    )
-    return Record(
-        str(data["id"]),
-        int(data["time_ms"]),
-        str(data["reason"]),
-        str(data["who"]),
-        str(data["summary"]),
-        files,
-        bool(data["undone"]),
-        data["undoes"],
-        bool(data["forgotten"]),
-    )
-
-
-def _hunk(data: dict[str, Any]) -> Hunk:
-    before, after, above, below = (_lines(data[name]) for name in ("before", "after", "above", "below"))
-    return Hunk(int(data["before_at"]), int(data["after_at"]), before, after, above, below)
-
-
-def _lines(data: Sequence[str]) -> tuple[str, ...]:
-    if not isinstance(data, list) or not all(isinstance(line, str) for line in data):
-        raise TypeError("lines are a list of texts")
-    return tuple(data)

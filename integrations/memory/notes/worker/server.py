@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from hub.core.errors import HubError, InvalidRequest, Unavailable
-from hub.memory.contract import Filters, MemoryKind, Synced
+from hub.memory.contract import Filters, Synced
 from integrations.memory.notes.index.agent_index import AgentIndex, Shared
 from integrations.memory.notes.index.asking import search
 from integrations.memory.notes.index.checking import verify
@@ -172,9 +172,7 @@ class Server:
 
 
 async def _search(index: AgentIndex, args: dict[str, Any]) -> dict[str, Any]:
-    stored = dict(args.get("filters") or {})
-    kind = stored.get("kind")
-    filters = Filters(**{**stored, "kind": MemoryKind(kind) if kind is not None else None})
+    filters = msgspec.convert(args.get("filters") or {}, Filters)
     today = date.fromisoformat(args["today"])
     within_s = args.get("within_s")
     return _data(await search(index, args["query"], args["areas"], filters, args.get("limit"), today, within_s))
