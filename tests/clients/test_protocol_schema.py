@@ -45,7 +45,7 @@ STRICTER: dict[str, str] = {}
 @pytest.fixture
 async def house(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Besieged]:
     """A whole hub."""
-    async with besieged(tmp_path / "home", openai_server) as standing:
+    async with besieged(tmp_path / "home", openai_server, remembers=True) as standing:
         yield standing
 
 

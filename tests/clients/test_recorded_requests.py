@@ -50,7 +50,7 @@ READ_BY_THEM = {
 
 @pytest.fixture
 async def house(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Besieged]:
-    async with besieged(tmp_path / "home", openai_server) as standing:
+    async with besieged(tmp_path / "home", openai_server, remembers=True) as standing:
         yield standing
 
 

@@ -23,7 +23,7 @@ DEVICE = Caller(Authority("device:1", None, WRITE), "device:1", "127.0.0.1", loc
 @pytest.fixture
 async def home(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Besieged]:
     """A whole hub with a second person in it."""
-    async with besieged(tmp_path / "home", openai_server) as house:
+    async with besieged(tmp_path / "home", openai_server, remembers=True) as house:
         yield house
 
 

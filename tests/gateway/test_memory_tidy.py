@@ -27,7 +27,7 @@ DOUBLE = """\
 @pytest.fixture
 async def home(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Besieged]:
     """A whole hub whose memory says a thing twice."""
-    async with besieged(tmp_path / "home", openai_server) as house:
+    async with besieged(tmp_path / "home", openai_server, remembers=True) as house:
         (house.workspace / "MEMORY.md").write_text(DOUBLE)
         yield house
 

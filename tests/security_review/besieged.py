@@ -212,13 +212,18 @@ class Besieged:
 
 @asynccontextmanager
 async def besieged(
-    path: Path, server: OpenAIServer, more: str = "", context_window: int = 100_000
+    path: Path, server: OpenAIServer, more: str = "", context_window: int = 100_000, *, remembers: bool = False
 ) -> AsyncIterator[Besieged]:
-    """Start a hub, with more in its configuration, and stop it again."""
+    """Start a hub, with more in its configuration, and stop it again.
+
+    With a memory there is an index of it, whose process takes longer to start than most tests.
+    """
     redactor = Redactor()
     if not more.startswith("memory:") and "\nmemory:" not in more:
         more += BY_WORD
     home = _furnished(path, CONFIGURATION.format(base_url=server.base_url, context_window=context_window) + more)
+    if remembers:
+        remember_annas(path / "workspace")
     hub = Hub(home, redactor=redactor, port=0, log=LogTail(redactor))
     dashboards: list[Dashboard] = []
 
@@ -242,13 +247,17 @@ async def besieged(
         await hub.stop()
 
 
+def remember_annas(workspace: Path) -> None:
+    """Write the second person's memory."""
+    people = workspace / "memory" / "people"
+    people.mkdir(parents=True, exist_ok=True)
+    (people / "anna.md").write_text(f"# anna\n\n- {ANNAS}\n")
+
+
 def _furnished(path: Path, configuration: str) -> Home:
     path.mkdir(mode=0o700)
     (path / "configuration.yaml").write_text(configuration)
     (path / "secrets.yaml").write_text(f"key: {SECRET}\n")
-    people = path / "workspace" / "memory" / "people"
-    people.mkdir(parents=True)
-    (people / "anna.md").write_text(f"# anna\n\n- {ANNAS}\n")
     home = Home(path)
     home.create()
     return home

@@ -12,7 +12,7 @@ from hub.core.services import AgentRule
 from hub.entities.domains import DOMAINS as ENTITY_DOMAINS
 from hub.gateway.calls.contract import ADMIN, READ, WRITE
 from tests.security_review.automating import Seen, add, ended
-from tests.security_review.besieged import SESSION, Besieged
+from tests.security_review.besieged import SESSION, Besieged, remember_annas
 from tests.security_review.test_laundering import last_result, tool_call
 from tests.servers.openai_server import OpenAIServer
 
@@ -24,6 +24,7 @@ DOMAINS: dict[str, str] = {
     "hub": ADMIN,
     "memory": WRITE,
     "message": WRITE,
+    "mobile_app": WRITE,
     "node": WRITE,
     "phone": WRITE,
     "notify": WRITE,
@@ -152,6 +153,7 @@ async def test_nobody_but_the_owner_has_an_agent_look_after_the_owners_things(
 
 
 async def test_a_token_reads_no_memory_of_the_owner_through_a_service(house: Besieged) -> None:
+    remember_annas(house.workspace)
     (house.workspace / "MEMORY.md").write_text("# Memory\n\n- The door code is 4711\n")
     _, header = await house.token(WRITE)
     calls: list[tuple[str, dict[str, Any]]] = [

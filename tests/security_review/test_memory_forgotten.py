@@ -85,7 +85,7 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path, openai_server: O
         pytest.importorskip("whoosh")
     with EmbeddingServer() as server:
         more = configuration(keywords, vectors, server.base_url)
-        async with besieged(tmp_path / "home", openai_server, more=more) as standing:
+        async with besieged(tmp_path / "home", openai_server, more=more, remembers=True) as standing:
             yield standing
 
 
@@ -199,7 +199,7 @@ async def test_what_was_edited_and_undone_and_imported_goes_too(house: Besieged)
 async def test_what_was_forgotten_in_a_conversation_stands_in_no_note_of_it(
     tmp_path: Path, openai_server: OpenAIServer, query: str
 ) -> None:
-    async with besieged(tmp_path / "home", openai_server) as house:
+    async with besieged(tmp_path / "home", openai_server, remembers=True) as house:
         openai_server.queue(tool_call("remember", text=with_word(1)), "noted", tool_call("forget", query=query))
         openai_server.queue(f"I have forgotten {with_word(1)}", "I see", "{}", "{}")
         for text in (f"Remember: {with_word(1)}", f"Forget {SECRET_WORD}, please", "The kettle whistles at noon"):
@@ -218,7 +218,7 @@ async def test_what_was_forgotten_of_a_conversation_alone_stands_in_no_note_of_i
     tmp_path: Path, openai_server: OpenAIServer, what: dict[str, str]
 ) -> None:
     searched = "memory: {embeddings: {provider: none}, transcripts: true}\n"
-    async with besieged(tmp_path / "home", openai_server, more=searched) as house:
+    async with besieged(tmp_path / "home", openai_server, more=searched, remembers=True) as house:
         openai_server.queue("I see", "I see", "{}", "{}")
         await house.run(f"By the way: {with_word(1)}")
         assert (await house.rpc("memory.forget", {**what, "idempotencyKey": "f"}))["count"] == 1
@@ -234,7 +234,7 @@ async def test_what_was_forgotten_of_a_conversation_alone_stands_in_no_note_of_i
 async def test_what_was_forgotten_elsewhere_stands_in_no_note_of_a_conversation_before(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
-    async with besieged(tmp_path / "home", openai_server) as house:
+    async with besieged(tmp_path / "home", openai_server, remembers=True) as house:
         openai_server.queue(tool_call("remember", text=with_word(1)), f"noted {with_word(1)}", "I see", "{}", "{}")
         await house.run(f"Remember: {with_word(1)}")
         assert (await house.rpc("memory.forget", {"query": SECRET_WORD, "idempotencyKey": "f"}))["count"] == 1

@@ -201,7 +201,7 @@ def test_an_answer_of_the_worker_that_is_none_is_an_index_that_is_away(answer: A
 
 @pytest.fixture
 async def house(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Besieged]:
-    async with besieged(tmp_path / "home", openai_server, more=NO_VECTORS) as standing:
+    async with besieged(tmp_path / "home", openai_server, more=NO_VECTORS, remembers=True) as standing:
         yield standing
 
 
@@ -300,7 +300,9 @@ async def test_a_tainted_turn_changes_no_memory_that_counts_even_when_the_owner_
 async def test_words_that_had_to_leave_the_window_within_a_turn_go_on_in_it(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
-    async with besieged(tmp_path / "home", openai_server, more=NO_VECTORS, context_window=16_000) as house:
+    async with besieged(
+        tmp_path / "home", openai_server, more=NO_VECTORS, context_window=16_000, remembers=True
+    ) as house:
         write(house, "memory/imported/a.md", UNTRUSTED_FRONT + "and so on\n" * 2_000)
         write(house, "long.txt", "our own words, and some more of them\n" * 1_000)
         house.deny_what_is_asked()

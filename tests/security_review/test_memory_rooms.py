@@ -29,6 +29,7 @@ def remembering(house: Besieged) -> Besieged:
     """The house, whose owner's memory stands in the prompts of their private conversations."""
     today = house.hub.clock.now().date().isoformat()
     for path in ("MEMORY.md", f"memory/{today}.md"):
+        (house.workspace / path).parent.mkdir(parents=True, exist_ok=True)
         (house.workspace / path).write_text(f"# Memory\n\n- the alarm code is {CODE}\n")
     return house
 

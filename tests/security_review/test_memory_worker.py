@@ -40,7 +40,7 @@ async def house(
     monkeypatch.setenv("VOYAGE_API_KEY", ELSEWHERE)
     address = f"{embeddings.base_url}?api-key=password-in-url"
     more = f"memory:\n  embeddings: {{provider: openai, base_url: '{address}', model: m, api_key: {KEY}}}\n"
-    async with besieged(tmp_path / "home", openai_server, more=more) as standing:
+    async with besieged(tmp_path / "home", openai_server, more=more, remembers=True) as standing:
         (standing.workspace / "MEMORY.md").write_text("# Memory\n\n- the boiler hums\n")
         yield standing
 

@@ -15,7 +15,7 @@ from hub.tools.contract import Tool, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from hub.tools.policy import ToolRules, needs_approval, refusal
 from tests.lengths import some
-from tests.security_review.besieged import ANNAS, SECRET, SESSION, Besieged
+from tests.security_review.besieged import ANNAS, SECRET, SESSION, Besieged, remember_annas
 
 GROUP = "agent:main:platform:group:-100"
 ANNAS_SESSION = "agent:main:platform:direct:2"
@@ -74,6 +74,7 @@ def attacks(tool: Tool, begin: int) -> Iterator[dict[str, Any]]:
 
 
 async def test_no_argument_brings_out_what_a_session_must_not_see(house: Besieged) -> None:
+    remember_annas(house.workspace)
     house.deny_what_is_asked()
     (house.workspace / "leak").symlink_to(house.hub.home.path / ".storage")
     token = (house.hub.home.path / ".storage" / "hub_token").read_text().strip()
@@ -92,6 +93,7 @@ async def test_no_argument_brings_out_what_a_session_must_not_see(house: Besiege
 
 
 async def test_the_second_person_sees_their_own_memory_and_no_files_of_the_homes(house: Besieged) -> None:
+    remember_annas(house.workspace)
     (house.workspace / "MEMORY.md").write_text("# Memory\n\n- the alarm code is 7731\n")
     anna = house.hub.people.authority_for("platform:user:2")
 

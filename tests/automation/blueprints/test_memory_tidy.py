@@ -36,7 +36,7 @@ async def test_the_owner_hears_what_was_done_and_what_is_to_be_settled(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
     openai_server.rule("Compare these", '{"answers": ["contradicts"]}')
-    async with besieged(tmp_path / "home", openai_server, more=AUTOMATION) as home:
+    async with besieged(tmp_path / "home", openai_server, more=AUTOMATION, remembers=True) as home:
         (home.workspace / "MEMORY.md").write_text(MEMORY)
 
         await home.rpc("automation.trigger", {"id": "tidy"})
