@@ -42,9 +42,10 @@ def print_json(data: Any) -> None:
 
 
 def print_table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> None:
-    """Print rows under a header, in columns as wide as they need."""
-    widths = [max(_columns(row[column]) for row in [header, *rows]) for column in range(len(header))]
-    for row in [header, *rows]:
+    """Print rows under a header, in columns as wide as they need; no name in them moves the cursor or makes a row."""
+    lines = [header, *(tuple(map(_on_one_line, row)) for row in rows)]
+    widths = [max(_columns(line[column]) for line in lines) for column in range(len(header))]
+    for row in lines:
         cells = (cell + " " * (width - _columns(cell)) for cell, width in zip(row, widths, strict=True))
         click.echo("  ".join(cells).rstrip())
 
@@ -55,6 +56,11 @@ def command_on(home: Path | RemoteHome, command: str) -> str:
         return f"{command.replace('homarus', f'homarus --url {shlex.quote(str(home))}', 1)}"
     usual = home == DEFAULT_HOME.expanduser().absolute()
     return command if usual else f"{command} --config {shlex.quote(str(home))}"
+
+
+def _on_one_line(text: str) -> str:
+    """Return a text with what is invisible, or would act on a terminal, written out."""
+    return "".join(each if each.isprintable() or each == "\u3000" else json.dumps(each)[1:-1] for each in text)
 
 
 def _columns(text: str) -> int:
