@@ -154,7 +154,11 @@ async def cleared(context: BrowserContext, origin: str, cookies: StorageState) -
     for page in others:
         await page.close()
     await tab.unroute_all(behavior="ignoreErrors")
-    await tab.goto(BLANK)
+    try:
+        await tab.goto(BLANK)
+    except PlaywrightError:  # it was just going elsewhere by itself
+        left, tab = tab, await context.new_page()
+        await left.close()
     if tab.viewport_size != DESKTOP:
         await tab.set_viewport_size(DESKTOP)
     await tab.emulate_media(color_scheme="null", reduced_motion="null")
