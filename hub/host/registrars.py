@@ -193,6 +193,11 @@ class HostSandboxes:
         """Return the sandbox of a call's conversation, whether it must use it or not. See `Sandboxes.open`."""
         return await self._sandboxes.open(call.agent_id, call.session_key)
 
+    @property
+    def registry(self) -> Sandboxes:
+        """All sandboxes."""
+        return self._sandboxes
+
 
 class HostHooks:
     """The hooks of an integration."""

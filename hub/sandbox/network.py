@@ -32,6 +32,9 @@ ENVIRONMENT: Mapping[str, str] = dict.fromkeys(
     ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), f"http://127.0.0.1:{PORT}"
 )
 HOST = re.compile(r"^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?$")
+EVERYWHERE, NAMED_PRIVATE = "*", "*private"
+"""In place of a list, and not from a configuration: every public host at any port, or all in network.allow_private."""
+_WHOLE = {EVERYWHERE: False, NAMED_PRIVATE: True}
 _INSIDE = Path(__file__).with_name("listen_inside.py")
 _HOPS = (b"connection:", b"proxy-", b"keep-alive:", b"host:")
 
@@ -49,6 +52,8 @@ def reaches_out(settings: Mapping[str, Any]) -> bool:
 
 def allows(allow: Sequence[str], host: str, port: int) -> bool:
     """Whether a list has a host: `example.org`, `example.org:8443`, or `*.example.org` for all below it."""
+    if allow[0] in _WHOLE:
+        return True
     for entry in allow:
         name, _, stated = entry.lower().partition(":")
         fits = host.endswith(name[1:]) if name.startswith("*.") else host == name
@@ -135,7 +140,7 @@ class SandboxProxy:
         if not allows(self._allow, host, port):
             return await _refuse(writer, 403, f"{place} is not in network.allow of this sandbox")
         try:
-            dialled = await self._egress.connect(place, private=None)
+            dialled = await self._egress.connect(place, private=_WHOLE.get(self._allow[0]))
         except (HubError, OSError, TimeoutError) as error:
             return await _refuse(writer, 502, f"{place} cannot be reached: {error}")
         if first is None:

@@ -19,7 +19,7 @@ from hub.core.errors import Unavailable
 from hub.core.executors import FILES
 from hub.sandbox.binds import check_source
 from hub.sandbox.contract import WORKSPACE, Mount, SandboxSpec
-from hub.sandbox.settings import SandboxSettings
+from hub.sandbox.settings import BROWSER, SandboxSettings
 from hub.security.jail_path import TEMPORARY_PREFIX
 from hub.security.root import Root
 
@@ -111,6 +111,8 @@ class SandboxPlaces:
         if access == "rw":
             mounts = self._given(workspace.resolve())
             covered = [f"{WORKSPACE}/{name}" for name in self._rules.covered_directories]
+        if settings.scope.startswith(BROWSER):  # the hub tells it where to put what it downloads
+            mounts.append(Mount(str(own), str(own), writable=True))
         for bind in engine.get("binds", ()):
             source, target, kind = bind.split(":")
             mounts.append(Mount(check_source(source, self._home), target, kind == "rw"))
@@ -168,6 +170,8 @@ def _part(agent_id: str, session_key: str, scope: str) -> str:
         return "shared"
     if scope == "agent":
         return f"agent-{agent_id}"
+    if scope.startswith(BROWSER):
+        return f"{scope}.{agent_id}"
     return f"session-{agent_id}-{sha256(session_key.encode()).hexdigest()[:16]}"
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from zlib import crc32
 
 from msgspec import Struct
 
 from hub.core.clock import Clock
+from hub.core.context import Authority
 from hub.core.errors import Conflict, Forbidden, LimitExceeded, NotFound, Unavailable
+from hub.core.executors import FILES
 from hub.sandbox.contract import Sandbox, SandboxEngine, SandboxInfo
 from hub.sandbox.places import SandboxPlaces
 from hub.sandbox.settings import SandboxSettings
@@ -91,7 +94,22 @@ class Sandboxes:
             Unavailable: No engine makes one.
             LimitExceeded: There are too many.
         """
-        settings = self._settings(agent_id)
+        return await self._opened(agent_id, session_key, self._settings(agent_id))
+
+    async def for_browser(self, agent_id: str, profile: str, *, private: bool) -> tuple[Sandbox, Path]:
+        """Return a sandbox for one browser, with a network, and the directory that is `/workspace` in it.
+
+        The directory has the same path inside, too. Raises as `open` does.
+        """
+        settings = self._settings(agent_id).for_browser(profile, private=private)
+        sandbox = await self._opened(agent_id, "", settings)
+        return sandbox, Path((await FILES.run(self.places.own_files, agent_id, "", settings)).path)
+
+    def confines(self, agent_id: str, session_key: str, authority: Authority) -> bool:
+        """Whether a conversation as a whole is confined to its sandbox."""
+        return self._settings(agent_id).confines(session_key, authority)
+
+    async def _opened(self, agent_id: str, session_key: str, settings: SandboxSettings) -> Sandbox:
         name = self.places.name(agent_id, session_key, settings)
         if name not in self._open and len(self._open) >= SANDBOXES_LIMIT:
             await self._make_room()

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from hub.core.context import Authority, ToolPolicy
 from hub.core.errors import InvalidRequest
+from hub.sandbox.network import EVERYWHERE, NAMED_PRIVATE
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.tools.contract import FREE, Confinement
 
@@ -60,6 +61,16 @@ class SandboxSettings(Struct, frozen=True):
         policy = ToolPolicy(TOOLS_INSIDE | self.also_allow, source="agents[].sandbox")
         return Confinement((policy,), _WRITING if self.own_files else frozenset(), outside=True)
 
+    def for_browser(self, profile: str, *, private: bool) -> SandboxSettings:
+        """Return the settings of a sandbox that has one browser in it and nothing else.
+
+        Args:
+            private: Whether it reaches the private targets that the owner named, instead of public ones.
+        """
+        network = {"allow": [NAMED_PRIVATE if private else EVERYWHERE]}
+        engines = {name: {**each, **_BROWSER, "network": network} for name, each in self.engines.items()}
+        return replace(self, scope=f"{BROWSER}.{profile}", workspace_access="none", engines=engines)
+
     def described(self, session_key: str, authority: Authority) -> str:
         """Return what an agent is to know of where it works; empty when its programs run in the hub."""
         if self.mode == "off" or not (
@@ -72,6 +83,9 @@ class SandboxSettings(Struct, frozen=True):
         return f"Programs that you start run in a sandbox: {access} Your file tools work outside of it.{_BOUNDS}"
 
 
+BROWSER = "browser"
+"""Begins the scope of a sandbox for a browser; the name of the browser's profile follows."""
+_BROWSER: Mapping[str, Any] = {"memory": 2 * 1024**3, "pids": 1_024, "binds": []}
 _BOUNDS = " What is outside of /workspace and /tmp cannot be written; memory, processes and the network are limited."
 _ACCESS = {
     "none": "/workspace is a directory of its own, apart from your workspace.",

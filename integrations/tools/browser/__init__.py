@@ -21,7 +21,15 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     from integrations.tools.browser.gateway import browser_methods
     from integrations.tools.browser.live import LiveView
 
-    service = BrowserService(config or {}, host.home, host.egress, host.clock, host.workspaces)
+    service = BrowserService(
+        config or {},
+        host.home,
+        egress=host.egress,
+        clock=host.clock,
+        workspaces=host.workspaces,
+        sandboxes=host.sandboxes.registry,
+        default_agent=host.agents.default().id,
+    )
     host.on_unload(service.close)
     host.spawn(service.stop_idle(), name="stop idle browsers")
     host.tools.add(browser_tool(service))

@@ -28,7 +28,7 @@ VIEWPORT = {"width": 1280, "height": 800}
 START_LIMIT_MS = 30_000.0
 ATTACH_LIMIT_S = 10.0
 _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR")
-_CLOSED = (
+CLOSED = (
     "--disable-quic",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -77,7 +77,7 @@ async def start_managed(
             executable_path=path,
             headless=headless,
             chromium_sandbox=os.geteuid() != 0,  # Chromium has no sandbox of its own for root
-            args=list(_CLOSED),
+            args=list(CLOSED),
             proxy={"server": f"socks5://127.0.0.1:{port}", "bypass": "<-loopback>"},
             env={name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
             viewport=VIEWPORT,  # type: ignore[arg-type]  # a plain dict of two numbers

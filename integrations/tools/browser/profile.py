@@ -12,15 +12,18 @@ from urllib.parse import urldefrag
 
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, Forbidden, LimitExceeded, NotFound, Unavailable
+from hub.sandbox.sandboxes import Sandboxes
 from hub.security.egress import Egress, EgressRefused
 from hub.security.egress_place import parse_url
 from integrations.tools.browser.chromium import attach, start_managed
-from integrations.tools.browser.schema import MANAGED, PRIVATE
+from integrations.tools.browser.schema import MANAGED, PRIVATE, SANDBOX
 from integrations.tools.browser.socks_proxy import PolicyProxy
 from integrations.tools.browser.tab import OnDownload, Tab
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Playwright
+
+    from integrations.tools.browser.boxed import BoxedChromium
 
 IDLE_S = 600.0
 TAKE_OVER_S = 600.0
@@ -36,12 +39,13 @@ class BrowserProfile:
 
     Args:
         name: As configured.
-        settings: As configured: mode, cdp_url, network.
+        settings: As configured: mode, cdp_url, network, agent.
         folder: Its user-data directory, when it is managed.
         program: executable and headless, as configured.
         egress: Judges where it may go.
         clock: Tells when it is idle.
         keep: Keeps what a tab downloads.
+        sandboxes: Where it is, when its mode is sandbox.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class BrowserProfile:
         egress: Egress,
         clock: Clock,
         keep: OnDownload,
+        sandboxes: Sandboxes,
     ) -> None:
         self.name, self.settings = name, settings
         self.tabs: dict[str, Tab] = {}
@@ -61,6 +66,8 @@ class BrowserProfile:
         """Addresses that it was led to, without fragments."""
         self._folder, self._program, self._egress, self._clock = folder, program, egress, clock
         self._keep = keep
+        self._sandboxes = sandboxes
+        self._boxed: BoxedChromium | None = None
         self._proxy: PolicyProxy | None = None
         self.devices: Mapping[str, Any] = {}
         """What Playwright knows of devices, by name."""
@@ -70,6 +77,11 @@ class BrowserProfile:
         self._shown = ""
         self._used_s = 0.0
         self._person: tuple[str, float] | None = None
+
+    @property
+    def is_boxed(self) -> bool:
+        """Whether it runs in a sandbox."""
+        return bool(self.settings["mode"] == SANDBOX)
 
     @property
     def running(self) -> bool:
@@ -113,6 +125,15 @@ class BrowserProfile:
             except BaseException:
                 await self._proxy.stop()
                 raise
+        elif self.is_boxed:
+            from integrations.tools.browser.boxed import BoxedChromium  # loads an HTTP library
+
+            if self._boxed is not None:
+                await self._boxed.stop()
+            agent_id = self.settings["agent"]
+            place = await self._sandboxes.for_browser(agent_id, self.name, private=self.private)
+            self._boxed = BoxedChromium(*place)
+            context = await self._boxed.start(library)
         else:
             context = await attach(library, self.settings["cdp_url"], self._egress, private=self.private)
         self._context, self.devices = context, library.devices
@@ -138,6 +159,8 @@ class BrowserProfile:
                     await context.browser.close()
         if proxy is not None:
             await proxy.stop()
+        if self._boxed is not None:
+            await self._boxed.stop()
 
     def touch(self) -> None:
         """Note that it is in use."""

@@ -7,7 +7,7 @@ from typing import Any
 from hub.core.schema import All, AnyOf, In, Length, Match, Optional, Schema, SchemaError, boolean, string
 
 DEFAULT_PROFILE = "default"
-MANAGED, ATTACH, REMOTE = "managed", "attach", "remote"
+MANAGED, ATTACH, REMOTE, SANDBOX = "managed", "attach", "remote", "sandbox"
 PUBLIC, PRIVATE = "public", "private"
 
 _NAME = All(string, Match(r"^[a-z0-9][a-z0-9_-]{0,31}\Z", msg="expected small letters, digits, _ and -"))
@@ -15,9 +15,15 @@ _CDP_URL = All(string, Match(r"^(https?|wss?)://[^\s@]+\Z", msg="expected an add
 
 
 def _with_address(profile: dict[str, Any]) -> dict[str, Any]:
-    if (profile["mode"] == MANAGED) is ("cdp_url" in profile):
-        expected = "not for a managed profile" if "cdp_url" in profile else "missing: where the Chrome listens"
+    if (profile["mode"] in (MANAGED, SANDBOX)) is ("cdp_url" in profile):
+        expected = (
+            f"not for a profile that is {profile['mode']}"
+            if "cdp_url" in profile
+            else "missing: where the Chrome listens"
+        )
         raise SchemaError(expected, path=["cdp_url"])
+    if profile["mode"] != SANDBOX and "agent" in profile:
+        raise SchemaError("only for a profile with mode: sandbox", path=["agent"])
     return profile
 
 
@@ -27,8 +33,11 @@ _PROFILE = All(
             "mode",
             default=MANAGED,
             description="managed: a Chromium that the hub starts; attach: a Chrome that runs on this machine; remote: "
-            "one on another machine.",
-        ): In([MANAGED, ATTACH, REMOTE]),
+            "one on another machine; sandbox: a Chromium in a sandbox of its own.",
+        ): In([MANAGED, ATTACH, REMOTE, SANDBOX]),
+        Optional("agent", description="Whose engine and image it has, for sandbox; the default agent without it."): All(
+            string, Length(min=1, max=64)
+        ),
         Optional("cdp_url", description="Where the debugging port of a Chrome is, for attach and remote."): _CDP_URL,
         Optional(
             "network",

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from hub.agent.workspace import Workspaces, media_folder
 from hub.core.clock import Clock
-from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
+from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound
 from hub.core.executors import FILES
 from hub.core.ids import new_id
+from hub.sandbox.sandboxes import Sandboxes
 from hub.security.egress import Egress
+from hub.security.root import Root
 from hub.storage.homedir import Home
 from hub.tools.contract import ToolCall
 from integrations.tools.browser.profile import IDLE_S, BrowserProfile
@@ -41,18 +43,35 @@ class BrowserService:
         egress: Judges where they may go.
         clock: Tells when they are idle.
         workspaces: Where downloads are kept and uploads come from.
+        sandboxes: Where profiles in sandboxes are.
+        default_agent: Whose they are if the configuration does not say.
     """
 
     def __init__(
-        self, config: Mapping[str, Any], home: Home, egress: Egress, clock: Clock, workspaces: Workspaces
+        self,
+        config: Mapping[str, Any],
+        home: Home,
+        *,
+        egress: Egress,
+        clock: Clock,
+        workspaces: Workspaces,
+        sandboxes: Sandboxes,
+        default_agent: str,
     ) -> None:
-        self._clock, self._workspaces = clock, workspaces
+        self._clock, self._workspaces, self._sandboxes = clock, workspaces, sandboxes
         program = {"executable": config.get("executable"), "headless": config.get("headless", True)}
         configured = {DEFAULT_PROFILE: {"mode": MANAGED, "network": PUBLIC}, **config.get("profiles", {})}
         folder = home.storage / "integrations" / "browser"
         self.profiles = {
             name: BrowserProfile(
-                name, settings, folder / name, program=program, egress=egress, clock=clock, keep=self._downloaded
+                name,
+                {"agent": default_agent, **settings},
+                folder / name,
+                program=program,
+                egress=egress,
+                clock=clock,
+                keep=self._downloaded,
+                sandboxes=sandboxes,
             )
             for name, settings in configured.items()
         }
@@ -70,6 +89,21 @@ class BrowserService:
         if found is None:
             raise NotFound(f"there is no browser profile {name!r}; there are: {', '.join(self.profiles)}")
         return found
+
+    def refuse_outside(self, call: ToolCall, profile: BrowserProfile) -> None:
+        """Refuse a browser outside of the sandbox that a whole conversation is confined to.
+
+        Raises:
+            Forbidden: It is not one of the agent's own sandbox.
+        """
+        boxed = [each for each in self.profiles.values() if each.is_boxed]
+        mine = [each.name for each in boxed if each.settings["agent"] == call.agent_id]
+        confined = self._sandboxes.confines(call.agent_id, call.session_key, call.context.authority)
+        if confined and profile.name not in mine:
+            raise Forbidden(
+                "profile: this conversation is in a sandbox, and uses a browser there alone: "
+                f"{', '.join(mine) or 'none is configured (browser: profiles: with mode: sandbox)'}"
+            )
 
     async def start(self, name: str | None) -> BrowserProfile:
         """Return a profile that runs.
@@ -144,7 +178,8 @@ class BrowserService:
         if call is None or tab.downloads > DOWNLOADS_LIMIT:
             return await download.cancel()
         try:
-            data = await FILES.run(_read, Path(await download.path()))
+            file = Path(await download.path())  # what is in a sandbox could have put a link in its place
+            data = await FILES.run(Root(file.parent).read_bytes, file.name, DOWNLOAD_LIMIT_BYTES)
             suffix = _SUFFIX.search(name.lower())
             path = await self.keep(call, data, suffix[0] if suffix else "")
             tab.notes.append(f"downloaded {name!r} ({len(data)} bytes) to {path}")
@@ -170,11 +205,3 @@ class BrowserService:
         library, self._library = self._library, None
         if library is not None:
             await library.stop()
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        data = file.read(DOWNLOAD_LIMIT_BYTES + 1)
-    if len(data) > DOWNLOAD_LIMIT_BYTES:
-        raise LimitExceeded(f"it is larger than {DOWNLOAD_LIMIT_BYTES // 1_000_000} MB")
-    return data

@@ -16,6 +16,7 @@ from integrations.tools.browser.asking import BrowserQuestions
 from integrations.tools.browser.labels import labelled
 from integrations.tools.browser.parameters import PARAMETERS
 from integrations.tools.browser.profile import BrowserProfile
+from integrations.tools.browser.schema import MANAGED, SANDBOX
 from integrations.tools.browser.service import BrowserService
 from integrations.tools.browser.snapshot import SnapshotForm, cut
 from integrations.tools.browser.tab import Tab
@@ -58,6 +59,7 @@ class _BrowserTool:
         if action == "status":
             return ToolResult("\n".join(_status(each) for each in self.service.profiles.values()))
         profile = self.service.profile(name)
+        self.service.refuse_outside(call, profile)
         profile.refuse_while_taken()
         if action == "stop":
             await self.service.stop(name)
@@ -187,7 +189,7 @@ async def _cookies(profile: BrowserProfile, *, clear: bool) -> str:
 async def _emulate(profile: BrowserProfile, tab: Tab, arguments: Mapping[str, Any]) -> None:
     if ("width" in arguments) is not ("height" in arguments):
         raise InvalidRequest("emulate: give width and height together")
-    if profile.settings["mode"] != "managed" and "offline" in arguments:
+    if profile.settings["mode"] not in (MANAGED, SANDBOX) and "offline" in arguments:
         raise Forbidden("emulate: offline would cut off all of a Chrome that is not the hub's own")
     if "width" in arguments:
         await tab.page.set_viewport_size({"width": arguments["width"], "height": arguments["height"]})

@@ -19,6 +19,7 @@ from hub.sandbox.network import SandboxProxy
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
 from integrations.sandbox.docker.engine import DockerEngine, DockerSandbox
+from integrations.tools.browser.boxed import BoxedChromium
 from tests.integrations.sandbox.conftest import Kennel, run
 
 ENGINES = ("docker", "bubblewrap")
@@ -329,3 +330,13 @@ async def test_no_proxy_is_opened_into_the_network_of_the_machine(kennel: Kennel
 
     with pytest.raises(Unavailable, match="the process has the network of the machine"):
         await proxy.open((await asyncio.create_subprocess_exec("sleep", "0.5")).pid)
+
+
+async def test_a_browser_needs_an_image_that_has_one(kennel: Kennel) -> None:
+    from playwright.async_api import async_playwright
+
+    engine, sandbox = await kennel.open("docker")
+    async with async_playwright() as playwright:
+        with pytest.raises(Unavailable, match=r"name an image with one in agents\[\]\.sandbox\.docker\.image"):
+            await BoxedChromium(sandbox, kennel.home).start(playwright)
+    await engine.close()

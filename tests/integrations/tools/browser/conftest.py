@@ -17,6 +17,7 @@ from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import PageTable
 from hub.security.egress import Egress
 from hub.tools.contract import ToolResult
+from integrations.sandbox import bubblewrap
 from integrations.tools import browser, files
 from integrations.tools.browser.profile import BrowserProfile
 from integrations.tools.browser.service import BrowserService
@@ -42,11 +43,13 @@ class Browsing:
         self.methods, self.routes = standing.gateway.methods, standing.gateway.routes
         self.named = [shop.place]
         """What network.allow_private has."""
+        self.used = "lan"
+        """The profile."""
 
     async def use(
         self, action: str, *, authority: Authority | None = None, session: str = MAIN, **more: Any
     ) -> ToolResult:
-        arguments = {"action": action, "profile": "lan", **more}
+        arguments = {"action": action, "profile": self.used, **more}
         return await self.standing.call("browser", arguments, authority=authority, session=session)
 
     async def visit(self, path: str = "/") -> str:
@@ -89,8 +92,11 @@ async def browsing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Br
     standing = StandingGateway(folder / "home")
     found = Browsing(standing, shop, canary)
     standing.egress = Egress(lambda: found.named)
-    hosts = [host_on(standing, domain) for domain in ("browser", "files")]
-    await browser.setup(hosts[0][0], {"headless": True, "profiles": {"lan": {"mode": "managed", "network": "private"}}})
+    hosts = [host_on(standing, domain) for domain in ("browser", "files", "bubblewrap")]
+    modes = {"lan": "managed", "boxed": "sandbox"}
+    profiles = {name: {"mode": mode, "network": "private"} for name, mode in modes.items()}
+    await browser.setup(hosts[0][0], {"headless": True, "profiles": profiles})
+    await bubblewrap.setup(hosts[2][0], None)
     await files.setup(hosts[1][0], None)
     standing.workspaces.ensure("main")
     yield found

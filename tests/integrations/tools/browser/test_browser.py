@@ -51,10 +51,14 @@ async def shop(browsing: Browsing) -> AsyncIterator[Browsing]:
     browsing.shop.redirects = {}
     browsing.standing.tools.ask = None
     yield browsing
+    browsing.used = "lan"
     assert browsing.canary.reached == 0
 
 
-async def test_a_table_is_booked_through_snapshots_and_refs(shop: Browsing) -> None:
+@pytest.mark.parametrize("profile", ["lan", "boxed"])
+async def test_a_table_is_booked_through_snapshots_and_refs(shop: Browsing, profile: str) -> None:
+    shop.used = profile
+    shop.shop.booked.clear()
     (shop.standing.workspace / "us.png").write_bytes(PNG)
 
     start = await shop.visit()

@@ -6,21 +6,26 @@ import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from hub.core.errors import Unavailable
+from hub.core.context import Context
+from hub.core.errors import Forbidden, Unavailable
 from hub.core.schema import SchemaError
+from hub.sandbox.sandboxes import Sandboxes
+from hub.sandbox.settings import SandboxSettings
 from hub.security.egress import Egress
+from hub.tools.contract import ToolCall
 from integrations.tools.browser.chromium import find_executable
 from integrations.tools.browser.profile import IDLE_S, TAKE_OVER_S
 from integrations.tools.browser.schema import CONFIG_SCHEMA
 from integrations.tools.browser.service import BrowserService
 from tests.integrations.tools.browser.conftest import Browsing
-from tests.integrations.tools.standing import Standing
+from tests.integrations.tools.standing import MAIN, Standing
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -29,7 +34,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
     ("config", "words"),
     [
         ({"profiles": {"a": {"mode": "attach"}}}, "missing: where the Chrome listens"),
-        ({"profiles": {"a": {"cdp_url": "http://127.0.0.1:9222"}}}, "not for a managed profile"),
+        ({"profiles": {"a": {"cdp_url": "http://127.0.0.1:9222"}}}, "not for a profile that is managed"),
+        ({"profiles": {"a": {"agent": "main"}}}, "only for a profile with mode: sandbox"),
         ({"profiles": {"a": {"mode": "remote", "cdp_url": "file:///x"}}}, "expected an address such as"),
         ({"profiles": {"../a": {}}}, "expected small letters"),
         ({"profiles": {"a": {"network": "all"}}}, "public"),
@@ -42,6 +48,9 @@ async def test_a_wrong_configuration_says_what_is_expected(config: object, words
         CONFIG_SCHEMA(config)
 
     assert words in str(caught.value)
+
+
+ALL = SandboxSettings(mode="all", whole=True)
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +93,17 @@ async def service(browsing: Browsing, chrome: str, liar: str, tmp_path: Path) ->
         name: {"mode": "attach", "network": "private", "cdp_url": url}
         for name, url in (("mine", chrome), ("liar", liar))
     }
+    profiles |= {"boxed": {"mode": "sandbox"}, "others": {"mode": "sandbox", "agent": "other"}}
     config = CONFIG_SCHEMA({"executable": "/nowhere/chromium", "profiles": profiles})
-    found = BrowserService(config, standing.home, Egress(lambda: browsing.named), standing.clock, standing.workspaces)
+    found = BrowserService(
+        config,
+        standing.home,
+        egress=Egress(lambda: browsing.named),
+        clock=standing.clock,
+        workspaces=standing.workspaces,
+        sandboxes=Sandboxes(lambda _: ALL, standing.workspaces.sandboxes, standing.clock),
+        default_agent="main",
+    )
     yield found
     await found.close()
 
@@ -107,6 +125,44 @@ async def test_an_attached_chrome_is_used_judged_and_left_running(browsing: Brow
 
     assert browsing.canary.reached == 0
     assert not profile.running
+
+
+@pytest.mark.parametrize(("name", "refused"), [("boxed", False), ("others", True), ("default", True), ("mine", True)])
+async def test_a_confined_conversation_uses_a_browser_in_its_agents_sandbox_alone(
+    service: BrowserService, browsing: Browsing, name: str, refused: bool
+) -> None:
+    call = ToolCall("c", "browser", {}, Context(browsing.standing.owner), "main", MAIN, "r")
+
+    with pytest.raises(Forbidden, match=r"a browser there alone: boxed$") if refused else nullcontext():
+        service.refuse_outside(call, service.profile(name))
+
+
+async def test_a_browser_in_a_sandbox_reaches_nothing_by_itself_and_sees_no_file_of_the_machine(
+    browsing: Browsing,
+) -> None:
+    place, profile = f"127.0.0.1:{browsing.canary.port}", browsing.profile("boxed")
+    browsing.shop.redirects = {"/away": f"http://{place}/redirected"}
+    browsing.shop.pages = {
+        "/": f"<img src='http://{place}/img'><iframe src='http://localhost:{browsing.canary.port}/'>"
+    }
+
+    browsing.used = "boxed"
+    await browsing.visit()
+    tab = profile.tab(MAIN)
+    tried = f"url => fetch('http://{place}/', {{mode: 'no-cors'}}).then(() => 'reached', () => 'failed')"
+    fetched = await tab.page.evaluate(tried)
+    await browsing.use("navigate", url=f"{browsing.shop.url}/away")
+    said = (await browsing.use("snapshot")).output
+    browsing.used = "lan"
+    (browsing.standing.home.path / "canary.txt").write_text("x")
+    await tab.page.goto(browsing.standing.home.path.as_uri(), wait_until="commit")
+    files = await tab.page.content()
+    await profile.stop()
+
+    assert (fetched, browsing.canary.reached) == ("reached", 0), "what is reached is the answer of the proxy"
+    assert "network.allow_private" in said
+    assert ".storage" in files
+    assert "canary.txt" not in files
 
 
 async def test_what_is_missing_is_named(service: BrowserService) -> None:
