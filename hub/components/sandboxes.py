@@ -60,3 +60,4 @@ class SandboxesComponent(Component):
 
     async def _stop(self) -> None:
         await self._tasks.cancel_all()
+        await self.sandboxes.close()

@@ -22,12 +22,14 @@ class SandboxCommand(Struct, frozen=True):
         workdir: An absolute path inside the sandbox.
         environment: All of its variables but PATH, HOME and LANG, which the sandbox has values for.
         pty: Whether it gets a terminal.
+        file_limit: Bytes that a file which it writes may have.
     """
 
     argv: tuple[str, ...]
     workdir: str = WORKSPACE
     environment: Mapping[str, str] = field(default_factory=dict)
     pty: bool = False
+    file_limit: int | None = None
 
 
 class SandboxStdin(Protocol):

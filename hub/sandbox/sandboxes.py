@@ -13,7 +13,9 @@ from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.core.errors import Conflict, Forbidden, LimitExceeded, NotFound, Unavailable
 from hub.core.executors import FILES
+from hub.core.tasks import TaskOwner
 from hub.sandbox.contract import Sandbox, SandboxEngine, SandboxInfo
+from hub.sandbox.disk import BoundedSandbox
 from hub.sandbox.places import SandboxPlaces
 from hub.sandbox.settings import SandboxSettings
 from hub.tools.contract import ToolCall
@@ -53,6 +55,7 @@ class Sandboxes:
         self._settings, self.places, self._clock = settings, places, clock
         self._engines: dict[str, SandboxEngine] = {}
         self._open: dict[str, _Kept] = {}
+        self._tasks = TaskOwner("files of sandboxes")
         self._locks = tuple(asyncio.Lock() for _ in range(LOCKS))
 
     def add(self, engine: SandboxEngine) -> Callable[[], None]:
@@ -122,9 +125,14 @@ class Sandboxes:
                 return kept.sandbox
             if kept is not None and kept.engine is not engine:
                 await kept.engine.remove(name)
-            sandbox = await engine.open(spec)
+            limit = settings.engines[engine.name]["disk"]
+            sandbox = BoundedSandbox(await engine.open(spec), spec.mounts[0].source, limit, self._tasks)
             self._open[name] = _Kept(sandbox, engine, spec.digest, spec.session_key, now)
             return sandbox
+
+    async def close(self) -> None:
+        """Watch nothing more; the sandboxes are removed by their engines."""
+        await self._tasks.cancel_all()
 
     async def engines(self, agent_id: str) -> list[EngineState]:
         """Return the engines that an agent may use, the preferred one first."""

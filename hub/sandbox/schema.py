@@ -28,6 +28,7 @@ from hub.sandbox.settings import SandboxSettings
 
 IMAGE = "homarus-sandbox:latest"
 MEMORY = 512 * 1024 * 1024
+DISK = 4 * 1024**3
 PIDS = 128
 CPUS = 1.0
 BINDS_LIMIT = 20
@@ -101,6 +102,9 @@ _COMMON = {
     Optional("memory", default="512m", description="Memory of all its programs"): Described(
         _size, {"type": ["string", "integer"]}, "size"
     ),
+    Optional("disk", default="4g", description="What its files may hold; a program that fills it is ended"): Described(
+        _size, {"type": ["string", "integer"]}, "size"
+    ),
     Optional("pids", default=PIDS, description="How many processes there are in it"): All(
         integer, Range(min=8, max=32_768)
     ),
@@ -172,7 +176,8 @@ def sandbox_settings(item: Mapping[str, Any] | None) -> SandboxSettings:
     return SandboxSettings(item["mode"], item["scope"], item["workspace_access"], engines, True, also)
 
 
+_BOUNDS = {"network": "none", "memory": MEMORY, "disk": DISK, "pids": PIDS, "binds": []}
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "docker": {"image": IMAGE, "network": "none", "cpus": CPUS, "memory": MEMORY, "pids": PIDS, "binds": []},
-    "bubblewrap": {"network": "none", "memory": MEMORY, "pids": PIDS, "binds": []},
+    "docker": {"image": IMAGE, "cpus": CPUS, **_BOUNDS},
+    "bubblewrap": _BOUNDS,
 }

@@ -110,6 +110,7 @@ def command_line(
         line += [programs.setpriv, f"--reuid={spec.uid}", f"--regid={spec.gid}", "--clear-groups", "--no-new-privs"]
         line += ["--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--"]
     bounds = [f"--nproc={spec.settings['pids']}", f"--data={spec.settings['memory']}", "--core=0"]
+    bounds += [] if command.file_limit is None else [f"--fsize={command.file_limit}"]
     line += [programs.prlimit, *bounds, "--"]
     return [*line, "/bin/sh", "-c", _SET_AND_RUN, "sh", *command.argv]
 

@@ -24,7 +24,9 @@ _log = logging.getLogger(__name__)
 ASKED_AGAIN_S = 10.0
 SETUP_OUTPUT = 500
 MARK = "HOMARUS_RUN"
-_RUN = 'cd -- "$1" || exit 126; shift; exec "$@"'
+_RUN = 'cd -- "$1" || exit 126; ulimit -f "$2"; shift 2; exec "$@"'
+BLOCK_BYTES = 512
+"""In which `ulimit -f` counts."""
 _KILL = (
     "for d in /proc/[0-9]*; do tr '\\0' '\\n' <$d/environ 2>/dev/null | grep -q \"^$1$\" && kill -9 ${d#/proc/}; "
     "done; :"
@@ -61,7 +63,8 @@ class DockerSandbox:
     async def start(self, command: SandboxCommand) -> DockerProcess:
         """Start a program."""
         mark = f"{MARK}={new_id()}"
-        line = ["/bin/sh", "-c", _RUN, "sh", command.workdir, *command.argv]
+        blocks = "unlimited" if command.file_limit is None else str(command.file_limit // BLOCK_BYTES)
+        line = ["/bin/sh", "-c", _RUN, "sh", command.workdir, blocks, *command.argv]
         variables = [*(f"{name}={value}" for name, value in command.environment.items()), mark]
         try:
             exec_id = await self._create(line, variables, terminal=command.pty)

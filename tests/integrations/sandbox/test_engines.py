@@ -14,7 +14,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from hub.core.errors import Unavailable
+from hub.core.tasks import TaskOwner
 from hub.sandbox.contract import SandboxCommand
+from hub.sandbox.disk import BoundedSandbox, disk_use
 from hub.sandbox.network import SandboxProxy
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
@@ -330,6 +332,28 @@ async def test_no_proxy_is_opened_into_the_network_of_the_machine(kennel: Kennel
 
     with pytest.raises(Unavailable, match="the process has the network of the machine"):
         await proxy.open((await asyncio.create_subprocess_exec("sleep", "0.5")).pid)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+async def test_what_fills_the_disk_is_ended_and_says_so(kennel: Kennel, name: str) -> None:
+    engine, sandbox = await kennel.open(name)
+    folder, tasks = sandbox.spec.mounts[0].source, TaskOwner("disk")  # type: ignore[attr-defined]
+    bounded = BoundedSandbox(sandbox, folder, disk_use(folder) + 4 * 1024**2, tasks, every_s=0.02)
+    many = "i=0; while :; do i=$((i+1)); busybox dd if=/dev/zero of=many$i bs=64k count=1 2>/dev/null; done"
+
+    one = await run(bounded, "dd", "if=/dev/zero", "of=one", "bs=1M", "count=10000")
+    size = (Path(folder) / "one").stat().st_size
+    removed = await run(bounded, "rm", "one")
+    several = await run(bounded, "sh", "-c", many)
+    more = await run(bounded, "sh", "-c", "echo x > more")
+    cleared = [await run(bounded, "sh", "-c", each) for each in ("rm many* more", "echo x > more; rm more")]
+    await engine.close()
+    await tasks.cancel_all()
+
+    assert (one[0], size) == (153, 4 * 1024**2)
+    assert several[0] == 137
+    assert all("the files of this sandbox may hold" in said for _, said in (one, several, more))
+    assert [removed, *cleared] == [(0, "")] * 3
 
 
 async def test_a_browser_needs_an_image_that_has_one(kennel: Kennel) -> None:
