@@ -166,11 +166,6 @@ class HostSandboxes:
     def __init__(self, sandboxes: Sandboxes, registrations: Registrations) -> None:
         self._sandboxes, self._registrations = sandboxes, registrations
 
-    @property
-    def mark(self) -> str:
-        """What tells this hub's sandboxes from those of other hubs on the machine."""
-        return self._sandboxes.places.mark
-
     def add(self, engine: SandboxEngine) -> Callable[[], Any]:
         """Make sandboxes with an engine; all of them are removed when the integration is unloaded.
 
