@@ -17,4 +17,6 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the engine; nothing of Docker is imported or asked before the first sandbox."""
-    host.sandboxes.add(DockerEngine((config or {}).get("socket", SOCKET), host.sandboxes.registry.places.mark, host.egress))
+    host.sandboxes.add(
+        DockerEngine((config or {}).get("socket", SOCKET), host.sandboxes.registry.places.mark, host.egress)
+    )
