@@ -56,7 +56,7 @@ class HubLink:
 
         try:
             async with asyncio.timeout(CONNECT_LIMIT_S):
-                url, token, options, path = await asyncio.to_thread(self._way)
+                url, token, options, path = await asyncio.to_thread(way, self._home, "/ws")
                 connector = aiohttp.UnixConnector(str(path)) if path is not None else None
                 self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
                 self._socket = await self._session.ws_connect(url, heartbeat=HEARTBEAT_S, max_msg_size=0, **options)
@@ -102,18 +102,6 @@ class HubLink:
                 await each.close()
         self._socket = self._session = self._reading = None
 
-    def _way(self) -> tuple[str, str | None, dict[str, Any], Path | None]:
-        """Return address, token, further options, and the Unix socket where there is one; looks at files."""
-        if isinstance(self._home, RemoteHome):
-            return f"{self._home}/ws", self._home.token.reveal(), {}, None
-        running = listening(self._home)
-        if (self._home / SOCKET).is_socket():
-            return "ws://localhost/ws", None, {}, self._home / SOCKET
-        host = EVERYWHERE.get(running.host) or str(running.host)
-        options = {"ssl": loopback_tls()} if running.tls else {}
-        url = f"{'wss' if running.tls else 'ws'}://{host}:{running.port}/ws"
-        return url, hub_token(self._home).reveal(), options, None
-
     async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         try:
             async for message in socket:
@@ -132,6 +120,22 @@ class HubLink:
             if self.events.full():
                 self.events.get_nowait()
             self.events.put_nowait(None)
+
+
+def way(home: Path | RemoteHome, path: str) -> tuple[str, str | None, dict[str, Any], Path | None]:
+    """Return the address of a path of the hub, token, further options, and the Unix socket where there is one.
+
+    Looks at files.
+    """
+    if isinstance(home, RemoteHome):
+        return f"{home}{path}", home.token.reveal(), {}, None
+    running = listening(home)
+    if (home / SOCKET).is_socket():
+        return f"ws://localhost{path}", None, {}, home / SOCKET
+    host = EVERYWHERE.get(running.host) or str(running.host)
+    options = {"ssl": loopback_tls()} if running.tls else {}
+    url = f"{'wss' if running.tls else 'ws'}://{host}:{running.port}{path}"
+    return url, hub_token(home).reveal(), options, None
 
 
 def _hello(token: str | None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the tool, the methods and the live view; no browser is started."""
     # Reading the schema of an integration loads this module, and must not load an HTTP library.
+    from integrations.tools.browser.attached import attach_route
     from integrations.tools.browser.gateway import browser_methods
     from integrations.tools.browser.live import LiveView
 
@@ -35,6 +36,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     host.tools.add(browser_tool(service))
     for method in browser_methods(service):
         host.methods.add(method)
+    host.routes.add(attach_route(service, host.domain))
     live = LiveView(service, host.clock)
     for route in live.routes:
         host.routes.add(route)

@@ -91,23 +91,49 @@ async def start_managed(
         raise Unavailable(f"{path} did not start: {error.message.splitlines()[0]}") from error
 
 
-async def attach(playwright: Playwright, cdp_url: str, egress: Egress, *, private: bool) -> BrowserContext:
-    """Connect to a Chrome that runs, whose network is its own: each request is judged before it leaves the page.
+async def attach(playwright: Playwright, cdp_url: str) -> BrowserContext:
+    """Connect to a Chrome that runs, by its debugging port.
 
     Raises:
         Unavailable: It does not answer, or names another place than its own for its socket.
     """
+    try:
+        return await connect(playwright, await endpoint(cdp_url))
+    except (HubError, OSError, ValueError, msgspec.DecodeError) as error:
+        why = str(error) or type(error).__name__
+        raise Unavailable(
+            f"no Chrome answers at {cdp_url}: {why}. Start it with --remote-debugging-port and a --user-data-dir"
+        ) from error
+
+
+async def connect(
+    playwright: Playwright, url: str, headers: Mapping[str, str] = {}, folder: Path | None = None
+) -> BrowserContext:
+    """Connect to a browser by its socket.
+
+    Args:
+        folder: Where it is told to put what it downloads, if that is a directory of this machine.
+
+    Raises:
+        Unavailable: It does not answer.
+    """
     from playwright.async_api import Error
 
     try:
-        endpoint = await _endpoint(cdp_url)
-        browser = await playwright.chromium.connect_over_cdp(endpoint, timeout=ATTACH_LIMIT_S * 1_000)
-    except (Error, OSError, ValueError, msgspec.DecodeError) as error:
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Unavailable(
-            f"no Chrome answers at {cdp_url}: {told}. Start it with --remote-debugging-port and a --user-data-dir"
-        ) from error
-    context = browser.contexts[0] if browser.contexts else await browser.new_context()
+        browser = await playwright.chromium.connect_over_cdp(
+            url,
+            headers={**headers},
+            timeout=START_LIMIT_MS if folder else ATTACH_LIMIT_S * 1_000,
+            artifacts_dir=folder,
+            is_local=folder is not None,
+        )
+        return browser.contexts[0] if browser.contexts else await browser.new_context()
+    except Error as error:
+        raise Unavailable(error.message.splitlines()[0]) from error
+
+
+async def judge_requests(context: BrowserContext, egress: Egress, *, private: bool) -> None:
+    """Judge each request of a browser whose network is its own before it leaves the page."""
 
     async def judged(url: str) -> bool:
         parts = urlsplit(url)
@@ -132,10 +158,9 @@ async def attach(playwright: Playwright, cdp_url: str, egress: Egress, *, privat
 
     await context.route("**/*", request)
     await context.route_web_socket("**/*", web_socket)
-    return context
 
 
-async def _endpoint(cdp_url: str) -> str:
+async def endpoint(cdp_url: str) -> str:
     """Return the address of the browser's socket; never one on another host than the configured."""
     parts = urlsplit(cdp_url)
     if parts.scheme in ("ws", "wss"):

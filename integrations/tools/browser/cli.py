@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import click
 
 from hub.cli.client import HubClient
+from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
+from hub.cli.hub_link import way
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.core.errors import HubError
 
 _PROFILE = click.option("--profile", metavar="NAME", help="The profile; without it, default.")
 _TAB = click.option("--tab", metavar="ID", help="Such as t2; without it, the one that was used last.")
@@ -126,6 +130,26 @@ def screenshot(file: Path, tab: str | None, profile: str | None, full_page: bool
     found = _call(home, "screenshot", profile=profile, tab=tab, full_page=full_page)
     file.write_bytes(base64.b64decode(found.pop("data")))
     _print([{**found, "file": str(file)}], as_json)
+
+
+@command.command("attach")
+@click.option("--profile", metavar="NAME", required=True, help="A profile with mode: attach and without cdp_url.")
+@click.option("--chrome", metavar="URL", default="http://127.0.0.1:9222", show_default=True, help="Its debugging port.")
+@home_option
+def attach(profile: str, chrome: str, home: Path) -> None:
+    """Let agents use the Chrome of this machine, until Ctrl-C.
+
+    Example:
+      homarus --url wss://hub.lan:18789 --token … browser attach --profile laptop
+    """
+    from integrations.tools.browser.attaching import attach as run  # loads an HTTP library
+
+    try:
+        asyncio.run(run(way(home, f"/browser/attach/{profile}"), chrome, click.echo))
+    except HubError as error:
+        raise CommandFailed(f"{error.message}.", Exit.NOT_REACHABLE) from error
+    except KeyboardInterrupt:
+        pass
 
 
 def _call(home: Path, method: str, **params: Any) -> Any:

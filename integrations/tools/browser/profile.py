@@ -15,15 +15,15 @@ from hub.core.errors import Conflict, Forbidden, LimitExceeded, NotFound, Unavai
 from hub.sandbox.sandboxes import Sandboxes
 from hub.security.egress import Egress, EgressRefused
 from hub.security.egress_place import parse_url
-from integrations.tools.browser.chromium import attach, start_managed
-from integrations.tools.browser.schema import MANAGED, PRIVATE, SANDBOX
+from integrations.tools.browser.chromium import attach, connect, judge_requests, start_managed
+from integrations.tools.browser.schema import ATTACH, MANAGED, PRIVATE, SANDBOX
 from integrations.tools.browser.socks_proxy import PolicyProxy
 from integrations.tools.browser.tab import OnDownload, Tab
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Playwright
 
-    from integrations.tools.browser.boxed import BoxedChromium
+    from integrations.tools.browser.cdp_socket import CdpSocket, FarEnd
 
 IDLE_S = 600.0
 TAKE_OVER_S = 600.0
@@ -67,7 +67,9 @@ class BrowserProfile:
         self._folder, self._program, self._egress, self._clock = folder, program, egress, clock
         self._keep = keep
         self._sandboxes = sandboxes
-        self._boxed: BoxedChromium | None = None
+        self.attached: FarEnd | None = None
+        """The Chrome that somebody has attached and that is not in use yet, for mode attach without cdp_url."""
+        self._socket: CdpSocket | None = None
         self._proxy: PolicyProxy | None = None
         self.devices: Mapping[str, Any] = {}
         """What Playwright knows of devices, by name."""
@@ -82,6 +84,11 @@ class BrowserProfile:
     def is_boxed(self) -> bool:
         """Whether it runs in a sandbox."""
         return bool(self.settings["mode"] == SANDBOX)
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody attaches a Chrome to it."""
+        return self.settings["mode"] == ATTACH and "cdp_url" not in self.settings
 
     @property
     def running(self) -> bool:
@@ -126,16 +133,11 @@ class BrowserProfile:
                 await self._proxy.stop()
                 raise
         elif self.is_boxed:
-            from integrations.tools.browser.boxed import BoxedChromium  # loads an HTTP library
-
-            if self._boxed is not None:
-                await self._boxed.stop()
-            agent_id = self.settings["agent"]
-            place = await self._sandboxes.for_browser(agent_id, self.name, private=self.private)
-            self._boxed = BoxedChromium(*place)
-            context = await self._boxed.start(library)
+            context = await self._by_socket(library)
         else:
-            context = await attach(library, self.settings["cdp_url"], self._egress, private=self.private)
+            by_port = "cdp_url" in self.settings
+            context = await (attach(library, self.settings["cdp_url"]) if by_port else self._by_socket(library))
+            await judge_requests(context, self._egress, private=self.private)
         self._context, self.devices = context, library.devices
         context.set_default_timeout(ACT_LIMIT_MS)
         context.set_default_navigation_timeout(LOAD_LIMIT_MS)
@@ -143,6 +145,32 @@ class BrowserProfile:
         context.on("close", lambda _: self._closed())
         for page in context.pages:
             self._opened(page)
+
+    async def _by_socket(self, library: Playwright) -> BrowserContext:
+        """Connect to a browser that listens nowhere: in a sandbox, or attached by somebody."""
+        from integrations.tools.browser.boxed import BoxedChromium  # these load an HTTP library
+        from integrations.tools.browser.cdp_socket import CdpSocket
+
+        if self._socket is not None:
+            await self._socket.close()
+        far, folder, self.attached = self.attached, None, None
+        if self.is_boxed:
+            agent_id = self.settings["agent"]
+            sandbox, folder = await self._sandboxes.for_browser(agent_id, self.name, private=self.private)
+            far = await BoxedChromium.start(sandbox)
+        if far is None:
+            raise Unavailable(
+                f"no Chrome is attached to the profile {self.name}: run `homarus browser attach --profile {self.name}` "
+                "where it runs"
+            )
+        self._socket = socket = CdpSocket(far)
+        try:
+            url, headers = await socket.open()
+            return await connect(library, url, headers, folder)
+        except BaseException as error:
+            if (why := await socket.close()) and isinstance(error, Unavailable):
+                raise Unavailable(why) from error
+            raise
 
     async def stop(self) -> None:
         """Stop it; a Chrome that was attached to goes on without us. Not while it starts."""
@@ -159,8 +187,8 @@ class BrowserProfile:
                     await context.browser.close()
         if proxy is not None:
             await proxy.stop()
-        if self._boxed is not None:
-            await self._boxed.stop()
+        if self._socket is not None:
+            await self._socket.close()
 
     def touch(self) -> None:
         """Note that it is in use."""

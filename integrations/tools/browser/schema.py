@@ -15,7 +15,8 @@ _CDP_URL = All(string, Match(r"^(https?|wss?)://[^\s@]+\Z", msg="expected an add
 
 
 def _with_address(profile: dict[str, Any]) -> dict[str, Any]:
-    if (profile["mode"] in (MANAGED, SANDBOX)) is ("cdp_url" in profile):
+    port = "cdp_url" in profile
+    if (profile["mode"] == REMOTE and not port) or (profile["mode"] in (MANAGED, SANDBOX) and port):
         expected = (
             f"not for a profile that is {profile['mode']}"
             if "cdp_url" in profile
@@ -38,7 +39,9 @@ _PROFILE = All(
         Optional("agent", description="Whose engine and image it has, for sandbox; the default agent without it."): All(
             string, Length(min=1, max=64)
         ),
-        Optional("cdp_url", description="Where the debugging port of a Chrome is, for attach and remote."): _CDP_URL,
+        Optional(
+            "cdp_url", description="Where the debugging port of a Chrome is; attach waits for one without it."
+        ): _CDP_URL,
         Optional(
             "network",
             default=PUBLIC,

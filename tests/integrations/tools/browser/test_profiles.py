@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -13,13 +14,19 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from hub.cli.hub_link import way
+from hub.cli.remote import RemoteHome
 from hub.core.context import Context
-from hub.core.errors import Forbidden, Unavailable
+from hub.core.errors import Forbidden, HubError, Unavailable
 from hub.core.schema import SchemaError
+from hub.core.secret import Secret
+from hub.gateway.calls.contract import Caller, HttpCall
 from hub.sandbox.sandboxes import Sandboxes
 from hub.sandbox.settings import SandboxSettings
-from hub.security.egress import Egress
+from hub.security.egress import Egress, EgressRefused
 from hub.tools.contract import ToolCall
+from integrations.tools.browser.attached import PATH, attach_route
+from integrations.tools.browser.attaching import attach as attach_chrome
 from integrations.tools.browser.chromium import find_executable
 from integrations.tools.browser.profile import IDLE_S, TAKE_OVER_S
 from integrations.tools.browser.schema import CONFIG_SCHEMA
@@ -33,7 +40,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"profiles": {"a": {"mode": "attach"}}}, "missing: where the Chrome listens"),
+        ({"profiles": {"a": {"mode": "remote"}}}, "missing: where the Chrome listens"),
         ({"profiles": {"a": {"cdp_url": "http://127.0.0.1:9222"}}}, "not for a profile that is managed"),
         ({"profiles": {"a": {"agent": "main"}}}, "only for a profile with mode: sandbox"),
         ({"profiles": {"a": {"mode": "remote", "cdp_url": "file:///x"}}}, "expected an address such as"),
@@ -93,6 +100,7 @@ async def service(browsing: Browsing, chrome: str, liar: str, tmp_path: Path) ->
         name: {"mode": "attach", "network": "private", "cdp_url": url}
         for name, url in (("mine", chrome), ("liar", liar))
     }
+    profiles |= {"waits": {"mode": "attach", "network": "private"}}
     profiles |= {"boxed": {"mode": "sandbox"}, "others": {"mode": "sandbox", "agent": "other"}}
     config = CONFIG_SCHEMA({"executable": "/nowhere/chromium", "profiles": profiles})
     found = BrowserService(
@@ -125,6 +133,51 @@ async def test_an_attached_chrome_is_used_judged_and_left_running(browsing: Brow
 
     assert browsing.canary.reached == 0
     assert not profile.running
+
+
+async def test_a_chrome_elsewhere_is_attached_used_and_comes_back(
+    browsing: Browsing, service: BrowserService, chrome: str
+) -> None:
+    route, caller = attach_route(service, "browser"), Caller(browsing.standing.owner, "hub", "127.0.0.1", local=True)
+    app, said = web.Application(), asyncio.Queue[str]()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.headers["Authorization"] != "Bearer the-token":
+            raise web.HTTPUnauthorized
+        try:
+            return await route.handler(HttpCall(request, caller, request.match_info))
+        except HubError as error:
+            return web.Response(status=error.http_status)
+
+    app.router.add_get(PATH, answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    hub = RemoteHome("127.0.0.1", runner.addresses[0][1], "", Secret("the-token"), tls=False)
+    browsing.shop.pages = {"/": "<title>From afar</title>"}
+    with pytest.raises(Unavailable, match="run `homarus browser attach --profile waits` where it runs"):
+        await service.start("waits")
+    with pytest.raises(Unavailable, match="the hub does not take it: 400"):
+        await attach_chrome(way(hub, "/browser/attach/mine"), chrome, said.put_nowait)
+
+    attaching = asyncio.create_task(attach_chrome(way(hub, "/browser/attach/waits"), chrome, said.put_nowait))
+    titles = []
+    for _ in range(2):
+        assert "is attached" in await said.get()
+        profile = await service.start("waits")
+        tab = await profile.open("s")
+        await profile.go(tab, browsing.shop.url)
+        titles.append(await tab.page.title())
+        with pytest.raises(EgressRefused):
+            await profile.go(tab, f"http://127.0.0.1:{browsing.canary.port}/")
+        await tab.page.close()
+        await service.stop("waits")
+    attaching.cancel()
+    await asyncio.wait({attaching})
+    await runner.cleanup()
+
+    assert titles == ["From afar"] * 2
+    assert profile.attached is None
 
 
 @pytest.mark.parametrize(("name", "refused"), [("boxed", False), ("others", True), ("default", True), ("mine", True)])
