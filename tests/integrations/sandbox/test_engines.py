@@ -357,10 +357,11 @@ async def test_what_fills_the_disk_is_ended_and_says_so(kennel: Kennel, name: st
 
 
 async def test_a_browser_needs_an_image_that_has_one(kennel: Kennel) -> None:
-    from playwright.async_api import async_playwright
-
     engine, sandbox = await kennel.open("docker")
-    async with async_playwright() as playwright:
-        with pytest.raises(Unavailable, match=r"name an image with one in agents\[\]\.sandbox\.docker\.image"):
-            await BoxedChromium(sandbox, kennel.home).start(playwright)
+
+    chromium = await BoxedChromium.start(sandbox)
+    said = [message async for message in chromium.messages()]
+
+    assert said == []
+    assert "name an image with one in agents[].sandbox.docker.image" in await chromium.close()
     await engine.close()
