@@ -43,8 +43,18 @@ def nested(depth: int) -> object:
     return schema
 
 
+def asked(schema: dict[str, object]) -> object:
+    """Ask the client for fields, and say what it answered."""
+    params = {"mode": "form", "message": "Which bed? >>>outside 00", "requestedSchema": schema}
+    print(json.dumps({"jsonrpc": "2.0", "id": "ask", "method": "elicitation/create", "params": params}), flush=True)
+    answered = json.loads(sys.stdin.readline())
+    return {"content": [{"type": "text", "text": json.dumps(answered.get("result"))}]}
+
+
 def called() -> object:
     match MODE:
+        case "asks":
+            return asked(json.loads(sys.argv[2]))
         case "slow":
             time.sleep(60)
         case "dies":

@@ -17,14 +17,15 @@ from hub.core.errors import HubError, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.security.egress import Egress
 from hub.tools.approval import seen
-from hub.tools.contract import ToolResult
+from hub.tools.contract import ToolCall, ToolResult
+from integrations.tools.mcp.eliciting import McpQuestions
 from integrations.tools.mcp.results import answer, failure
 
 if TYPE_CHECKING:
     from mcp.client import Client, IncomingMessage, Transport
     from mcp.client._transport import TransportStreams
     from mcp.client.auth import OAuthClientProvider
-    from mcp.types import Tool as McpTool
+    from mcp.types import ElicitRequestParams, ElicitResult, Tool as McpTool
 
     from integrations.tools.mcp.stdio import McpProgram
 
@@ -58,12 +59,14 @@ class McpNeeds(Struct, frozen=True):
 
     Attributes:
         folder: Where its program is started.
+        questions: Asks people what a server wants to know.
         signed: Returns what signs its requests, for a server with `oauth`.
     """
 
     egress: Egress
     clock: Clock
     folder: Path
+    questions: McpQuestions
     signed: Callable[[McpConnection], OAuthClientProvider] | None = None
 
 
@@ -100,6 +103,7 @@ class McpConnection:
         self._ended = False
         self._program: McpProgram | None = None
         self._deadline: asyncio.Timeout | None = None
+        self._calls: list[ToolCall] = []
 
     async def keep(self) -> None:
         """Connect, and again whenever the connection ends, until cancelled."""
@@ -124,13 +128,17 @@ class McpConnection:
             await clock.sleep(pause)
             pause = min(pause * 2, RETRY_LIMIT_S)
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def call(self, tool: str, call: ToolCall) -> ToolResult:
         """Call one of its tools."""
         # Not by the SDK's own call_tool: that checks results against the server's schema, which has no bound on time.
         from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
 
-        asked = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
-        result = await self.ask(asked, CallToolResult)
+        asked = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(call.arguments)))
+        self._calls.append(call)
+        try:
+            result = await self.ask(asked, CallToolResult)
+        finally:
+            self._calls.remove(call)
         if isinstance(result, ToolResult):
             return result
         said = result.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -188,6 +196,7 @@ class McpConnection:
         client = Client(
             self._watched(self._transport()),
             message_handler=self._heard,
+            elicitation_callback=self._elicited,
             client_info=Implementation(name=CLIENT_NAME, version="1"),
             read_timeout_seconds=CONNECT_S,
             cache=None,
@@ -240,6 +249,20 @@ class McpConnection:
 
         if isinstance(message, ToolListChangedNotification):
             self.stale()
+
+    async def _elicited(self, context: Any, params: ElicitRequestParams) -> ElicitResult:
+        """Ask the person whose conversation calls a tool of the server now; with several calls nobody knows whose."""
+        from mcp.types import ElicitRequestFormParams, ElicitResult
+
+        if len(self._calls) != 1 or not isinstance(params, ElicitRequestFormParams):
+            return ElicitResult(action="decline")
+        wait_s, schema = self.settings["timeout_s"], params.requested_schema
+        try:
+            found = await self._needs.questions.answers(self.name, self._calls[0], params.message, schema, wait_s)
+        except (HubError, ValueError, KeyError, TypeError, AttributeError) as error:
+            _log.info("MCP server %s: what it asked was not answered: %s", self.name, _shown(str(error)))
+            return ElicitResult(action="cancel")
+        return ElicitResult(action="decline") if found is None else ElicitResult(action="accept", content=found)
 
     async def _follow(self, client: Client) -> None:
         """Follow changes as the newer protocol tells of them; a server need not."""

@@ -28,6 +28,7 @@ from integrations.tools.mcp.definition import (
     risks,
     tool_name,
 )
+from integrations.tools.mcp.eliciting import McpQuestions
 from integrations.tools.mcp.reading import reading_tools
 
 if TYPE_CHECKING:
@@ -82,9 +83,10 @@ class McpServers:
         self._known: dict[str, dict[str, str]] = {}
         self.sign_ins = McpSignIns()
         folders = self._storage.path.parent / "servers"
+        questions = McpQuestions(host.ask, lambda: host.language)
         self.connections = {
             name: McpConnection(
-                name, each, McpNeeds(host.egress, host.clock, folders / name, self._signed), self._listed
+                name, each, McpNeeds(host.egress, host.clock, folders / name, questions, self._signed), self._listed
             )
             for name, each in section.items()
         }
@@ -184,7 +186,7 @@ class McpServers:
         server, settings = connection.name, connection.settings
 
         async def run(call: ToolCall) -> ToolResult:
-            return await connection.call(tool.name, call.arguments)
+            return await connection.call(tool.name, call)
 
         def asks(arguments: Mapping[str, Any], authority: Authority) -> str | None:
             return f"the MCP server {server} has changed this tool since it was first seen (homarus mcp tools {server})"

@@ -7,9 +7,11 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from integrations.tools.mcp.connection import McpState
 from tests.integrations.tools.mcp.linked import linked, program, until
 from tests.integrations.tools.standing import Standing
@@ -202,3 +204,38 @@ def _lives(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    ("fields", "said", "answered"),
+    [
+        ({"bed": {"type": "string"}}, ["north"], '"accept", "content": {"bed": "north"}'),
+        ({"rows": {"type": "integer"}, "wet": {"type": "boolean"}}, ["3", "no"], '{"rows": 3, "wet": false}'),
+        ({"bed": {"type": "string", "enum": ["north", "south"]}}, ["2"], '{"bed": "south"}'),
+        ({"rows": {"type": "integer"}}, ["many"], '"action": "cancel"'),
+        ({"bed": {"type": "string"}}, [None], '"action": "decline"'),
+        ({"bed": {"type": "object"}}, [], '"action": "cancel"'),
+    ],
+)
+async def test_a_server_asks_the_person_of_the_conversation(
+    standing: Standing, fields: dict[str, object], said: list[str | None], answered: str
+) -> None:
+    asks: list[Ask] = []
+
+    async def answer(ask: Ask) -> ApprovalDecision:
+        asks.append(ask)
+        word = said[len(asks) - 1]
+        state = ApprovalState.DENIED if word is None else ApprovalState.ANSWERED
+        choices = list(ask.details["choices"])
+        picked = choices[int(word) - 1] if choices and word is not None and word.isdigit() else word
+        return ApprovalDecision(False, state, answer=picked)
+
+    standing.approvals = SimpleNamespace(ask=answer)  # type: ignore[assignment]
+    schema = json.dumps({"type": "object", "properties": fields})
+    async with linked(standing, {"garden": program("asks", schema)}):
+        result = await standing.call("mcp_garden_say", {"x": "1"})
+
+    assert answered in result.output
+    assert len(asks) == len(said)
+    assert all(ask.kind == "question" and "MCP server garden asks" in ask.title for ask in asks)
+    assert not any(">>>outside" in ask.title for ask in asks)
