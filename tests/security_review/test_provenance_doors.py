@@ -343,6 +343,7 @@ ELSEWHERE = {
     "tool": {
         "ask_secret": "no words of others",
         "canvas": "security_review/test_canvas_press",
+        "show_widget": "integrations/tools/test_canvas",
         "ask_user": "integrations/tools/test_asking",
         "call_service": "test_automations_taint",
         "home": "as call_service: integrations/tools/test_home",

@@ -99,13 +99,14 @@ def calls(name: str, **arguments: Any) -> dict[str, Any]:
     return {"tool_call": {"name": name, "arguments": arguments, "id": f"call-{name}-{arguments.get('action', '')}"}}
 
 
-async def run(hub: HubProcess, server: OpenAIServer, *steps: dict[str, Any]) -> list[str]:
+async def run(hub: HubProcess, server: OpenAIServer, *steps: dict[str, Any], key: str = "") -> list[str]:
     """Have the agent call tools; return what they answered."""
     server.queue(*steps, "done")
     run_id = f"canvas-{uuid4().hex}"
-    await asyncio.to_thread(hub.rpc, "chat.send", {"sessionKey": run_id, "message": "show", "idempotencyKey": run_id})
+    key = key or run_id
+    await asyncio.to_thread(hub.rpc, "chat.send", {"sessionKey": key, "message": "show", "idempotencyKey": run_id})
     await asyncio.to_thread(hub.rpc, "agent.wait", {"runId": run_id, "timeoutMs": 20_000})
-    entries = (await asyncio.to_thread(hub.rpc, "sessions.transcript", {"key": run_id}))["entries"]
+    entries = (await asyncio.to_thread(hub.rpc, "sessions.transcript", {"key": key}))["entries"]
     messages = [entry["message"] for entry in entries if entry["type"] == "message"]
     return [each["content"][0]["text"] for each in messages if each["role"] == "toolResult"]
 
@@ -209,3 +210,19 @@ async def test_a_tab_is_let_go_when_the_canvas_is_and_comes_back(
     await asyncio.to_thread(hub.rpc, "integration.reload", {"domain": "canvas"})
 
     await expect(page.locator("#canvas")).to_have_attribute("data-live", "on")
+
+
+async def test_a_widget_is_a_sandboxed_page_in_the_chat(
+    signed_in: BrowserContext, chromium: Chromium, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    chromium.allowed += ["request to the outside", "sandboxed"]
+    script = "try { out.textContent = parent.document.title } catch { out.textContent = 'alone' }"
+    html, key = f"<h1>Rain</h1><p id=out></p><script>{script}</script>", f"agent:main:widget-{uuid4().hex}"
+
+    told = await run(hub, model_server, calls("show_widget", title="The rain", html=html), key=key)
+    chat = await signed_in.new_page()
+    await chat.goto(f"/chat?session={key}")
+    shown = chat.frame_locator("iframe[title='The rain']")
+    await expect(shown.locator("#out")).to_have_text("alone")
+
+    assert "is shown in the chat" in told[0]

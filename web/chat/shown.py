@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
 
 from hub.messaging.limit_texts import limit_text, notice_text
+
+_WIDGET = re.compile(r"The widget ([A-Za-z0-9_-]{1,64}/[0-9a-f]{32}) is shown")
 
 
 class ShownPart(Struct):
@@ -33,6 +36,12 @@ class ShownPart(Struct):
     state: str = ""
     result: str | None = None
 
+    @property
+    def widget(self) -> str:
+        """The address of the page that a call of `show_widget` shows; empty for any other part."""
+        found = _WIDGET.match(self.result or "") if self.name == "show_widget" and self.state == "done" else None
+        return f"/canvas/widget/{found[1]}" if found is not None else ""
+
     def as_dict(self) -> dict[str, Any]:
         """The part as plain data."""
         if self.kind != "tool":
@@ -46,6 +55,7 @@ class ShownPart(Struct):
             "brief": self.brief,
             "state": self.state,
             "result": self.result,
+            "widget": self.widget,
         }
 
 

@@ -19,14 +19,15 @@ def page_headers(nonce: str, frames: str = "") -> dict[str, str]:
     the editor draws the underline of an error with one.
 
     Args:
-        frames: The origin whose pages and pictures may be shown, besides our own pictures; empty for none.
+        frames: The origin whose pages and pictures may be shown, besides our own pictures and what leads there from
+            our own origin; empty for none.
     """
     policy = {
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": f"'self' 'nonce-{nonce}'",
         "img-src": f"'self' data: {frames}".strip(),
-        "frame-src": frames or "'none'",
+        "frame-src": f"'self' {frames}" if frames else "'none'",
         "connect-src": "'self'",
         "form-action": "'self'",
         "frame-ancestors": "'none'",

@@ -20,6 +20,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     from integrations.tools.canvas.reloading import Reloading
     from integrations.tools.canvas.tabs import CanvasTabs
     from integrations.tools.canvas.tool import CanvasTool
+    from integrations.tools.canvas.widgets import Widgets
 
     canvases = Canvases(host.agents)
     origin = CanvasOrigin(
@@ -36,7 +37,9 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     page = CanvasPage(host, canvases, tabs, origin)
     host.on_unload(origin.stop)
     host.on_unload(tabs.close)
-    host.tools.add(*CanvasTool(host, canvases, tabs, origin).all())
+    widgets = Widgets(host, canvases, origin)
+    host.tools.add(*CanvasTool(host, canvases, tabs, origin).all(), widgets.tool())
+    host.routes.add(widgets.route(host.domain))
     host.pages.add(page.page())
     host.pages.frame(lambda request: origin.address(request.host))
     for route in page.routes():

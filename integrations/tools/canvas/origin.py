@@ -111,10 +111,10 @@ class CanvasOrigin:
             await runner.cleanup()
 
     def address(self, host: str) -> str:
-        """Return the origin for a browser that reaches the dashboard at this host; empty while it does not listen."""
+        """Return the origin for a browser that reaches the dashboard at this host; empty while it has no port."""
         if self._url is not None:
             return self._url
-        if self._runner is None:
+        if self._runner is None and not self._port:
             return ""
         return self._at(host, self._port)
 

@@ -90,7 +90,7 @@ class CanvasTool:
                 self._run,
                 GROUP,
                 SHOWS,
-                approval=_approval,
+                approval=approval,
             )
         ]
 
@@ -179,7 +179,7 @@ class CanvasTool:
         return ToolResult(text if watched else f"{text} Nobody looks at it now: {self._host.dashboard_url}/canvas")
 
 
-def _approval(arguments: Mapping[str, Any], authority: Authority) -> str | None:
+def approval(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """Return why a call needs the owner's approval: what words from outside have shown to a person may mislead them.
 
     What happens within the sandbox of the dashboard's own frame leads nowhere, and needs none.

@@ -19,6 +19,7 @@ from integrations.tools.canvas.origin import CanvasOrigin
 from integrations.tools.canvas.surfaces import COMPONENTS_LIMIT, SURFACES_LIMIT, Surfaces, apply, pressed, read_messages
 from integrations.tools.canvas.tabs import CanvasTabs
 from integrations.tools.canvas.tool import CanvasTool
+from integrations.tools.canvas.widgets import KEPT, Widgets
 from tests.integrations.tools.standing import Standing
 from tests.nodes.making import admit, make_nodes
 
@@ -71,6 +72,7 @@ class Place(Standing):
         parts: Any = SimpleNamespace(**vars(self) | {"config": self.config.current})
         (tool,) = CanvasTool(parts, self.canvases, self.tabs, self.origin).all()
         self.tools.register(tool)
+        self.tools.register(Widgets(parts, self.canvases, self.origin).tool())
         (self.workspace / "canvas").mkdir()
 
     async def show(self, action: str, **more: Any) -> ToolResult:
@@ -184,8 +186,24 @@ async def test_only_an_owner_shows_and_words_from_outside_ask_first(place: Place
     assert not (await place.call("canvas", {"action": "hide"}, authority=tainted)).is_error
     asks = await place.call("canvas", {"action": "eval", "script": "1", "node": "tablet"}, authority=tainted)
 
+    widget = await place.call("show_widget", {"title": "x", "html": "<p>"}, authority=tainted)
+
     assert "approval" in asks.output
+    assert "approval" in widget.output
     assert place.screen.asked == []
+
+
+async def test_a_bounded_number_of_widgets_is_kept(place: Place) -> None:
+    folder = place.workspace / "canvas" / "widgets"
+    folder.mkdir()
+    for number in range(KEPT):
+        (folder / f"{number:032x}.html").touch()
+
+    told = await place.call("show_widget", {"title": "x", "html": "<p>new"})
+    id = told.output.partition("main/")[2].partition(" ")[0]
+
+    assert len(list(folder.iterdir())) == KEPT
+    assert (folder / f"{id}.html").read_text() == "<p>new"
 
 
 async def test_what_lacks_its_argument_its_file_or_anybody_who_looks_says_so(place: Place) -> None:
