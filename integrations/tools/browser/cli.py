@@ -140,7 +140,7 @@ def attach(profile: str, chrome: str, home: Path) -> None:
     """Let agents use the Chrome of this machine, until Ctrl-C.
 
     Example:
-      homarus --url wss://hub.lan:18789 --token … browser attach --profile laptop
+      homarus browser attach --profile laptop
     """
     from integrations.tools.browser.attaching import attach as run  # loads an HTTP library
 
