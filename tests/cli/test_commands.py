@@ -29,6 +29,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
         for name in ("show", "trigger", "trace", "test", "backtest", "explain", "on", "off", "resume", "export")
     },
     ("automation", "import"): [str(Path(__file__).with_name("trace.json"))],
+    ("browser", "attach"): ["--profile", "laptop"],
     ("browser", "open"): ["https://example.org"],
     ("browser", "screenshot"): ["page.jpg"],
     ("blueprint", "import"): ["https://example.org/motion_light.yaml"],

@@ -136,7 +136,8 @@ def screenshot(file: Path, tab: str | None, profile: str | None, full_page: bool
 @click.option("--profile", metavar="NAME", required=True, help="A profile with mode: attach and without cdp_url.")
 @click.option("--chrome", metavar="URL", default="http://127.0.0.1:9222", show_default=True, help="Its debugging port.")
 @home_option
-def attach(profile: str, chrome: str, home: Path) -> None:
+@json_option
+def attach(profile: str, chrome: str, home: Path, as_json: bool) -> None:
     """Let agents use the Chrome of this machine, until Ctrl-C.
 
     Example:
@@ -144,8 +145,11 @@ def attach(profile: str, chrome: str, home: Path) -> None:
     """
     from integrations.tools.browser.attaching import attach as run  # loads an HTTP library
 
+    def say(text: str) -> None:
+        print_json({"attached": chrome}) if as_json else click.echo(text)
+
     try:
-        asyncio.run(run(way(home, f"/browser/attach/{profile}"), chrome, click.echo))
+        asyncio.run(run(way(home, f"/browser/attach/{profile}"), chrome, say))
     except HubError as error:
         raise CommandFailed(f"{error.message}.", Exit.NOT_REACHABLE) from error
     except KeyboardInterrupt:
