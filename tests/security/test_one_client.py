@@ -27,6 +27,7 @@ ALLOWED = {
     "integrations/memory/chroma/server.py": "asks the Chroma server of the configuration",
     "integrations/tools/mcp/over_http.py": "gives the protocol's own client the egress client to send by",
     "integrations/tools/browser/chromium.py": "asks the Chrome of the configuration where its socket is",
+    "integrations/tools/browser/attaching.py": "connects the Chrome and the hub that the command line names",
     "integrations/devices/home_assistant/socket.py": "asks the Home Assistant of the configuration",
     "integrations/models/openai_compatible/model.py": "asks the model server of the configuration",
 }
