@@ -23,6 +23,8 @@ OTHER_MEANINGS = frozenset(
         ("messaging/outbox/markup.py", "discord"),  # a flavour of text
         ("gateway/connection/connection.py", "webchat"),  # a client mode of the wire protocol
         ("sandbox/settings.py", "code_run"),  # the name of a tool
+        ("sandbox/settings.py", "browser"),  # a scope of sandboxes
+        ("nodes/services.py", "mobile_app"),  # a domain of services, as Home Assistant names it
         ("sandbox/schema.py", "docker"),  # a key of an agent's configuration
         ("sandbox/schema.py", "bubblewrap"),  # another
         ("cli/sandbox.py", "docker"),  # the name of a program

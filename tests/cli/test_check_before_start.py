@@ -61,7 +61,7 @@ REFUSALS: list[tuple[str, Arrange, str, str]] = [
     ("{auth: {mode: trusted_proxy}}", nothing, "http.auth.mode", "no proxy is trusted"),
     ("{auth: {mode: trusted_proxy}, trusted_proxies: [127.0.0.1]}", nothing, "http.auth.mode", "has no secret"),
     (PROXY % "none/proxy.sock", nothing, "http.auth.proxy_socket", "no such folder"),
-    (PROXY % "proxy.sock", file_for_socket, "http.auth.proxy_socket", "no socket"),
+    (PROXY % "proxy.sock", file_for_socket, "http.auth.proxy_socket", "not a socket"),
     (PROXY % ("x" * 120), nothing, "http.auth.proxy_socket", "too long"),
     (PROXY % "proxy.sock, proxy_group: no-such-group", nothing, "http.auth.proxy_group", "no such group"),
     (TLS, nothing, "http.tls.certificate", "c.pem, and there is no such file"),

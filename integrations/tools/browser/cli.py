@@ -148,6 +148,7 @@ def attach(profile: str, chrome: str, home: Path, as_json: bool) -> None:
     def say(text: str) -> None:
         print_json({"attached": chrome}) if as_json else click.echo(text)
 
+    _call(home, "tabs", profile=profile)  # says what a refused WebSocket does not: a wrong token, an unknown profile
     try:
         asyncio.run(run(way(home, f"/browser/attach/{profile}"), chrome, say))
     except HubError as error:
