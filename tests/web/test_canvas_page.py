@@ -203,7 +203,8 @@ async def test_a_button_of_a_surface_writes_to_its_conversation_as_who_pressed_i
 async def test_a_tab_is_let_go_when_the_canvas_is_and_comes_back(
     signed_in: BrowserContext, chromium: Chromium, hub: HubProcess
 ) -> None:
-    chromium.allowed += ["request to the outside", "WebSocket"]
+    # The canvas has a port of its own, at which nobody answers for a moment.
+    chromium.allowed += ["request to the outside", "WebSocket", "ERR_CONNECTION_REFUSED"]
     page = await opened(signed_in)
     await page.evaluate("document.getElementById('canvas').dataset.live = 'of the canvas before'")
 
