@@ -17,6 +17,7 @@ from tests.docs.templates import templates, write_templates
 from tests.e2e.automating import traces
 from tests.e2e.talk import until
 from tests.servers.hub_process import HubProcess
+from tests.servers.ports import free_port
 
 CONFIGURATION = """
 nodes: {{commands: {{allow: [switch]}}}}
@@ -40,13 +41,6 @@ automation:
     triggers: [{{trigger: knock, door: front}}]
     actions: [{{action: tool.invoke, data: {{tool: ring_doorbell}}}}]
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -12,6 +11,7 @@ from tests.e2e.homes import MODELS, make_home
 from tests.e2e.talk import until
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
+from tests.servers.ports import free_port
 from tests.servers.telegram_server import TelegramThread
 
 SECRET = "a-secret-of-the-webhook"
@@ -27,9 +27,8 @@ def bots() -> Iterator[Bots]:
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory, bots: Bots) -> Iterator[HubProcess]:
-    with socket.socket() as free, OpenAIServerProcess() as models:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    with OpenAIServerProcess() as models:
+        port = free_port()
         models.set_default("Hello from the hub.")
         entries = [
             f'{{account: {name}, token: "{bot.server.token}", api_root: "{bot.server.api_root}"'
@@ -44,7 +43,6 @@ def hub(tmp_path_factory: pytest.TempPathFactory, bots: Bots) -> Iterator[HubPro
         bots["refused"].server.token = "1:revoked"
         hub = HubProcess(make_home(tmp_path_factory.mktemp("telegram") / "home", configuration))
         hub.port = port
-        free.close()
         with hub:
             yield hub
 

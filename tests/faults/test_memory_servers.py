@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from tests.e2e.talk import until
 from tests.integrations.memory.engines.conftest import ChromaServer
 from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.hub_process import HubProcess
+from tests.servers.ports import free_port
 
 QUESTION, PLACE = "boiler number7", "memory/2015-01-01.md"
 WORDS = ["keywords:fts5"]
@@ -39,12 +39,6 @@ def home(tmp_path: Path) -> Iterator[Memories]:
     log = hub.log.read_text()
     assert "Traceback" not in log, log[-4000:]
     assert "a-secret-key" not in log
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def by_word(home: Memories) -> Any:

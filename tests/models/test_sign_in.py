@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from integrations.models.openai_compatible.model import OpenAIProvider
 from tests.models.conftest import World
 from tests.servers.oauth_server import OAuthServer, oauth_server
 from tests.servers.openai_server import OpenAIServer
+from tests.servers.ports import free_port
 
 
 class SignInRig:
@@ -35,9 +35,7 @@ class SignInRig:
         self.world, self.oauth, self.folder = world, oauth, folder
         self.hidden: list[str] = []
         self.tasks = TaskOwner("sign-ins")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.back = f"http://localhost:{free.getsockname()[1]}/back"
+        self.back = f"http://localhost:{free_port()}/back"
         provider = {
             "api": "openai",
             "base_url": models.base_url,

@@ -9,7 +9,6 @@ import imaplib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,8 @@ from email.parser import BytesParser
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from tests.servers.ports import free_port
 
 START_LIMIT_S = 20.0
 PASSWORD = "a-password"
@@ -108,9 +109,7 @@ class Dovecot:
 
         program = shutil.which("dovecot", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
         assert program is not None, "Dovecot is not installed: script/system-package dovecot-imapd 'read e-mail'"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         # As root it takes the users that its package made; it refuses to serve strangers as root.
         login, user = ("dovenull", "dovecot") if os.getuid() == 0 else (pwd.getpwuid(os.getuid()).pw_name,) * 2
         owner = pwd.getpwnam(user)

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.servers.ports import free_port
+
 START_LIMIT_S = 20.0
 
 
@@ -26,9 +28,7 @@ class Mosquitto:
         self.port = 0
 
     def __enter__(self) -> Self:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.start()
         return self
 

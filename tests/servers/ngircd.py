@@ -15,6 +15,7 @@ from typing import Self
 
 from hub.core.ids import new_id
 from integrations.channels.irc.protocol import IrcLine, parse
+from tests.servers.ports import free_port
 
 START_LIMIT_S = 20.0
 LIMIT_S = 15.0
@@ -50,9 +51,7 @@ class Ngircd:
     def __enter__(self) -> Self:
         program = shutil.which("ngircd", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
         assert program is not None, "ngircd is not installed: script/system-package ngircd 'try the IRC channel'"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         configuration = self._folder / "ngircd.conf"
         configuration.write_text(_CONFIGURATION.format(port=self.port, uid=os.getuid(), gid=os.getgid()))
         with (self._folder / "log").open("wb") as log:

@@ -9,7 +9,6 @@ import hmac
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ import aiohttp
 from ruamel.yaml import YAML
 
 from hub.core.ids import new_id
+from tests.servers.ports import free_port
 
 SERVER_NAME = "hs.test"
 START_LIMIT_S = 90.0
@@ -51,9 +51,7 @@ class Synapse:
         self.url = ""
 
     def __enter__(self) -> Self:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._configure(port)
         with self._log.open("wb") as log:

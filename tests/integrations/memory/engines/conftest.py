@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ import pytest
 
 from hub.memory.engine_contract import KeywordIndex, VectorIndex
 from tests.integrations.memory.engines.kinds import KEYWORDS, VECTORS, open_keywords, vectors_in
+from tests.servers.ports import free_port
 
 START_LIMIT_S = 60.0
 
@@ -23,9 +23,7 @@ class ChromaServer:
     """A `chroma run` of our own."""
 
     def __init__(self, path: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._path = path
         self.start()
