@@ -238,7 +238,7 @@ async def test_it_is_run_and_its_trace_is_read_with_the_keyboard(signed_in: Brow
     await page.keyboard.press("Enter")
     await expect(page.locator("#step-action-0-default-0")).to_contain_text("Anna")
     await page.keyboard.press("ArrowDown")
-    assert await page.evaluate("document.activeElement.dataset.step") == "step-action-1"
+    await expect(graph.locator("[data-step='step-action-1']")).to_be_focused()
 
 
 async def test_a_trace_is_downloaded_and_looked_at_again(signed_in: BrowserContext, hub: HubProcess) -> None:
