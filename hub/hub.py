@@ -134,7 +134,12 @@ class Hub(Lifecycle):
         self.agent_messages = messaging.agent_messages
         self.pairings = messaging.pairings
         DeviceMessages(
-            base, db=self.db, commands=self.commands, outbox=self.outbox, gateway=self.gateway, nodes=self.nodes
+            base,
+            places=messaging.owner_places,
+            commands=self.commands,
+            outbox=self.outbox,
+            gateway=self.gateway,
+            nodes=self.nodes,
         )
         subagents = SubagentsComponent(base, db=self.db, agents=agents, messaging=messaging)
         self.subagents, self.exchanges = subagents.subagents, subagents.exchanges
@@ -221,7 +226,7 @@ class Hub(Lifecycle):
             ChannelsComponent(base, self.channels, self.integrations, self.apply),
             automation,
             skills,
-            ConfigWatchComponent(base, apply=self.apply),
+            ConfigWatchComponent(base, apply=self.apply, before=integrations.control.find_new),
         )
 
     @property

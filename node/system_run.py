@@ -88,7 +88,7 @@ class SystemRun:
             executable=bound.path,
             limit=OUTPUT_LIMIT_BYTES,
         )
-        out, err = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
+        out, err = (_shown(each) for each in (done.stdout, done.stderr))
         timed_out = done.exit_code is None
         return {
             "exitCode": done.exit_code,
@@ -124,6 +124,11 @@ class SystemRun:
             allow_always(self._home, text(params, "agentId", "", limit=200) or None, bound)
         except NodeProblem as error:
             raise NodeError("UNAVAILABLE", str(error)) from error
+
+
+def _shown(output: bytes) -> str:
+    cut = f"\n[cut after {OUTPUT_LIMIT_BYTES} bytes]" if len(output) >= OUTPUT_LIMIT_BYTES else ""
+    return output.decode(errors="replace") + cut
 
 
 def _refuse_other_plan(bound: BoundProgram, plan: object) -> None:

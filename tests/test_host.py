@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from hub.core.errors import NotFound
 from hub.hub import Hub
 from hub.storage.homedir import Home
 from tests.e2e.homes import add_integration
+from tests.until import until
 
 EVERYTHING = """
 import asyncio
@@ -121,12 +122,6 @@ def there(hub: Hub) -> dict[str, bool]:
         "state": hub.states.get("sensor.everything") is not None,
         "task": any(task.get_name() == "work for ever" for task in asyncio.all_tasks()),
     }
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110  what is waited for is a state of the hub
-            await asyncio.sleep(0.01)
 
 
 async def test_a_channel_of_a_set_up_that_was_not_ready_is_gone_before_the_retry(hub: Hub) -> None:

@@ -36,7 +36,7 @@ from web.chat.said_search import SaidSearch
 from web.chat.session_titles import session_title
 from web.chat.unread import UnreadMarks
 from web.core.assets import Assets
-from web.core.i18n import LANGUAGES
+from web.core.i18n import LANGUAGES, catalogue
 from web.core.lazy_pages import LazyPages
 from web.core.live import Frame, LiveUpdates
 from web.core.method_client import MethodClient
@@ -120,6 +120,7 @@ class Dashboard:
             marks = UnreadMarks(hub.bus, self._live, hub.sessions, self._tasks, hub.channels.is_home)
             self._unsubscribe.append(marks.close)
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._routes())
+        hub.approvals.translate = lambda text, language: catalogue(language).gettext(text)
         hub.gateway.unknown_page, hub.pages.render = self._renderer.unknown, pages_of_integrations(self._renderer)
         changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
         self._unsubscribe += [

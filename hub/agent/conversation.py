@@ -136,7 +136,8 @@ class RunConversation:
         self._messages: list[Message] = []
         self._tokens = 0
         self._measured = 0
-        self._seen: list[str] = []
+        self._seen = 0
+        self._leaf: TranscriptEntry | None = None
         self._waiting: list[str] = []
         self._tidy = True
         self._taint = ConversationTaint()
@@ -144,13 +145,14 @@ class RunConversation:
         self._summary: Item | None = None
 
     def _refresh(self) -> None:
+        leaf = self.transcript.leaf
+        if leaf is self._leaf:
+            return
         branch = self.transcript.branch()
-        known = len(self._seen)
-        if known > len(branch) or (known and branch[known - 1].id != self._seen[-1]):
+        if self._seen > len(branch) or (self._seen and branch[self._seen - 1] is not self._leaf):
             self._reset()
-            known = 0
-        for entry in branch[known:]:
-            self._seen.append(entry.id)
+        fresh, self._seen, self._leaf = branch[self._seen :], len(branch), leaf
+        for entry in fresh:
             self._taint.add(entry)
             if (done := read_compaction(entry)) is not None:
                 self._shorten(done, entry)

@@ -14,6 +14,7 @@ from hub.agent.agents import Agent
 from hub.agent.answer_check import asked_again, asked_form, problem_of
 from hub.agent.budgets import Spending
 from hub.agent.conversation import RunConversation
+from hub.agent.deltas import SAID, THOUGHT, Deltas
 from hub.agent.draft import DraftTurn
 from hub.agent.ephemeral import ephemeral_transcript
 from hub.agent.limits import RunLimits
@@ -126,31 +127,25 @@ class Execution:
 
         Cancelling it leaves what was said and done so far to `finish` or `leave`.
         """
-        bus, run, ports = self._parts.bus, self._run, prepared.ports
-        context, facts = run.context, run.facts
-        so_far = 0
+        run, ports = self._run, prepared.ports
+        deltas = Deltas(self._parts.bus, self._parts.redactor, run)
         async with aclosing(agent_loop(ports, prepared.limits)) as events:
             async for event in events:
-                if isinstance(event, TextDelta):
-                    if not so_far:
-                        run.trace.spoke()
-                    so_far += len(event.text)
-                    bus.fire("run_delta", {**facts, "text": event.text, "so_far_chars": so_far}, context)
-                elif isinstance(event, ThinkingDelta):
+                if isinstance(event, (TextDelta, ThinkingDelta)):
                     run.trace.spoke()
-                    if event.text:
-                        bus.fire("run_thinking", {**facts, "text": event.text}, context)
+                    deltas.add(SAID if isinstance(event, TextDelta) else THOUGHT, event.text)
                 elif isinstance(event, TextWasThinking):
-                    so_far = 0  # who shows the answer while it is written begins again
+                    deltas.begin()  # who shows the answer while it is written begins again
                 elif isinstance(event, TurnBegun):
                     run.draft = event.draft
-                    so_far = 0
+                    deltas.begin()
                     if ports.asks_a_program and run.record is not None:
                         if record is not None:
                             await record()
                             record = None
                         await run.record.ask_program()
                 elif isinstance(event, TurnEnded):
+                    deltas.end()
                     ports.note_usage(event.turn.usage)
                     self._ended(event)
                     if not event.turn.calls:

@@ -225,7 +225,7 @@ class RunPorts:
             **run.facts,
         )
         arguments = meant.arguments if meant.malformed is None else meant.malformed
-        parts.bus.fire("run_tool_started", {**facts, "arguments": arguments}, context)
+        parts.bus.fire("run_tool_started", {**facts, "arguments": parts.redactor.redact_data(arguments)}, context)
         step = run.trace.tool_begun(meant.name, call.id)
         result = await invoke_tool(parts.tools, asked, redact=parts.redactor.redact, room=self._result_room(meant))
         ended = True

@@ -62,6 +62,9 @@ class RunResult(Struct, frozen=True):
     heard: int = 0
 
 
+Answered = Callable[[RunResult], None]
+
+
 class SteeredMessage(Struct, frozen=True):
     """A message that a running turn hears before its next step; its sender has the rights of the run."""
 

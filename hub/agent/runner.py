@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from hub.agent.execution import Execution
 from hub.agent.outcome import RunOutcome
 from hub.agent.parts import Before, BeforeCompaction, RunDependencies
 from hub.agent.run import AgentRun, Phase
-from hub.agent.run_request import ActiveRun, Recovered, RunRequest, RunResult, RunStatus
+from hub.agent.run_request import ActiveRun, Answered, Recovered, RunRequest, RunResult, RunStatus
 from hub.agent.run_trace import RunTrace
 from hub.agent.runs import RunState, RunStore
 from hub.agent.unfinished_runs import settle_left_open
@@ -102,15 +103,19 @@ class AgentRunner:
         self._runs.insert(connection, request, request.context, RunState.QUEUED)
         self._ended[request.run_id] = None
 
-    async def run(self, request: RunRequest, *, fresh: bool = False) -> RunResult:
+    def start(self, request: RunRequest, answered: Answered | None = None) -> asyncio.Task[RunResult]:
+        """Begin a run whose id is new; `answered` gets its durable result before everybody else hears of it."""
+        run = AgentRun(request, request.context.child(), self._parts.now_ms(), RunTrace(self._parts.clock))
+        self._active[request.run_id] = run
+        self._parts.bus.fire("run_queued", {**run.facts}, run.context)
+        run.task = self._tasks.spawn(self._perform(run, answered), name=f"run {request.run_id}")
+        return run.task
+
+    async def run(self, request: RunRequest) -> RunResult:
         """Run once and return the result; errors, limits and aborts are results too.
 
         A run id that is known already is not run again: a caller joins the run that goes on, or gets the result that
         there was; the end of a message's run that the database did not take (STORAGE) is written then.
-
-        Args:
-            request: The request.
-            fresh: Whether its id was made for it, so that no run can have it yet.
 
         Raises:
             HubError: The database could not be asked whether the run is known.
@@ -120,9 +125,9 @@ class AgentRunner:
         # One after the other, so that those who ask at the same time get their turns in the order in which they asked.
         async with self._asking:
             active = self._active.get(request.run_id)
-            if active is None and not fresh and (known := await self._known(request)) is not None:
+            if active is None and (known := await self._known(request)) is not None:
                 return known
-            task = active.task if active is not None and active.task is not None else self._start(request)
+            task = active.task if active is not None and active.task is not None else self.start(request)
         return await asyncio.shield(task)
 
     async def run_until_kept(self, request: RunRequest) -> RunResult:
@@ -220,27 +225,23 @@ class AgentRunner:
         found = await self._runs.find(run_id)
         return found if isinstance(found, RunResult) else None
 
-    def _start(self, request: RunRequest) -> asyncio.Task[RunResult]:
-        run = AgentRun(request, request.context.child(), self._parts.now_ms(), RunTrace(self._parts.clock))
-        self._active[request.run_id] = run
-        self._parts.bus.fire("run_queued", {**run.facts}, run.context)
-        run.task = self._tasks.spawn(self._perform(run), name=f"run {request.run_id}")
-        return run.task
-
-    async def _perform(self, run: AgentRun) -> RunResult:
+    async def _perform(self, run: AgentRun, answered: Answered | None) -> RunResult:
         """Do one run; only the hub's stop gets through as an exception."""
-        held: list[Callable[[], None]] = []
         try:
-            outcome = await self._queue(run, held) or await self._execute(run)
-            result = await self._end(run, outcome)
+            with ExitStack() as held:
+                outcome = await self._queue(run, held) or await self._execute(run)
+                result = await self._end(run, outcome)
+                held.callback(self._tell_end, run, result)
+                afterwards = held.pop_all()
         finally:
-            for release in reversed(held):
-                release()
             del self._active[run.request.run_id]
-        self._tell_end(run, result)
+        self._remember(result)
+        if answered is not None:
+            answered(result)
+        asyncio.get_running_loop().call_soon(afterwards.close)
         return result
 
-    async def _queue(self, run: AgentRun, held: list[Callable[[], None]]) -> RunOutcome | None:
+    async def _queue(self, run: AgentRun, held: ExitStack) -> RunOutcome | None:
         """Wait for the run's turn, adding what gives up each place it holds; return how it ended when it never came."""
         request = run.request
         if (stopped := run.begin()) is not None:
@@ -249,7 +250,7 @@ class AgentRunner:
         names = [request.lane] if request.ephemeral else [f"session:{request.session_key}", request.lane]
         try:
             for name in names:
-                held.append(await self._lanes.take(name, run.context, request.priority))
+                held.callback(await self._lanes.take(name, run.context, request.priority))
         except HubError as error:
             run.phase = Phase.ENDING
             return RunOutcome.failed(error)
@@ -357,7 +358,6 @@ class AgentRunner:
     def _tell_end(self, run: AgentRun, result: RunResult) -> None:
         """Announce the end of a run, then do the work that no one waits for."""
         request, parts = run.request, self._parts
-        self._remember(result)
         if parts.budgets is not None:
             parts.budgets.forget(request.run_id)
         told = {

@@ -57,6 +57,7 @@ from hub.config.store import ConfigStore, ReloadResult
 from hub.core.clock import Clock
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.lanes import Lanes
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs
 from hub.core.secret import SecretMask
 from hub.core.services import ServiceRegistry
@@ -231,6 +232,7 @@ class AutomationEngine:
             needs.kinds,
         )
         self._removers: list[Unsubscribe] = []
+        self._armed_for: tuple[object, object] | None = None
 
     # --- life ---
 
@@ -241,6 +243,7 @@ class AutomationEngine:
         self._removers = self._register()
         self._show_people()
         await self.scripts.open(config)
+        self._armed_for = self.parts.zone(), self._location()
         await self.automations.open(config)
         await self.heartbeats.open()
         self._tasks.spawn(self._runs.give_up_orphans(), name="give up runs that nothing took up")
@@ -260,6 +263,9 @@ class AutomationEngine:
         if "people" in changed:
             self._show_people()
             await self.automations.judge_again()
+        if (self.parts.zone(), self._location()) != self._armed_for:
+            self._armed_for = self.parts.zone(), self._location()
+            await self.automations.arm_again()
         if SCRIPTS in changed:
             await self.scripts.apply(config)
         if SECTION in changed:
@@ -356,7 +362,8 @@ class AutomationEngine:
             "trigger": shown_value(run.trace.trigger, run.plan.secrets),
             "actions": SecretMask(run.plan.actions).data,
         }
-        text = f"It was set off by {run.trace.trigger.get('description') or 'hand'}."
+        what = run.trace.trigger.get("description")
+        text = phrase("It was set off by {what}.", what=what) if what else phrase("It was set off by hand.")
         title = f"Run the automation {run.plan.alias}"
         request = Ask(
             "automation",

@@ -16,6 +16,10 @@ def main() -> None:
 
         print(f"homarus {__version__}")
         return
+    if arguments[:1] == ["start"]:
+        from hub.cli.run_hub import run_plainly
+
+        run_plainly(arguments[1:])
     from hub.cli.app import run
 
     sys.exit(run(arguments))

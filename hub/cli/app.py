@@ -14,7 +14,8 @@ import click
 from hub import __version__
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
-from hub.cli.remote import TOKEN_VARIABLE, URL_VARIABLE, remote_home
+from hub.cli.remote import TOKEN_VARIABLE, remote_home
+from hub.cli.run_hub import URL_VARIABLE
 from hub.core.errors import HubError, InvalidRequest
 
 COMMANDS = {

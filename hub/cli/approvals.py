@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 
 
 @click.group("approvals", cls=Group)
@@ -25,81 +24,59 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@verb(command)
 @click.option("--all", "everything", is_flag=True, help="Those that were decided, too, newest first.")
-@home_option
-@json_option
-def list_(everything: bool, home: Path, as_json: bool) -> None:
+def list_(client: HubClient, everything: bool) -> Answer:
     """List pending approvals with the exact actions, and questions of agents.
 
     Example:
       homarus approvals list --all
     """
-    client = HubClient(home)
     found = client.call("approval.list", {"all": everything})["approvals"]
-    if as_json:
-        print_json(found)
-        return
     questions = client.call("question.list", {})["questions"]
-    if not found and not questions:
-        click.echo("Nothing waits for an approval." if not everything else "Nothing was ever asked.")
-    for each in found:
-        click.echo(_told(each))
-    for each in questions:
-        click.echo(question_lines(each))
+    none = "Nothing waits for an approval." if not everything else "Nothing was ever asked."
+    return found, "\n".join([*map(_told, found), *map(question_lines, questions)]) or none
 
 
-@command.command("answer")
+@verb(command)
 @click.argument("code")
 @click.argument("answer", nargs=-1, required=True)
-@home_option
-@json_option
-def answer(code: str, answer: tuple[str, ...], home: Path, as_json: bool) -> None:
+def answer(client: HubClient, code: str, answer: tuple[str, ...]) -> Answer:
     """Answer the question with CODE (or its id): a choice, its number, or other words.
 
     Example:
       homarus approvals answer K7WQX2 on Saturday
     """
-    ended = HubClient(home).call("question.resolve", {"id": code, "answer": " ".join(answer)})
-    if as_json:
-        print_json(ended)
-        return
-    click.echo(f"Answered: {ended['answer']}")
+    ended = client.call("question.resolve", {"id": code, "answer": " ".join(answer)})
+    return ended, f"Answered: {ended['answer']}"
 
 
-@command.command("approve")
+@verb(command)
 @click.argument("code")
 @click.option("--always", is_flag=True, help="Do not ask about exactly this again, where that can be.")
-@home_option
-@json_option
-def approve(code: str, always: bool, home: Path, as_json: bool) -> None:
+def approve(client: HubClient, code: str, always: bool) -> Answer:
     """Approve the action with CODE (or its id).
 
     Example:
       homarus approvals approve K7WQX2
     """
-    _resolve(code, home, "allow-always" if always else "allow-once", as_json=as_json)
+    return _resolve(client, code, "allow-always" if always else "allow-once")
 
 
-@command.command("deny")
+@verb(command)
 @click.argument("code")
-@home_option
-@json_option
-def deny(code: str, home: Path, as_json: bool) -> None:
+def deny(client: HubClient, code: str) -> Answer:
     """Deny the action with CODE (or its id).
 
     Example:
       homarus approvals deny K7WQX2
     """
-    _resolve(code, home, "deny", as_json=as_json)
+    return _resolve(client, code, "deny")
 
 
-def _resolve(code: str, home: Path, decision: str, *, as_json: bool) -> None:
-    answer = HubClient(home).call("approval.resolve", {"id": code, "decision": decision})["approval"]
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(f"{'Denied' if decision == 'deny' else 'Approved'}: {answer['kind']} {answer['title']}")
+def _resolve(client: HubClient, code: str, decision: str) -> Answer:
+    answer = client.call("approval.resolve", {"id": code, "decision": decision})["approval"]
+    return answer, f"{'Denied' if decision == 'deny' else 'Approved'}: {answer['kind']} {answer['title']}"
 
 
 def _told(approval: Mapping[str, Any]) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
-from hub.cli.verbs import verb
+from hub.cli.verbs import Answer, verb
 
 
 @click.group("areas", cls=Group)
@@ -23,28 +19,26 @@ def command() -> None:
     """
 
 
-@command.command("list")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool) -> None:
+@verb(command, columns=("kind", "id", "name"))
+def list_(client: HubClient) -> Answer:
     """List floors, areas and labels.
 
     Example:
       homarus areas list
     """
-    found = HubClient(home).call("areas.list")
-    if as_json:
-        print_json(found)
-        return
+    found = client.call("areas.list")
     rows = [(kind, each["id"], each["name"]) for kind in ("floor", "area", "label") for each in found[f"{kind}s"]]
-    print_table(rows, ("kind", "id", "name"))
+    return found, rows
 
 
 _KIND = click.option("--kind", type=click.Choice(["area", "floor", "label"]), default="area", help="What it is.")
 
 
-@verb(command, click.argument("name"), _KIND, click.option("--floor", help="The floor an area is on."))
-def add(client: HubClient, name: str, kind: str, floor: str | None) -> tuple[Any, str]:
+@verb(command)
+@click.argument("name")
+@_KIND
+@click.option("--floor", help="The floor an area is on.")
+def add(client: HubClient, name: str, kind: str, floor: str | None) -> Answer:
     """Add an area, a floor or a label.
 
     Example:
@@ -55,8 +49,10 @@ def add(client: HubClient, name: str, kind: str, floor: str | None) -> tuple[Any
     return made, f"{made['name']} is {made['id']}."
 
 
-@verb(command, click.argument("id"), _KIND)
-def remove(client: HubClient, id: str, kind: str) -> tuple[Any, str]:
+@verb(command)
+@click.argument("id")
+@_KIND
+def remove(client: HubClient, id: str, kind: str) -> Answer:
     """Remove an area, a floor or a label; what was in it is then nowhere.
 
     Example:

@@ -14,6 +14,7 @@ from hub.cli.groups import Group
 from hub.cli.json_argument import json_object
 from hub.cli.options import home_option, json_option, print_json, print_table
 from hub.cli.traces import print_backtest, print_not_run, print_test, print_traces, when
+from hub.cli.verbs import Answer, verb
 
 BACKTEST_LIMIT_S = 180.0
 FILE_LIMIT_BYTES = 4 * 1024 * 1024
@@ -171,58 +172,50 @@ def backtest(name: str, since: str, until: str | None, home: Path, as_json: bool
     print_json(answer) if as_json else print_backtest(answer)
 
 
-@command.command("explain")
+@verb(command)
 @click.argument("name", metavar="ID")
-@home_option
-@json_option
-def explain(name: str, home: Path, as_json: bool) -> None:
+def explain(client: HubClient, name: str) -> Answer:
     """Explain the automation ID in plain words; a script is `script.NAME`.
 
     Example:
       homarus automation explain morning
     """
-    answer = HubClient(home).call("automation.explain", {"id": name})
-    print_json(answer) if as_json else click.echo(answer["text"])
+    answer = client.call("automation.explain", {"id": name})
+    return answer, answer["text"]
 
 
-@command.command("on")
+@verb(command)
 @click.argument("name", metavar="ID")
-@home_option
-@json_option
-def on(name: str, home: Path, as_json: bool) -> None:
+def on(client: HubClient, name: str) -> Answer:
     """Let the automation ID run by itself; a pause ends.
 
     Example:
       homarus automation on morning
     """
-    _told(HubClient(home).call("automation.on", {"id": name}), as_json=as_json)
+    return _told(client.call("automation.on", {"id": name}))
 
 
-@command.command("off")
+@verb(command)
 @click.argument("name", metavar="ID")
 @click.option("--keep-runs", is_flag=True, help="Let what runs come to its end.")
-@home_option
-@json_option
-def off(name: str, keep_runs: bool, home: Path, as_json: bool) -> None:
+def off(client: HubClient, name: str, keep_runs: bool) -> Answer:
     """Turn off the automation ID and stop its runs.
 
     Example:
       homarus automation off morning
     """
-    _told(HubClient(home).call("automation.off", {"id": name, "stop_runs": not keep_runs}), as_json=as_json)
+    return _told(client.call("automation.off", {"id": name, "stop_runs": not keep_runs}))
 
 
-@command.command("resume")
+@verb(command)
 @click.argument("name", metavar="ID")
-@home_option
-@json_option
-def resume(name: str, home: Path, as_json: bool) -> None:
+def resume(client: HubClient, name: str) -> Answer:
     """Let the automation ID go on that paused itself because it failed again and again.
 
     Example:
       homarus automation resume morning
     """
-    _told(HubClient(home).call("automation.resume", {"id": name}), as_json=as_json)
+    return _told(client.call("automation.resume", {"id": name}))
 
 
 @command.command("export")
@@ -238,11 +231,9 @@ def export(run_id: str, home: Path, as_json: bool) -> None:
     print_json(HubClient(home).call("automation.trace.export", {"run_id": run_id}))
 
 
-@command.command("import")
+@verb(command)
 @click.argument("file", type=click.File("rb"))
-@home_option
-@json_option
-def import_(file: Any, home: Path, as_json: bool) -> None:
+def import_(client: HubClient, file: Any) -> Answer:
     """Import an exported trace; `-` reads standard input.
 
     Example:
@@ -255,15 +246,12 @@ def import_(file: Any, home: Path, as_json: bool) -> None:
         parsed = json.loads(raw)
     except ValueError as error:
         raise CommandFailed(f"The file is not JSON: {error}", Exit.USAGE) from error
-    answer = HubClient(home).call("automation.trace.import", {"trace": parsed})
-    print_json(answer) if as_json else click.echo(f"Imported as {answer['run_id']}.")
+    answer = client.call("automation.trace.import", {"trace": parsed})
+    return answer, f"Imported as {answer['run_id']}."
 
 
-def _told(status: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(status)
-        return
-    click.echo(f"{status['id']} is {_state(status)}.")
+def _told(status: dict[str, Any]) -> Answer:
+    return status, f"{status['id']} is {_state(status)}."
 
 
 def _state(status: dict[str, Any]) -> str:

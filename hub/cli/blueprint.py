@@ -12,6 +12,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 TEXT_LIMIT_BYTES = 262_144
 _DOMAIN = click.option(
@@ -53,13 +54,11 @@ def list_(home: Path, as_json: bool) -> None:
             click.echo(f"\n{each['path']}: {error.get('message', error)}")
 
 
-@command.command("import")
+@verb(command)
 @click.argument("source", metavar="URL_OR_FILE")
 @click.option("--path", metavar="PATH", help="Where it is put, for example mine/motion_light.yaml.")
 @click.option("--overwrite", is_flag=True, help="Replace what lies there.")
-@home_option
-@json_option
-def import_(source: str, path: str | None, overwrite: bool, home: Path, as_json: bool) -> None:
+def import_(client: HubClient, source: str, path: str | None, overwrite: bool) -> Answer:
     """Bring in the blueprint at URL_OR_FILE.
 
     Example:
@@ -70,8 +69,8 @@ def import_(source: str, path: str | None, overwrite: bool, home: Path, as_json:
     params["overwrite"] = overwrite
     if path is not None:
         params["path"] = path
-    answer = HubClient(home).call("blueprint.import", params)
-    print_json(answer) if as_json else click.echo(f"{answer['name']} is at {answer['path']}.")
+    answer = client.call("blueprint.import", params)
+    return answer, f"{answer['name']} is at {answer['path']}."
 
 
 @command.command("update")
@@ -98,19 +97,17 @@ def update(path: str, domain: str, yes: bool, home: Path, as_json: bool) -> None
     print_json(answer) if as_json else click.echo(f"{path} is updated.")
 
 
-@command.command("remove")
+@verb(command)
 @click.argument("path")
 @_DOMAIN
-@home_option
-@json_option
-def remove(path: str, domain: str, home: Path, as_json: bool) -> None:
+def remove(client: HubClient, path: str, domain: str) -> Answer:
     """Remove the blueprint PATH; one that is in use stays.
 
     Example:
       homarus blueprint remove community/motion_light.yaml
     """
-    answer = HubClient(home).call("blueprint.remove", {"path": path, "domain": domain})
-    print_json(answer) if as_json else click.echo(f"{path} is removed.")
+    answer = client.call("blueprint.remove", {"path": path, "domain": domain})
+    return answer, f"{path} is removed."
 
 
 def _agreed(diff: str, *, as_json: bool) -> bool:

@@ -13,6 +13,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 90.0
 DEFAULT_ACCOUNT = "default"
@@ -157,22 +158,18 @@ def login(channel: str, account: str, given: tuple[str, ...], home: Path, as_jso
     _tell(channel, found, as_json=as_json)
 
 
-@command.command("remove")
+@verb(command)
 @_CHANNEL
 @_ACCOUNT
-@home_option
-@json_option
-def remove(channel: str, account: str, home: Path, as_json: bool) -> None:
+def remove(client: HubClient, channel: str, account: str) -> Answer:
     """Log an account out and take it out of the configuration.
 
     Example:
       homarus channels remove telegram --account work
     """
-    HubClient(home).call("channels.remove", {"channel": channel, "account": account}, timeout_s=CALL_LIMIT_S)
-    if as_json:
-        print_json({"channel": channel, "account": account, "removed": True})
-        return
-    click.echo(f"{channel} ({account}) is removed; its secrets stay in secrets.yaml.")
+    client.call("channels.remove", {"channel": channel, "account": account}, timeout_s=CALL_LIMIT_S)
+    text = f"{channel} ({account}) is removed; its secrets stay in secrets.yaml."
+    return {"channel": channel, "account": account, "removed": True}, text
 
 
 def _put(home: Path, channel: str, values: Mapping[str, Any], *, as_json: bool) -> None:

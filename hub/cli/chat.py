@@ -72,6 +72,10 @@ def command(
         print_json(answer)
     elif answer["reply"]:
         click.echo(answer["reply"])
+    if notices := answer.get("notices"):
+        from hub.messaging.limit_texts import notice_text
+
+        click.echo("\n".join(notice_text(each, "en") for each in notices), err=True)
     if answer.get("error"):
         click.echo(f"{answer['error']['code']}: {answer['error']['message']}", err=True)
         ctx.exit(Exit.FINDINGS)
@@ -107,7 +111,7 @@ class _Talk:
         }
         if "endedAt" not in ended:  # the wait is over, not the run
             raise CommandFailed(f"No answer within {ANSWER_LIMIT_S:g} s; the run goes on.", Exit.FINDINGS)
-        return answer | ({"error": ended["error"]} if ended.get("error") else {})
+        return answer | {key: ended[key] for key in ("notices", "error") if ended.get(key)}
 
     def _ended(self, run_id: str) -> dict[str, Any]:
         """Return how a run ended; what it waits for from the owner is said meanwhile."""

@@ -12,7 +12,8 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -84,33 +85,27 @@ def add(home: Path, as_json: bool, disabled: bool, **given: Any) -> None:
     click.echo(f"{job['id']} is scheduled; {_next(job)}.")
 
 
-@command.command("list")
+@verb(
+    command,
+    columns=("id", "name", "next", "what", "state"),
+    empty='Nothing is scheduled. Try: homarus cron add --at 20m --text "Take the cake out"',
+)
 @click.option("--all", "everything", is_flag=True, help="Those that are switched off too.")
-@home_option
-@json_option
-def list_(everything: bool, home: Path, as_json: bool) -> None:
+def list_(client: HubClient, everything: bool) -> Answer:
     """List the schedules.
 
     Example:
       homarus cron list --json
     """
-    client, jobs, offset = HubClient(home), [], 0
+    jobs, offset = [], 0
     while True:
         page = client.call("cron.list", {"includeDisabled": everything, "limit": 200, "offset": offset})
         jobs += page["jobs"]
         if not page["hasMore"]:
             break
-        offset, client = page["nextOffset"], HubClient(home)
-    if as_json:
-        print_json(jobs)
-        return
-    if not jobs:
-        click.echo('Nothing is scheduled. Try: homarus cron add --at 20m --text "Take the cake out"')
-        return
-    print_table(
-        [(job["id"], job["name"], _when(job["state"].get("nextRunAtMs")), _what(job), _state(job)) for job in jobs],
-        ("id", "name", "next", "what", "state"),
-    )
+        offset = page["nextOffset"]
+    rows = [(job["id"], job["name"], _when(job["state"].get("nextRunAtMs")), _what(job), _state(job)) for job in jobs]
+    return jobs, rows
 
 
 @command.command("edit")
@@ -135,18 +130,16 @@ def edit(id: str, home: Path, as_json: bool, enabled: bool | None, **given: Any)
     print_json(job) if as_json else click.echo(f"{job['id']} is changed; {_next(job)}.")
 
 
-@command.command("remove")
+@verb(command)
 @click.argument("id")
-@home_option
-@json_option
-def remove(id: str, home: Path, as_json: bool) -> None:
+def remove(client: HubClient, id: str) -> Answer:
     """Remove the schedule ID from the file.
 
     Example:
       homarus cron remove morning_1a2b3c4d
     """
-    answer = HubClient(home).call("cron.remove", {"id": id})
-    print_json(answer) if as_json else click.echo(f"{answer['id']} is removed.")
+    answer = client.call("cron.remove", {"id": id})
+    return answer, f"{answer['id']} is removed."
 
 
 @command.command("run")
@@ -171,36 +164,25 @@ def run(id: str, due: bool, home: Path, as_json: bool) -> None:
         raise SystemExit(Exit.FINDINGS)
 
 
-@command.command("runs")
+@verb(command, columns=("time", "id", "outcome", ""), empty="Nothing ran yet.")
 @click.argument("id", required=False)
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="How many at most.")
-@home_option
-@json_option
-def runs(id: str | None, limit: int, home: Path, as_json: bool) -> None:
+def runs(client: HubClient, id: str | None, limit: int) -> Answer:
     """Show recent runs of the schedule ID, or of all automations.
 
     Example:
       homarus cron runs morning_1a2b3c4d --limit 5
     """
-    entries = HubClient(home).call("cron.runs", {"limit": limit, **({"id": id} if id else {})})["entries"]
-    if as_json:
-        print_json(entries)
-        return
-    if not entries:
-        click.echo("Nothing ran yet.")
-        return
-    print_table(
-        [
-            (
-                _when(entry.get("runAtMs")),
-                entry["jobId"],
-                entry.get("outcome") or "running",
-                entry.get("error") or " ".join(str(entry.get("summary") or "").split())[:80],
-            )
-            for entry in entries
-        ],
-        ("time", "id", "outcome", ""),
-    )
+    entries = client.call("cron.runs", {"limit": limit, **({"id": id} if id else {})})["entries"]
+    return entries, [
+        (
+            _when(entry.get("runAtMs")),
+            entry["jobId"],
+            entry.get("outcome") or "running",
+            entry.get("error") or " ".join(str(entry.get("summary") or "").split())[:80],
+        )
+        for entry in entries
+    ]
 
 
 def _job(given: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
-from hub.cli.verbs import one_named, verb
+from hub.cli.verbs import Answer, one_named, verb
 
 DAY_MS = 86_400_000
 SHORT = 12
@@ -22,7 +22,7 @@ _DEVICE = click.argument("device_id")
 
 @click.group("devices", cls=Group)
 def command() -> None:
-    """Pair phones and computers, and take their access back.
+    """Pair phones and computers, and revoke their access.
 
     A device is named by its id, the first letters of its id, or its name.
 
@@ -89,8 +89,9 @@ def list_(home: Path, as_json: bool) -> None:
         click.echo("No devices. Pair a phone: homarus devices pair")
 
 
-@verb(command, click.argument("request_id"))
-def approve(client: HubClient, request_id: str) -> tuple[Any, str]:
+@verb(command)
+@click.argument("request_id")
+def approve(client: HubClient, request_id: str) -> Answer:
     """Let in the device that made the request REQUEST_ID.
 
     Example:
@@ -99,8 +100,9 @@ def approve(client: HubClient, request_id: str) -> tuple[Any, str]:
     return _decide(client, "approve", request_id, "is paired")
 
 
-@verb(command, click.argument("request_id"))
-def reject(client: HubClient, request_id: str) -> tuple[Any, str]:
+@verb(command)
+@click.argument("request_id")
+def reject(client: HubClient, request_id: str) -> Answer:
     """Refuse the request REQUEST_ID.
 
     Example:
@@ -112,8 +114,10 @@ def reject(client: HubClient, request_id: str) -> tuple[Any, str]:
 _ROLE = click.option("--role", type=click.Choice(["operator", "node"]), help="In this role alone.")
 
 
-@verb(command, _DEVICE, _ROLE)
-def revoke(client: HubClient, device_id: str, role: str | None) -> tuple[Any, str]:
+@verb(command)
+@_DEVICE
+@_ROLE
+def revoke(client: HubClient, device_id: str, role: str | None) -> Answer:
     """Take back the tokens of the device DEVICE_ID and close its connections; it must be paired again.
 
     Example:
@@ -125,8 +129,10 @@ def revoke(client: HubClient, device_id: str, role: str | None) -> tuple[Any, st
     return device, f"The tokens of {device['name']} are revoked."
 
 
-@verb(command, _DEVICE, click.argument("name"))
-def rename(client: HubClient, device_id: str, name: str) -> tuple[Any, str]:
+@verb(command)
+@_DEVICE
+@click.argument("name")
+def rename(client: HubClient, device_id: str, name: str) -> Answer:
     """Give the device DEVICE_ID another name.
 
     Example:
@@ -137,8 +143,9 @@ def rename(client: HubClient, device_id: str, name: str) -> tuple[Any, str]:
     return device | {"name": name}, f"It is called {name} now."
 
 
-@verb(command, _DEVICE)
-def remove(client: HubClient, device_id: str) -> tuple[Any, str]:
+@verb(command)
+@_DEVICE
+def remove(client: HubClient, device_id: str) -> Answer:
     """Forget the device DEVICE_ID; its connections are closed.
 
     Example:
@@ -154,8 +161,9 @@ _DAYS = click.option(
 )
 
 
-@verb(command, _DAYS)
-def clean(client: HubClient, days: int) -> tuple[Any, str]:
+@verb(command)
+@_DAYS
+def clean(client: HubClient, days: int) -> Answer:
     """Forget the devices that have not connected for a while.
 
     Example:
@@ -170,7 +178,7 @@ def clean(client: HubClient, days: int) -> tuple[Any, str]:
     return {"removed": stale}, f"Removed: {', '.join(each['name'] for each in stale) or 'none'}."
 
 
-def _decide(client: HubClient, decision: str, request_id: str, words: str) -> tuple[Any, str]:
+def _decide(client: HubClient, decision: str, request_id: str, words: str) -> Answer:
     waiting = map(_request, client.call("device.pair.list")["pending"])
     missing = "no device waits with the request"
     request = one_named(waiting, request_id, ("request_id",), missing, "homarus devices list")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor", cls=CliCommand)
-@click.option("--fix", is_flag=True, help="Mend permissions of files; nothing else is ever changed.")
+@click.option("--fix", is_flag=True, help="Fix file permissions; nothing else is ever changed.")
 @home_option
 @json_option
 @click.pass_context

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
-from hub.cli.verbs import verb
+from hub.cli.verbs import Answer, verb
 
 _ENTITY = click.argument("entity_id", metavar="ENTITY")
 
@@ -25,23 +23,18 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@verb(command, columns=("entity", "name", "state", "area", "to agents"))
 @click.option("--domain", help="Those of one domain.")
 @click.option("--area", help="Those of one area.")
-@home_option
-@json_option
-def list_(domain: str | None, area: str | None, home: Path, as_json: bool) -> None:
+def list_(client: HubClient, domain: str | None, area: str | None) -> Answer:
     """List entities with their state and their area.
 
     Example:
       homarus entities list --domain light
     """
     params = {key: value for key, value in (("domain", domain), ("area_id", area)) if value}
-    found = HubClient(home).call("entities.list", params)["entities"]
-    if as_json:
-        print_json(found)
-        return
-    rows = [
+    found = client.call("entities.list", params)["entities"]
+    return found, [
         (
             each["entity_id"],
             each["shown_name"],
@@ -51,11 +44,13 @@ def list_(domain: str | None, area: str | None, home: Path, as_json: bool) -> No
         )
         for each in found
     ]
-    print_table(rows, ("entity", "name", "state", "area", "to agents"))
 
 
-@verb(command, _ENTITY, click.argument("name"), click.option("--id", "new_id", help="Its new entity id."))
-def rename(client: HubClient, entity_id: str, name: str, new_id: str | None) -> tuple[Any, str]:
+@verb(command)
+@_ENTITY
+@click.argument("name")
+@click.option("--id", "new_id", help="Its new entity id.")
+def rename(client: HubClient, entity_id: str, name: str, new_id: str | None) -> Answer:
     """Give an entity another name; an empty one is that of its device.
 
     Example:
@@ -64,8 +59,10 @@ def rename(client: HubClient, entity_id: str, name: str, new_id: str | None) -> 
     return _update(client, entity_id, name=name, **({"new_entity_id": new_id} if new_id else {}))
 
 
-@verb(command, _ENTITY, click.option("--off", is_flag=True, help="Take it away from agents."))
-def expose(client: HubClient, entity_id: str, off: bool) -> tuple[Any, str]:
+@verb(command)
+@_ENTITY
+@click.option("--off", is_flag=True, help="Take it away from agents.")
+def expose(client: HubClient, entity_id: str, off: bool) -> Answer:
     """Let agents see and control an entity, or not.
 
     Example:
@@ -74,8 +71,10 @@ def expose(client: HubClient, entity_id: str, off: bool) -> tuple[Any, str]:
     return _update(client, entity_id, exposed=not off)
 
 
-@verb(command, _ENTITY, click.argument("area"))
-def move(client: HubClient, entity_id: str, area: str) -> tuple[Any, str]:
+@verb(command)
+@_ENTITY
+@click.argument("area")
+def move(client: HubClient, entity_id: str, area: str) -> Answer:
     """Put an entity in an area, by its id; an empty one is that of its device.
 
     Example:
@@ -84,8 +83,9 @@ def move(client: HubClient, entity_id: str, area: str) -> tuple[Any, str]:
     return _update(client, entity_id, area_id=area)
 
 
-@verb(command, _ENTITY)
-def remove(client: HubClient, entity_id: str) -> tuple[Any, str]:
+@verb(command)
+@_ENTITY
+def remove(client: HubClient, entity_id: str) -> Answer:
     """Remove an entity that is gone, with what was decided about it.
 
     Example:
@@ -94,7 +94,7 @@ def remove(client: HubClient, entity_id: str) -> tuple[Any, str]:
     return client.call("entities.remove", {"entity_id": entity_id}), f"{entity_id} was removed."
 
 
-def _update(client: HubClient, entity_id: str, **changes: Any) -> tuple[Any, str]:
+def _update(client: HubClient, entity_id: str, **changes: Any) -> Answer:
     entity = client.call("entities.update", {"entity_id": entity_id, **changes})["entity"]
     seen = "seen by agents" if entity["is_exposed"] else "not seen by agents"
     return entity, f"{entity['entity_id']}: {entity['shown_name']}, {entity['area'] or 'in no area'}, {seen}."

@@ -14,7 +14,7 @@ from hub.cli.options import home_option, json_option, print_json
 
 @click.group("event", cls=Group)
 def command() -> None:
-    """Make events up, for automations to act on.
+    """Fire events, for automations to act on.
 
     Example:
       homarus event fire doorbell_pressed --data '{"door": "front"}'

@@ -43,13 +43,13 @@ class Choices(Struct, frozen=True):
 @click.option("--name", help="Name of the home.  [default: Home]")
 @click.option("--time-zone", metavar="ZONE", help="IANA time zone.  [default: this machine's]")
 @click.option("--language", help="Such as en or zh-CN.  [default: en]")
-@click.option("--yes", is_flag=True, help="Ask nothing; take the defaults for what is not given.")
+@click.option("--yes", is_flag=True, help="Do not ask; use the defaults for what is not given.")
 @home_option
 @json_option
 def command(
     name: str | None, time_zone: str | None, language: str | None, yes: bool, home: Path, as_json: bool
 ) -> None:
-    """Make a home: its directory, a starter configuration, and a model key if you like.
+    """Create a home directory with a starter configuration and, if you like, a model key.
 
     Example:
       homarus init
@@ -166,7 +166,7 @@ def _tell(home: Path, written: list[str], *, as_json: bool) -> None:
         print_json({"home": str(home), "written": written})
         return
     if written:
-        click.echo(f"The home {home} is made: {', '.join(written)}.")
+        click.echo(f"Created the home {home} with {', '.join(written)}.")
     else:
         click.echo(f"{home} has a configuration already; nothing was changed.")
     click.echo(f"Start it with: {command_on(home, 'homarus start')}")

@@ -11,7 +11,8 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.exits import Exit
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 90.0
 """Setting an integration up may take a minute."""
@@ -28,21 +29,15 @@ def command() -> None:
     """
 
 
-@command.command("list")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool) -> None:
+@verb(command, columns=("integration", "state", "", "reason"))
+def list_(client: HubClient) -> Answer:
     """List the integrations with their state and the reason for it.
 
     Example:
       homarus integration list
     """
-    found = HubClient(home).call("integration.list")["integrations"]
-    if as_json:
-        print_json(found)
-        return
-    rows = [(each["domain"], each["state"], "own" if each["custom"] else "", each["reason"]) for each in found]
-    print_table(rows, ("integration", "state", "", "reason"))
+    found = client.call("integration.list")["integrations"]
+    return found, [(each["domain"], each["state"], "own" if each["custom"] else "", each["reason"]) for each in found]
 
 
 @command.command("reload")

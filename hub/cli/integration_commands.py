@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from hub.cli.exits import CommandFailed, Exit
-from hub.cli.options import DEFAULT_HOME, HOME_VARIABLE
+from hub.cli.run_hub import DEFAULT_HOME, HOME_VARIABLE
 
 
 def names() -> Iterator[str]:

@@ -21,7 +21,7 @@ POLL_S = 1.0
 @home_option
 @json_option
 def command(lines: int, follow: bool, home: Path, as_json: bool) -> None:
-    """Show the latest lines of the log; secrets are already taken out of it.
+    """Show the latest lines of the log; secrets are redacted.
 
     With --json they come as a list, and with --follow too as one JSON string a line.
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.memory_options import agent_option, given
 from hub.cli.memory_prints import moment
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 
 @click.group("intents", cls=Group)
@@ -22,28 +20,20 @@ def intents() -> None:
     """
 
 
-@intents.command("list")
+@verb(intents, columns=("id", "topic", "until", "reminder"), empty="No reminders stand.")
 @agent_option
-@home_option
-@json_option
-def list_(agent: str | None, home: Path, as_json: bool) -> None:
+def list_(client: HubClient, agent: str | None) -> Answer:
     """List the standing reminders, the newest first.
 
     Example:
       homarus memory intents list
     """
-    found = HubClient(home).call("memory.intents.list", given(agent=agent))["intents"]
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        click.echo("No reminders stand.")
-        return
+    found = client.call("memory.intents.list", given(agent=agent))["intents"]
     rows = [(each["id"], " or ".join(each["topics"]), moment(each["expires_ms"]), each["text"]) for each in found]
-    print_table(rows, ("id", "topic", "until", "reminder"))
+    return found, rows
 
 
-@intents.command("add")
+@verb(intents)
 @click.argument("topic")
 @click.argument("remind")
 @click.option("--days", type=click.IntRange(min=1), metavar="N", help="How long it is kept.")
@@ -51,11 +41,9 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
     "--every-hours", type=click.FloatRange(min=0), metavar="N", help="The minimum time between two reminders."
 )
 @agent_option
-@home_option
-@json_option
 def add(
-    topic: str, remind: str, days: int | None, every_hours: float | None, agent: str | None, home: Path, as_json: bool
-) -> None:
+    client: HubClient, topic: str, remind: str, days: int | None, every_hours: float | None, agent: str | None
+) -> Answer:
     """When TOPIC comes up, say REMIND. Alternatives of a topic are parted by commas.
 
     Example:
@@ -63,20 +51,18 @@ def add(
     """
     topics = [each for part in topic.split(",") if (each := part.strip())]
     params = {"topics": topics, "remind": remind, **given(days=days, every_hours=every_hours, agent=agent)}
-    answer = HubClient(home).call("memory.intents.add", params)
-    print_json(answer) if as_json else click.echo(f"Noted as {answer['id']}, until {moment(answer['expires_ms'])}.")
+    answer = client.call("memory.intents.add", params)
+    return answer, f"Noted as {answer['id']}, until {moment(answer['expires_ms'])}."
 
 
-@intents.command("remove")
+@verb(intents)
 @click.argument("intent", metavar="ID")
 @agent_option
-@home_option
-@json_option
-def remove(intent: str, agent: str | None, home: Path, as_json: bool) -> None:
+def remove(client: HubClient, intent: str, agent: str | None) -> Answer:
     """Remove the reminder ID.
 
     Example:
       homarus memory intents remove 01a200177528e1384d6779161ef8bec7
     """
-    answer = HubClient(home).call("memory.intents.remove", {"id": intent, **given(agent=agent)})
-    print_json(answer) if as_json else click.echo(f"Removed: {answer['text']}")
+    answer = client.call("memory.intents.remove", {"id": intent, **given(agent=agent)})
+    return answer, f"Removed: {answer['text']}"

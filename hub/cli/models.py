@@ -13,6 +13,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 120.0
 SIGN_IN_LIMIT_S = 600.0
@@ -60,23 +61,17 @@ def status(home: Path, as_json: bool) -> None:
             click.echo(f"  {each['name'] or 'home'}: {spent}")
 
 
-@command.command("list")
+@verb(command, columns=("model", "window", "takes"))
 @click.argument("provider", metavar="[PROVIDER]", required=False)
-@home_option
-@json_option
-def list_(provider: str | None, home: Path, as_json: bool) -> None:
+def list_(client: HubClient, provider: str | None) -> Answer:
     """List the models, of one provider if you like.
 
     Example:
       homarus models list anthropic
     """
-    models = HubClient(home).call("models.list")["models"]
+    models = client.call("models.list")["models"]
     found = [{**each, "id": each["ref"]} for each in models if provider in (None, each["provider"])]
-    if as_json:
-        print_json(found)
-        return
-    rows = [(each["id"], f"{each['contextWindow']:,}", ", ".join(each["input"])) for each in found]
-    print_table(rows, ("model", "window", "takes"))
+    return found, [(each["id"], f"{each['contextWindow']:,}", ", ".join(each["input"])) for each in found]
 
 
 @command.command("usage")
@@ -128,37 +123,30 @@ def test(ctx: click.Context, model: str | None, home: Path, as_json: bool) -> No
     ctx.exit(Exit.OK if found["ok"] else Exit.FINDINGS)
 
 
-@command.command("scan")
-@home_option
-@json_option
-def scan(home: Path, as_json: bool) -> None:
+@verb(command, columns=("provider", "models", ""))
+def scan(client: HubClient) -> Answer:
     """Ask each provider for its models, and look for servers of models on this machine.
 
     Example:
       homarus models scan
     """
-    found = HubClient(home).call("models.scan", timeout_s=CALL_LIMIT_S)
-    if as_json:
-        print_json(found)
-        return
+    found = client.call("models.scan", timeout_s=CALL_LIMIT_S)
     rows = [(name, str(len(models)), "") for name, models in found["providers"].items()]
     rows += [(name, "-", problem) for name, problem in found["problems"].items()]
     rows += [(each["provider"], str(len(each["models"])), f"at {each['base_url']}") for each in found["local"]]
-    print_table(rows, ("provider", "models", ""))
+    return found, rows
 
 
-@command.command("fallbacks")
+@verb(command)
 @click.argument("action", type=click.Choice(["list", "add", "remove", "clear"]), default="list")
 @click.argument("model", metavar="[MODEL]", required=False)
-@home_option
-@json_option
-def fallbacks(action: str, model: str | None, home: Path, as_json: bool) -> None:
+def fallbacks(client: HubClient, action: str, model: str | None) -> Answer:
     """List, add to, remove from or clear the models that are tried when the chosen one fails.
 
     Example:
       homarus models fallbacks add openai/gpt-5-mini
     """
-    known = HubClient(home).call("models.status")["fallbacks"]
+    known = client.call("models.status")["fallbacks"]
     if action in ("add", "remove"):
         if model is None:
             raise CommandFailed(f"Name the model: homarus models fallbacks {action} MODEL", Exit.USAGE)
@@ -171,11 +159,8 @@ def fallbacks(action: str, model: str | None, home: Path, as_json: bool) -> None
         "clear": [],
     }[action]
     if changed != known:
-        known = HubClient(home).call("models.fallbacks", {"models": changed})["fallbacks"]
-    if as_json:
-        print_json(known)
-        return
-    click.echo("\n".join(known) or "There are no fallbacks.")
+        known = client.call("models.fallbacks", {"models": changed})["fallbacks"]
+    return known, "\n".join(known) or "There are no fallbacks."
 
 
 @command.command("aliases")
@@ -211,21 +196,15 @@ def auth() -> None:
     """
 
 
-@auth.command("list")
-@home_option
-@json_option
-def auth_list(home: Path, as_json: bool) -> None:
+@verb(auth, name="list", columns=("provider", "credential", "kind", "account", "ends"))
+def auth_list(client: HubClient) -> Answer:
     """List the credentials that were added here, and when they end; those of the configuration are in `models status`.
 
     Example:
       homarus models auth list
     """
-    found = HubClient(home).call("models.auth.list")["credentials"]
-    if as_json:
-        print_json(found)
-        return
-    rows = [(each["provider"], each["id"], each["kind"], each["account"] or "", _ends(each)) for each in found]
-    print_table(rows, ("provider", "credential", "kind", "account", "ends"))
+    found = client.call("models.auth.list")["credentials"]
+    return found, [(each["provider"], each["id"], each["kind"], each["account"] or "", _ends(each)) for each in found]
 
 
 @auth.command("add")
@@ -283,22 +262,17 @@ def auth_login(provider: str, id_: str, paste: bool, home: Path, as_json: bool) 
     click.echo(f"Signed in at {provider}; `homarus models test {provider}@{id_}` tries it.")
 
 
-@auth.command("remove")
+@verb(auth, name="remove")
 @_PROVIDER
 @click.option("--id", "id_", required=True, help="Name of the credential.")
-@home_option
-@json_option
-def auth_remove(provider: str, id_: str, home: Path, as_json: bool) -> None:
+def auth_remove(client: HubClient, provider: str, id_: str) -> Answer:
     """Forget a credential that was added here.
 
     Example:
       homarus models auth remove openai --id work
     """
-    HubClient(home).call("models.auth.remove", {"provider": provider, "id": id_})
-    if as_json:
-        print_json({"provider": provider, "id": id_, "removed": True})
-        return
-    click.echo(f"{provider} ({id_}) is removed.")
+    client.call("models.auth.remove", {"provider": provider, "id": id_})
+    return {"provider": provider, "id": id_, "removed": True}, f"{provider} ({id_}) is removed."
 
 
 def _add(home: Path, provider: str, id: str, question: str, kind: str, *, as_json: bool) -> None:

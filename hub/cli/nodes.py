@@ -13,8 +13,8 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.json_argument import json_object
-from hub.cli.options import home_option, json_option, print_json, print_table
-from hub.cli.verbs import one_named, verb
+from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, one_named, verb
 
 SHORT = 12
 _NODE = click.argument("node")
@@ -33,23 +33,19 @@ def command() -> None:
     """
 
 
-@command.command("list")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool) -> None:
+@verb(
+    command,
+    columns=("id", "name", "platform", "state", "approval", "commands"),
+    empty="No nodes. Pair a phone: homarus devices pair",
+)
+def list_(client: HubClient) -> Answer:
     """List all nodes that ever connected, with what they may be asked.
 
     Example:
       homarus nodes list --json
     """
-    nodes = [_shown(each) for each in HubClient(home).call("node.list")["nodes"]]
-    if as_json:
-        print_json({"nodes": nodes})
-        return
-    if not nodes:
-        click.echo("No nodes. Pair a phone: homarus devices pair")
-        return
-    rows = [
+    nodes = [_shown(each) for each in client.call("node.list")["nodes"]]
+    return {"nodes": nodes}, [
         (
             each["id"][:SHORT],
             each["name"],
@@ -60,7 +56,6 @@ def list_(home: Path, as_json: bool) -> None:
         )
         for each in nodes
     ]
-    print_table(rows, ("id", "name", "platform", "state", "approval", "commands"))
 
 
 @command.command("describe")
@@ -82,8 +77,9 @@ def describe(node: str, home: Path, as_json: bool) -> None:
         click.echo(f"{key}: {', '.join(map(str, found[key])) if isinstance(found[key], list) else found[key]}")
 
 
-@verb(command, _NODE)
-def approve(client: HubClient, node: str) -> tuple[Any, str]:
+@verb(command)
+@_NODE
+def approve(client: HubClient, node: str) -> Answer:
     """Let the node NODE be asked for the commands that it declares and nobody has approved yet.
 
     Example:
@@ -96,8 +92,9 @@ def approve(client: HubClient, node: str) -> tuple[Any, str]:
     return answer, f"{found['name']} may be asked for: {', '.join(answer['node']['commands']) or 'nothing'}."
 
 
-@verb(command, _NODE)
-def reject(client: HubClient, node: str) -> tuple[Any, str]:
+@verb(command)
+@_NODE
+def reject(client: HubClient, node: str) -> Answer:
     """Refuse the commands that wait to be approved for the node NODE.
 
     Example:
@@ -108,8 +105,10 @@ def reject(client: HubClient, node: str) -> tuple[Any, str]:
     return answer, f"{found['name']} may not be asked for more than before."
 
 
-@verb(command, _NODE, click.argument("name"))
-def rename(client: HubClient, node: str, name: str) -> tuple[Any, str]:
+@verb(command)
+@_NODE
+@click.argument("name")
+def rename(client: HubClient, node: str, name: str) -> Answer:
     """Give the node NODE another name.
 
     Example:
@@ -119,8 +118,9 @@ def rename(client: HubClient, node: str, name: str) -> tuple[Any, str]:
     return answer, f"It is called {name} now."
 
 
-@verb(command, _NODE)
-def remove(client: HubClient, node: str) -> tuple[Any, str]:
+@verb(command)
+@_NODE
+def remove(client: HubClient, node: str) -> Answer:
     """Forget the node NODE and what waits for it; it must be paired again.
 
     Example:
@@ -130,8 +130,11 @@ def remove(client: HubClient, node: str) -> tuple[Any, str]:
     return client.call("node.pair.remove", {"nodeId": found["id"]}), f"{found['name']} is removed."
 
 
-@verb(command, _NODE, click.argument("message"), click.option("--title", default="Homarus", help="Above it."))
-def notify(client: HubClient, node: str, message: str, title: str) -> tuple[Any, str]:
+@verb(command)
+@_NODE
+@click.argument("message")
+@click.option("--title", default="Homarus", help="Above it.")
+def notify(client: HubClient, node: str, message: str, title: str) -> Answer:
     """Show MESSAGE as a notification on the node NODE.
 
     Example:

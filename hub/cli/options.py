@@ -13,9 +13,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from hub.cli.remote import RemoteHome, chosen_hub
-
-DEFAULT_HOME = Path("~/.homarus")
-HOME_VARIABLE = "HOMARUS_CONFIG"
+from hub.cli.run_hub import DEFAULT_HOME, HOME_VARIABLE
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

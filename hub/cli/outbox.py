@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 
 STATES = ("queued", "sending", "sent", "unknown", "dead", "stopped")
 SHOWN_CHARS = 60
@@ -27,84 +26,64 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@verb(command)
 @click.option("--state", type=click.Choice(STATES), help="Only those in this state.")
 @click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many, newest first.")
-@home_option
-@json_option
-def list_(state: str | None, limit: int, home: Path, as_json: bool) -> None:
+def list_(client: HubClient, state: str | None, limit: int) -> Answer:
     """List messages, newest first.
 
     Example:
       homarus outbox list --state unknown
     """
     params: dict[str, Any] = {"limit": limit} | ({"state": state} if state else {})
-    answer = HubClient(home).call("outbox.list", params)
-    if as_json:
-        print_json(answer)
-        return
-    if not answer["messages"]:
-        click.echo("No messages.")
-    for each in answer["messages"]:
-        text = " ".join((each["text"] or ", ".join(each["media"])).split())
-        shown = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
-        error = f"  ({each['error']})" if each["error"] else ""
-        click.echo(f"{each['id']}  {each['state']}  {each['kind']}  {each['channel']}:{each['to']}  {shown}{error}")
+    answer = client.call("outbox.list", params)
+    return answer, "\n".join(map(_line, answer["messages"])) or "No messages."
 
 
-@command.command("show")
+@verb(command)
 @click.argument("id")
-@home_option
-@json_option
-def show(id: str, home: Path, as_json: bool) -> None:
+def show(client: HubClient, id: str) -> Answer:
     """Show the message with ID, its attempts and its error.
 
     Example:
       homarus outbox show 01jx
     """
-    row = HubClient(home).call("outbox.get", {"id": id})
-    if as_json:
-        print_json(row)
-        return
-    for key, value in row.items():
-        if value not in (None, [], "") and key != "text":
-            click.echo(f"{key}: {_value(key, value)}")
-    if row["text"]:
-        click.echo(f"\n{row['text']}")
+    row = client.call("outbox.get", {"id": id})
+    shown = {key: value for key, value in row.items() if value not in (None, [], "") and key != "text"}
+    lines = [f"{key}: {_value(key, value)}" for key, value in shown.items()]
+    return row, "\n".join([*lines, *(["", row["text"]] if row["text"] else [])])
 
 
-@command.command("retry")
+@verb(command)
 @click.argument("id")
-@home_option
-@json_option
-def retry(id: str, home: Path, as_json: bool) -> None:
+def retry(client: HubClient, id: str) -> Answer:
     """Send the unknown or dead message with ID again.
 
     Example:
       homarus outbox retry 01jx
     """
-    _decide("outbox.retry", id, home, "Queued again", as_json=as_json)
+    row = client.call("outbox.retry", {"id": id})
+    return row, f"Queued again: {row['kind']} to {row['channel']}:{row['to']}"
 
 
-@command.command("drop")
+@verb(command)
 @click.argument("id")
-@home_option
-@json_option
-def drop(id: str, home: Path, as_json: bool) -> None:
+def drop(client: HubClient, id: str) -> Answer:
     """Delete the message with ID, which was not sent.
 
     Example:
       homarus outbox drop 01jx
     """
-    _decide("outbox.drop", id, home, "Dropped", as_json=as_json)
+    row = client.call("outbox.drop", {"id": id})
+    return row, f"Dropped: {row['kind']} to {row['channel']}:{row['to']}"
 
 
-def _decide(method: str, id: str, home: Path, done: str, *, as_json: bool) -> None:
-    row: Mapping[str, Any] = HubClient(home).call(method, {"id": id})
-    if as_json:
-        print_json(row)
-        return
-    click.echo(f"{done}: {row['kind']} to {row['channel']}:{row['to']}")
+def _line(message: Mapping[str, Any]) -> str:
+    text = " ".join((message["text"] or ", ".join(message["media"])).split())
+    shown = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+    error = f"  ({message['error']})" if message["error"] else ""
+    to = f"{message['channel']}:{message['to']}"
+    return f"{message['id']}  {message['state']}  {message['kind']}  {to}  {shown}{error}"
 
 
 def _value(key: str, value: Any) -> str:

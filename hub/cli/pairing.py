@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 
 @click.group("pairing", cls=Group)
@@ -26,36 +25,26 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@verb(command, columns=("channel", "account", "identity", "name", "state", "asked", "id"))
 @click.argument("channel", required=False)
 @click.option("--all", "everything", is_flag=True, help="Who is paired or denied, too.")
-@home_option
-@json_option
-def list_(channel: str | None, everything: bool, home: Path, as_json: bool) -> None:
+def list_(client: HubClient, channel: str | None, everything: bool) -> Answer:
     """List the requests that wait, of all channels or of CHANNEL.
 
     Example:
       homarus pairing list telegram --all
     """
     params = {"all": everything} | ({"channel": channel} if channel else {})
-    found = HubClient(home).call("pairing.list", params)["requests"]
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        click.echo("No requests are waiting." if not everything else "There were no requests.")
-        return
-    columns = ("channel", "account", "identity", "name", "state", "asked", "id")
-    print_table([_row(each) for each in found], columns)
+    found = client.call("pairing.list", params)["requests"]
+    none = "No requests are waiting." if not everything else "There were no requests."
+    return found, [_row(each) for each in found] or none
 
 
-@command.command("approve")
+@verb(command)
 @click.argument("channel")
 @click.argument("code")
 @click.option("--person", metavar="ID", help="The person of this home that it is: writes the identity into people.")
-@home_option
-@json_option
-def approve(channel: str, code: str, person: str | None, home: Path, as_json: bool) -> None:
+def approve(client: HubClient, channel: str, code: str, person: str | None) -> Answer:
     """Let in whoever was shown CODE on CHANNEL, for direct messages: as a guest, or as a person of this home.
 
     Example:
@@ -63,46 +52,35 @@ def approve(channel: str, code: str, person: str | None, home: Path, as_json: bo
       homarus pairing approve telegram K7WQX2MA --person me
     """
     params = {"channel": channel, "code": code} | ({"person": person} if person else {})
-    entry = HubClient(home).call("pairing.approve", params)
-    text = "{identity} is {person} now." if person else "{identity} may write to the assistant on {channel} now."
-    _tell(entry, text, as_json=as_json)
+    entry = client.call("pairing.approve", params)
+    does = f"is {entry['person']} now" if person else f"may write to the assistant on {entry['channel']} now"
+    return entry, f"{entry['identity']} {does}."
 
 
-@command.command("deny")
+@verb(command)
 @click.argument("channel")
 @click.argument("code")
-@home_option
-@json_option
-def deny(channel: str, code: str, home: Path, as_json: bool) -> None:
+def deny(client: HubClient, channel: str, code: str) -> Answer:
     """Refuse the request with CODE (or its id); whoever asked is not answered again.
 
     Example:
       homarus pairing deny telegram K7WQX2MA
     """
-    entry = HubClient(home).call("pairing.deny", {"channel": channel, "code": code})
-    _tell(entry, "{identity} is not let in on {channel}.", as_json=as_json)
+    entry = client.call("pairing.deny", {"channel": channel, "code": code})
+    return entry, f"{entry['identity']} is not let in on {entry['channel']}."
 
 
-@command.command("revoke")
+@verb(command)
 @click.argument("channel")
 @click.argument("identity")
-@home_option
-@json_option
-def revoke(channel: str, identity: str, home: Path, as_json: bool) -> None:
+def revoke(client: HubClient, channel: str, identity: str) -> Answer:
     """Forget that IDENTITY is paired, or denied, on CHANNEL.
 
     Example:
       homarus pairing revoke telegram telegram:user:123456789
     """
-    answer = HubClient(home).call("pairing.revoke", {"channel": channel, "identity": identity})
-    _tell(answer["revoked"][0], "{identity} is a stranger on {channel} again.", as_json=as_json)
-
-
-def _tell(entry: Mapping[str, Any], told: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(entry)
-        return
-    click.echo(told.format(**entry))
+    entry = client.call("pairing.revoke", {"channel": channel, "identity": identity})["revoked"][0]
+    return entry, f"{entry['identity']} is a stranger on {entry['channel']} again."
 
 
 def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import click
 
 from hub.cli.exits import CommandFailed, Exit
+from hub.cli.run_hub import URL_VARIABLE
 from hub.core.secret import Secret
 
-URL_VARIABLE = "HOMARUS_URL"
 TOKEN_VARIABLE = "HOMARUS_TOKEN"  # noqa: S105  the name of a variable
 _SCHEMES = {"wss": True, "https": True, "ws": False, "http": False}
 

@@ -13,6 +13,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 BUILD_LIMIT_S = 1_800.0
 _WHO = {
@@ -32,23 +33,19 @@ def command() -> None:
     """
 
 
-@command.command("list")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool) -> None:
+@verb(
+    command,
+    columns=("name", "engine", "agent", "scope", "made"),
+    empty="There is no sandbox; one is made when a program needs it.",
+)
+def list_(client: HubClient) -> Answer:
     """List the sandboxes there are.
 
     Example:
       homarus sandbox list
     """
-    found = HubClient(home).call("sandbox.list", {})["sandboxes"]
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        click.echo("There is no sandbox; one is made when a program needs it.")
-        return
-    rows = [
+    found = client.call("sandbox.list", {})["sandboxes"]
+    return found, [
         (
             each["name"],
             each["engine"],
@@ -58,7 +55,6 @@ def list_(home: Path, as_json: bool) -> None:
         )
         for each in found
     ]
-    print_table(rows, ("name", "engine", "agent", "scope", "made"))
 
 
 @command.command("explain")
@@ -82,56 +78,44 @@ def explain(agent: str | None, home: Path, as_json: bool) -> None:
     print_table([(each["name"], each["problem"] or "works") for each in told["engines"]], ("engine", "state"))
 
 
-@command.command("recreate")
+@verb(command)
 @click.argument("name")
-@home_option
-@json_option
-def recreate(name: str, home: Path, as_json: bool) -> None:
+def recreate(client: HubClient, name: str) -> Answer:
     """End what runs in the sandbox NAME and remove it; it is made again on next use. Its files stay.
 
     Example:
       homarus sandbox recreate homarus-1a2b3c4d-agent-main
     """
-    answer = HubClient(home).call("sandbox.recreate", {"name": name})
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(f"Removed: {answer['name']}. It is made again on next use.")
+    answer = client.call("sandbox.recreate", {"name": name})
+    return answer, f"Removed: {answer['name']}. It is made again on next use."
 
 
-@command.command("prune")
-@home_option
-@json_option
-def prune(home: Path, as_json: bool) -> None:
+@verb(command)
+def prune(client: HubClient) -> Answer:
     """Remove the sandboxes in which nothing runs.
 
     Example:
       homarus sandbox prune
     """
-    removed = HubClient(home).call("sandbox.prune", {})["removed"]
-    if as_json:
-        print_json(removed)
-        return
-    click.echo(f"Removed: {', '.join(removed) or 'none'}")
+    removed = client.call("sandbox.prune", {})["removed"]
+    return removed, f"Removed: {', '.join(removed) or 'none'}"
 
 
-@command.command("build")
-@home_option
-@json_option
-def build(home: Path, as_json: bool) -> None:
+@verb(command)
+def build(client: HubClient) -> Answer:
     """Make the default image of Docker from Debian's packages, with the program `docker`; it takes some minutes.
 
     Example:
       homarus sandbox build
     """
-    client = HubClient(home)
-    client.call("sandbox.list", {})
     from hub.sandbox.schema import IMAGE
 
+    socket = client.call("config.get", {})["config"].get("docker", {}).get("socket")
+    server = ["-H", f"unix://{socket}"] if socket else []
     recipe = resources.files("hub.sandbox").joinpath("Dockerfile").read_bytes()
     try:
         done = subprocess.run(
-            ["docker", "build", "-q", "-t", IMAGE, "-"], input=recipe, timeout=BUILD_LIMIT_S, check=False
+            ["docker", *server, "build", "-q", "-t", IMAGE, "-"], input=recipe, timeout=BUILD_LIMIT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CommandFailed(
@@ -141,7 +125,5 @@ def build(home: Path, as_json: bool) -> None:
         raise CommandFailed(f"docker build ended with {done.returncode}; its output is above")
     engines = client.call("sandbox.explain", {})["engines"]
     problem = next((each["problem"] for each in engines if each["name"] == "docker"), None)
-    if as_json:
-        print_json({"image": IMAGE, "problem": problem})
-        return
-    click.echo(f"Made {IMAGE}." + (f" The hub cannot use it yet: {problem}" if problem else ""))
+    text = f"Made {IMAGE}." + (f" The hub cannot use it yet: {problem}" if problem else "")
+    return {"image": IMAGE, "problem": problem}, text

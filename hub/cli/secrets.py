@@ -12,7 +12,8 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -53,24 +54,17 @@ def set_(name: str, agent: str | None, person: str | None, home: Path, as_json: 
     _print(answer, "{name} is kept for {agent}. The agent uses it as ${name}.", as_json=as_json)
 
 
-@command.command("list")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool) -> None:
+@verb(
+    command, columns=("name", "agent", "person", "since"), empty="No secrets. Add one: homarus secrets set GITHUB_TOKEN"
+)
+def list_(client: HubClient) -> Answer:
     """List the names of all secrets; no values.
 
     Example:
       homarus secrets list
     """
-    secrets = HubClient(home).call("secrets.list")["secrets"]
-    if as_json:
-        print_json(secrets)
-        return
-    if not secrets:
-        click.echo("No secrets. Add one: homarus secrets set GITHUB_TOKEN")
-        return
-    rows = [(each["name"], each["agent"], each["person"], _day(each["createdAtMs"])) for each in secrets]
-    print_table(rows, ("name", "agent", "person", "since"))
+    secrets = client.call("secrets.list")["secrets"]
+    return secrets, [(each["name"], each["agent"], each["person"], _day(each["createdAtMs"])) for each in secrets]
 
 
 @command.command("remove")

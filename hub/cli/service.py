@@ -9,7 +9,8 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.json_argument import json_object
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 330.0
 """A service may take five minutes; the hub says so when it takes longer."""
@@ -25,21 +26,15 @@ def command() -> None:
     """
 
 
-@command.command("list")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool) -> None:
+@verb(command, columns=("service", "takes", "what it does"))
+def list_(client: HubClient) -> Answer:
     """List the services and their data.
 
     Example:
       homarus service list
     """
-    found = HubClient(home).call("service.list")["services"]
-    if as_json:
-        print_json(found)
-        return
-    rows = [(each["service"], _fields(each), each["description"]) for each in found]
-    print_table(rows, ("service", "takes", "what it does"))
+    found = client.call("service.list")["services"]
+    return found, [(each["service"], _fields(each), each["description"]) for each in found]
 
 
 @command.command("call")

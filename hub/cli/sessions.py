@@ -14,6 +14,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 
 @click.group("sessions", cls=Group)
@@ -26,14 +27,12 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@verb(command, columns=("session", "updated", "", "title"))
 @click.option("--agent", metavar="ID", help="Only those of this agent.")
 @click.option("--archived", is_flag=True, help="Those that are archived.")
 @click.option("--snoozed", is_flag=True, help="Those that are snoozed.")
 @click.option("--active", type=click.IntRange(min=1), metavar="MINUTES", help="Only those of the last MINUTES.")
-@home_option
-@json_option
-def list_(agent: str | None, archived: bool, snoozed: bool, active: int | None, home: Path, as_json: bool) -> None:
+def list_(client: HubClient, agent: str | None, archived: bool, snoozed: bool, active: int | None) -> Answer:
     """List the sessions, the latest first.
 
     Example:
@@ -41,46 +40,29 @@ def list_(agent: str | None, archived: bool, snoozed: bool, active: int | None, 
     """
     asked: dict[str, Any] = {"archived": archived, "snoozed": snoozed}
     asked |= {name: value for name, value in (("agentId", agent), ("activeMinutes", active)) if value}
-    sessions = HubClient(home).call("sessions.list", asked)["sessions"]
-    if as_json:
-        print_json(sessions)
-        return
+    sessions = client.call("sessions.list", asked)["sessions"]
     if not sessions and (archived or snoozed):
-        click.echo(f"No session is {'archived' if archived else 'snoozed'}.")
-        return
-    if not sessions and active:
-        click.echo("Nothing was said in that time.")
-        return
+        return sessions, f"No session is {'archived' if archived else 'snoozed'}."
     if not sessions:
-        click.echo('No conversations yet. Start one: homarus chat "hello"')
-        return
-    print_table(
-        [
-            (each["key"], _when(each.get("updatedAt")), "unread" if each["unread"] else "", each.get("title") or "")
-            for each in sessions
-        ],
-        ("session", "updated", "", "title"),
-    )
+        begin = 'No conversations yet. Start one: homarus chat "hello"'
+        return sessions, "Nothing was said in that time." if active else begin
+    return sessions, [
+        (each["key"], _when(each.get("updatedAt")), "unread" if each["unread"] else "", each.get("title") or "")
+        for each in sessions
+    ]
 
 
-@command.command("tree")
-@home_option
-@json_option
-def tree(home: Path, as_json: bool) -> None:
+@verb(command)
+def tree(client: HubClient) -> Answer:
     """Show which sessions are copies, each below the one that it was copied from.
 
     Example:
       homarus sessions tree
     """
-    sessions = HubClient(home).call("sessions.tree")["sessions"]
-    if as_json:
-        print_json(sessions)
-        return
-    for each in sessions:
-        branch = "   " * (each["depth"] - 1) + "└─ " if each["depth"] else ""
-        click.echo(f"{branch}{each['key']}  {each.get('title') or ''}".rstrip())
-    if not sessions:
-        click.echo("No session has been copied. Copy one: homarus sessions fork main")
+    sessions = client.call("sessions.tree")["sessions"]
+    return sessions, "\n".join(
+        map(_branch, sessions)
+    ) or "No session has been copied. Copy one: homarus sessions fork main"
 
 
 @command.command("show")
@@ -106,29 +88,19 @@ def show(key: str, past: str | None, home: Path, as_json: bool) -> None:
             click.echo(f"{_when(entry.get('ts_ms'))} {message['role']}: {_text(message)}")
 
 
-@command.command("search")
+@verb(command)
 @click.argument("words", nargs=-1, required=True)
 @click.option("--agent", metavar="ID", help="Only conversations of this agent.")
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of messages.")
-@home_option
-@json_option
-def search(words: tuple[str, ...], agent: str | None, limit: int, home: Path, as_json: bool) -> None:
+def search(client: HubClient, words: tuple[str, ...], agent: str | None, limit: int) -> Answer:
     """Search for messages with all of the WORDS in all conversations, also from before they were reset.
 
     Example:
       homarus sessions search boiler service
     """
     asked = {"query": " ".join(words), "limit": limit, **({"agentId": agent} if agent else {})}
-    messages = HubClient(home).call("sessions.search", asked)["messages"]
-    if as_json:
-        print_json(messages)
-        return
-    if not messages:
-        click.echo("No message has all of these words.")
-        return
-    for each in messages:
-        past = f" --past {each['sessionId']}" if each["past"] else ""
-        click.echo(f"{_when(each['timestamp'])} {each['key']}{past}\n  {each['role']}: {each['text']}")
+    messages = client.call("sessions.search", asked)["messages"]
+    return messages, "\n".join(map(_found, messages)) or "No message has all of these words."
 
 
 @command.command("export")
@@ -154,51 +126,45 @@ def export(key: str, form: str, output: Path | None, home: Path, as_json: bool) 
     click.echo(answer["text"] if output is None else f"{key} is now in {output}.", nl=output is not None)
 
 
-@command.command("fork")
+@verb(command)
 @click.argument("key")
 @click.option("--title", metavar="TEXT", help="Of the new session.  [default: that of KEY]")
-@home_option
-@json_option
-def fork(key: str, title: str | None, home: Path, as_json: bool) -> None:
+def fork(client: HubClient, key: str, title: str | None) -> Answer:
     """Copy the session KEY up to now into a new one, which goes on by itself.
 
     Example:
       homarus sessions fork main --title "What if"
     """
-    answer = HubClient(home).call("sessions.fork", {"key": key, **({"label": title} if title else {})})
-    print_json(answer) if as_json else click.echo(f"{key} is copied to {answer['key']}.")
+    answer = client.call("sessions.fork", {"key": key, **({"label": title} if title else {})})
+    return answer, f"{key} is copied to {answer['key']}."
 
 
-@command.command("archive")
+@verb(command)
 @click.argument("key")
 @click.option("--undo", is_flag=True, help="Take it back into the lists.")
-@home_option
-@json_option
-def archive(key: str, undo: bool, home: Path, as_json: bool) -> None:
+def archive(client: HubClient, key: str, undo: bool) -> Answer:
     """Leave the session KEY out of lists until something happens in it; nothing is deleted.
 
     Example:
       homarus sessions archive agent:main:webchat:direct:guest
     """
-    answer = HubClient(home).call("sessions.patch", {"key": key, "archived": not undo})
-    print_json(answer) if as_json else click.echo(f"{key} is {'in the lists again' if undo else 'archived'}.")
+    answer = client.call("sessions.patch", {"key": key, "archived": not undo})
+    return answer, f"{key} is {'in the lists again' if undo else 'archived'}."
 
 
-@command.command("snooze")
+@verb(command)
 @click.argument("key")
 @click.option("--hours", type=click.IntRange(1, 8_760), default=24, show_default=True, help="For how long.")
 @click.option("--undo", is_flag=True, help="Take it back into the lists.")
-@home_option
-@json_option
-def snooze(key: str, hours: int, undo: bool, home: Path, as_json: bool) -> None:
+def snooze(client: HubClient, key: str, hours: int, undo: bool) -> Answer:
     """Leave the session KEY out of lists for some hours, or until something happens in it.
 
     Example:
       homarus sessions snooze main --hours 3
     """
     until = None if undo else int((time.time() + hours * 3_600) * 1_000)
-    answer = HubClient(home).call("sessions.patch", {"key": key, "snoozedUntil": until})
-    print_json(answer) if as_json else click.echo(f"{key} is {'in the lists again' if undo else 'snoozed'}.")
+    answer = client.call("sessions.patch", {"key": key, "snoozedUntil": until})
+    return answer, f"{key} is {'in the lists again' if undo else 'snoozed'}."
 
 
 @command.command("prune")
@@ -230,18 +196,16 @@ def prune(dry_run: bool, older_than: int | None, home: Path, as_json: bool) -> N
     click.echo(f"{len(rows)} files {done} ({_size(answer['bytes'])}); {_size(answer['keptBytes'])} kept.")
 
 
-@command.command("reset")
+@verb(command)
 @click.argument("key")
-@home_option
-@json_option
-def reset(key: str, home: Path, as_json: bool) -> None:
+def reset(client: HubClient, key: str) -> Answer:
     """Reset the session KEY; the old transcript is kept.
 
     Example:
       homarus sessions reset main
     """
-    answer = HubClient(home).call("sessions.reset", {"key": key})
-    print_json(answer) if as_json else click.echo(f"{key} was reset.")
+    answer = client.call("sessions.reset", {"key": key})
+    return answer, f"{key} was reset."
 
 
 @command.command("delete")
@@ -260,6 +224,16 @@ def delete(key: str, yes: bool, home: Path, as_json: bool) -> None:
         click.confirm(f"Delete {key}?", abort=True)
     answer = client.call("sessions.delete", {"key": key})
     print_json(answer) if as_json else click.echo(f"{key} is deleted.")
+
+
+def _branch(session: dict[str, Any]) -> str:
+    branch = "   " * (session["depth"] - 1) + "└─ " if session["depth"] else ""
+    return f"{branch}{session['key']}  {session.get('title') or ''}".rstrip()
+
+
+def _found(message: dict[str, Any]) -> str:
+    past = f" --past {message['sessionId']}" if message["past"] else ""
+    return f"{_when(message['timestamp'])} {message['key']}{past}\n  {message['role']}: {message['text']}"
 
 
 def _when(ms: int | None) -> str:

@@ -13,6 +13,7 @@ from hub.cli.exits import Exit
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
 from hub.cli.skill_sources import fetched
+from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 120.0
 DESCRIPTION_SHOWN = 60
@@ -31,21 +32,15 @@ def command() -> None:
     """
 
 
-@command.command("list")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool) -> None:
+@verb(command, columns=("skill", "state", ""))
+def list_(client: HubClient) -> Answer:
     """List the skills with their state and the reason for it.
 
     Example:
       homarus skills list
     """
-    found = HubClient(home).call("skills.status")["skills"]
-    if as_json:
-        print_json(found)
-        return
-    rows = [(each["id"], each["state"], each["reason"] or _short(each["description"])) for each in found]
-    print_table(rows, ("skill", "state", ""))
+    found = client.call("skills.status")["skills"]
+    return found, [(each["id"], each["state"], each["reason"] or _short(each["description"])) for each in found]
 
 
 @command.command("info")
@@ -109,18 +104,16 @@ def enable(name: str, accept: bool, yes: bool, home: Path, as_json: bool) -> Non
     _enable(found, home, accept=accept, as_json=as_json)
 
 
-@command.command("disable")
+@verb(command)
 @_NAME
-@home_option
-@json_option
-def disable(name: str, home: Path, as_json: bool) -> None:
+def disable(client: HubClient, name: str) -> Answer:
     """Switch a skill off.
 
     Example:
       homarus skills disable travel-packing
     """
-    found = HubClient(home).call("skills.update", {"skillKey": name, "enabled": False})["skill"]
-    print_json(found) if as_json else click.echo(f"{found['id']} is {found['state']}.")
+    found = client.call("skills.update", {"skillKey": name, "enabled": False})["skill"]
+    return found, f"{found['id']} is {found['state']}."
 
 
 @command.command("install")
@@ -178,18 +171,16 @@ def update(name: str | None, home: Path, as_json: bool) -> None:
         click.echo("No skill was installed from somewhere that is known.")
 
 
-@command.command("remove")
+@verb(command)
 @_NAME
-@home_option
-@json_option
-def remove(name: str, home: Path, as_json: bool) -> None:
+def remove(client: HubClient, name: str) -> Answer:
     """Delete a skill that was installed into the home, or a proposal.
 
     Example:
       homarus skills remove home/weather
     """
-    found = HubClient(home).call("skills.remove", {"name": name})
-    print_json(found) if as_json else click.echo(f"{found['id']} is removed.")
+    found = client.call("skills.remove", {"name": name})
+    return found, f"{found['id']} is removed."
 
 
 def _install(source: str, home: Path, *, path: str | None, replace: bool) -> Mapping[str, Any]:

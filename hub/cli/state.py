@@ -11,8 +11,9 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.json_argument import json_object
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import home_option, json_option, print_json
 from hub.cli.traces import when
+from hub.cli.verbs import Answer, verb
 
 
 @click.group("state", cls=Group)
@@ -25,27 +26,16 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@verb(command, columns=("entity", "state", "since"), empty="There are no entities.")
 @click.option("--domain", metavar="NAME", help="Only those of this domain.")
-@home_option
-@json_option
-def list_(domain: str | None, home: Path, as_json: bool) -> None:
+def list_(client: HubClient, domain: str | None) -> Answer:
     """List the entities and their states.
 
     Example:
       homarus state list --domain automation
     """
-    found = HubClient(home).call("state.list", {"domain": domain} if domain else {})["states"]
-    if as_json:
-        print_json(found)
-        return
-    if not found:
-        click.echo("There are no entities.")
-        return
-    print_table(
-        [(each["entity_id"], each["state"], when(each["last_changed"])) for each in found],
-        ("entity", "state", "since"),
-    )
+    found = client.call("state.list", {"domain": domain} if domain else {})["states"]
+    return found, [(each["entity_id"], each["state"], when(each["last_changed"])) for each in found]
 
 
 @command.command("get")
@@ -81,18 +71,16 @@ def set_(entity: str, state: str, attributes: str | None, home: Path, as_json: b
     print_json(found) if as_json else _print(found)
 
 
-@command.command("remove")
+@verb(command)
 @click.argument("entity")
-@home_option
-@json_option
-def remove(entity: str, home: Path, as_json: bool) -> None:
+def remove(client: HubClient, entity: str) -> Answer:
     """Remove ENTITY from the states.
 
     Example:
       homarus state remove sensor.outside
     """
-    answer = HubClient(home).call("state.remove", {"entity_id": entity})
-    print_json(answer) if as_json else click.echo(f"{entity} is removed.")
+    answer = client.call("state.remove", {"entity_id": entity})
+    return answer, f"{entity} is removed."
 
 
 def _print(found: dict[str, Any]) -> None:

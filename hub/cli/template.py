@@ -15,7 +15,7 @@ from hub.cli.options import home_option, json_option, print_json
 
 @click.command("template", cls=CliCommand)
 @click.argument("text")
-@click.option("--variables", metavar="JSON", default="{}", help="What it may use by name, a JSON object.")
+@click.option("--variables", metavar="JSON", default="{}", help="Its variables, a JSON object.")
 @home_option
 @json_option
 def command(text: str, variables: str, home: Path, as_json: bool) -> None:

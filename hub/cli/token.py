@@ -11,7 +11,8 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 from hub.security.hub_token import hub_token
 
 
@@ -56,41 +57,31 @@ def create(name: str, scopes: str, expires: str | None, home: Path, as_json: boo
     click.echo(f"{answer['id']} ({', '.join(answer['scopes'])}). Keep it now: it is not shown again.", err=True)
 
 
-@command.command("list")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool) -> None:
+@verb(
+    command,
+    columns=("id", "name", "scopes", "state"),
+    empty="No scoped tokens. Make one: homarus token create --name phone --scopes operator.write",
+)
+def list_(client: HubClient) -> Answer:
     """List the scoped tokens, without their secrets.
 
     Example:
       homarus token list
     """
-    tokens = HubClient(home).call("token.list")["tokens"]
-    if as_json:
-        print_json(tokens)
-        return
-    if not tokens:
-        click.echo("No scoped tokens. Make one: homarus token create --name phone --scopes operator.write")
-        return
-    rows = [(each["id"], each["name"], ",".join(each["scopes"]), _state(each)) for each in tokens]
-    print_table(rows, ("id", "name", "scopes", "state"))
+    tokens = client.call("token.list")["tokens"]
+    return tokens, [(each["id"], each["name"], ",".join(each["scopes"]), _state(each)) for each in tokens]
 
 
-@command.command("revoke")
+@verb(command)
 @click.argument("token_id")
-@home_option
-@json_option
-def revoke(token_id: str, home: Path, as_json: bool) -> None:
+def revoke(client: HubClient, token_id: str) -> Answer:
     """Revoke the token TOKEN_ID; connections that use it are closed.
 
     Example:
       homarus token revoke 019aa5c1f2d0b7c1
     """
-    answer = HubClient(home).call("token.revoke", {"id": token_id})
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(f"{token_id} is revoked.")
+    answer = client.call("token.revoke", {"id": token_id})
+    return answer, f"{token_id} is revoked."
 
 
 def _state(token: Mapping[str, Any]) -> str:

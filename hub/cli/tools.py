@@ -8,7 +8,8 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 
 
 @click.group("tools", cls=Group)
@@ -20,21 +21,16 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@verb(command, columns=("tool", "group", "usable", "does"))
 @click.option("--agent", metavar="ID", help="For this agent; the default agent without it.")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool, agent: str | None) -> None:
+def list_(client: HubClient, agent: str | None) -> Answer:
     """List all tools, and whether the agent may use them for you.
 
     Example:
       homarus tools list --agent work
     """
-    answer = HubClient(home).call("tools.catalog", {"agentId": agent} if agent else {})
-    if as_json:
-        print_json(answer["tools"])
-        return
-    rows = [
+    answer = client.call("tools.catalog", {"agentId": agent} if agent else {})
+    return answer["tools"], [
         (
             tool["name"],
             tool["group"],
@@ -43,7 +39,6 @@ def list_(home: Path, as_json: bool, agent: str | None) -> None:
         )
         for tool in answer["tools"]
     ]
-    print_table(rows, ("tool", "group", "usable", "does"))
 
 
 @command.command("explain")

@@ -13,8 +13,9 @@ from typing import Any
 import click
 
 from hub.cli.client import HubClient
-from hub.cli.groups import CliCommand, Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 
 STATES = ("queued", "running", "answered", "failed", "aborted", "interrupted")
 TEXT_CHARS = 100
@@ -46,14 +47,12 @@ def command() -> None:
     """
 
 
-@command.command("list", cls=CliCommand)
+@verb(command, columns=("run", "began", "state", "took", "model", "session"), empty="No runs.")
 @click.option("--agent", metavar="ID", help="Only those of this agent.")
 @click.option("--session", metavar="KEY", help="Only those in this session.")
 @click.option("--state", type=click.Choice(STATES), help="Only those in this state.")
 @click.option("--limit", type=click.IntRange(1, 200), default=20, help="How many.  [default: 20]")
-@home_option
-@json_option
-def list_(agent: str | None, session: str | None, state: str | None, limit: int, home: Path, as_json: bool) -> None:
+def list_(client: HubClient, agent: str | None, session: str | None, state: str | None, limit: int) -> Answer:
     """List the runs, the latest first.
 
     Example:
@@ -61,17 +60,11 @@ def list_(agent: str | None, session: str | None, state: str | None, limit: int,
     """
     given = {"agentId": agent, "sessionKey": session, "state": state, "limit": limit}
     asked = {name: value for name, value in given.items() if value is not None}
-    runs = HubClient(home).call("runs.list", asked)["runs"]
-    if as_json:
-        print_json(runs)
-        return
-    if not runs:
-        click.echo("No runs.")
-        return
-    print_table([_row(each) for each in runs], ("run", "began", "state", "took", "model", "session"))
+    runs = client.call("runs.list", asked)["runs"]
+    return runs, [_row(each) for each in runs]
 
 
-@command.command(SHOW, cls=CliCommand)
+@command.command(SHOW)
 @click.argument("run")
 @home_option
 @json_option
@@ -104,7 +97,7 @@ def show(run: str, home: Path, as_json: bool) -> None:
         click.echo("  The trace is not kept any more: this is what the transcript shows.")
 
 
-@command.command("replay", cls=CliCommand)
+@command.command("replay")
 @click.argument("run")
 @click.option("--model", required=True, metavar="MODEL", help="Who answers this time: provider/id, or an alias.")
 @home_option

@@ -1,8 +1,8 @@
-"""Commands that ask the hub for one thing and say what came of it."""
+"""Commands that ask the hub for one thing and show its answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +10,40 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
-from hub.cli.options import home_option, json_option, print_json
+from hub.cli.options import home_option, json_option, print_json, print_table
 
-Verb = Callable[..., tuple[Any, str]]
-"""Asks the hub; returns the answer for programs, and the words for people."""
+Answer = tuple[Any, str | Sequence[tuple[str, ...]]]
+"""What the hub answers, for programs; and words, or the rows of a table, for people."""
+Verb = Callable[..., Answer]
 
 
-def verb(group: click.Group, *parameters: Callable[..., Any]) -> Callable[[Verb], Verb]:
-    """Make a function a command of a group; it is called with a `HubClient` and its parameters, and has the help."""
+def verb(
+    group: click.Group, *, name: str | None = None, columns: tuple[str, ...] = (), empty: str | None = None
+) -> Callable[[Verb], Verb]:
+    """Make a function a command of a group; it is called with a `HubClient` and its parameters, and has the help.
+
+    Args:
+        name: Of the command; the function's without it.
+        columns: The header of its table.
+        empty: What is printed instead of a table without rows.
+    """
 
     def register(act: Verb) -> Verb:
         def run(home: Path, as_json: bool, **given: Any) -> None:
-            answer, words = act(HubClient(home), **given)
-            print_json(answer) if as_json else click.echo(words)
+            answer, shown = act(HubClient(home), **given)
+            if as_json:
+                print_json(answer)
+            elif isinstance(shown, str):
+                click.echo(shown)
+            elif shown or empty is None:
+                print_table(shown, columns)
+            else:
+                click.echo(empty)
 
         run.__doc__ = act.__doc__
         decorated: Any = home_option(json_option(run))
-        for each in reversed(parameters):
-            decorated = each(decorated)
-        group.command(act.__name__)(decorated)
+        decorated.__click_params__ += getattr(act, "__click_params__", [])  # its own come first in the help
+        group.command(name or act.__name__.rstrip("_"))(decorated)
         return act
 
     return register

@@ -14,14 +14,25 @@ from hub.gateway.methods.exec_policy import ExecPolicyMethods
 
 
 class ConfigWatchComponent(Component):
-    """Reads changed files, and has `apply` put them into force."""
+    """Reads changed files, and has `apply` put them into force.
+
+    Args:
+        before: Awaited before changed files are read.
+    """
 
     name = "config watch"
     in_recovery = True
 
-    def __init__(self, base: Foundation, *, apply: Callable[[ReloadResult], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        base: Foundation,
+        *,
+        apply: Callable[[ReloadResult], Awaitable[None]],
+        before: Callable[[], Awaitable[None]],
+    ) -> None:
         self._base = base
         self._apply = apply
+        self._before = before
 
     def methods(self) -> Iterable[Method]:
         """Return the methods about the configuration files, and about what they say of commands."""
@@ -33,4 +44,4 @@ class ConfigWatchComponent(Component):
         return [Stage("watch of the configuration", self._watch)]
 
     async def _watch(self) -> None:
-        await self._base.config.watch(self._base.tasks, self._apply)
+        await self._base.config.watch(self._base.tasks, self._apply, self._before)

@@ -13,11 +13,10 @@ from hub.gateway.access.devices import EVENT_PAIR_REQUESTED, Devices
 from hub.gateway.connection.server import Gateway
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, Commands
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.owner_place import owner_place
+from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.texts import say
 from hub.nodes.registry import NodeRegistry
 from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED
-from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +29,7 @@ class DeviceMessages:
     """Tells an owner who asks to be let in, once for each device and what it wants, and takes the answer.
 
     Args:
+        places: Know where an owner is reached.
         gateway: Has the devices.
         nodes: Has the commands that wait to be approved.
     """
@@ -38,14 +38,14 @@ class DeviceMessages:
         self,
         base: Foundation,
         *,
-        db: Database,
+        places: OwnerPlaces,
         commands: Commands,
         outbox: Outbox,
         gateway: Gateway,
         nodes: NodeRegistry,
     ) -> None:
         self._base = base
-        self._db = db
+        self._places = places
         self._outbox = outbox
         self._gateway = gateway
         self._nodes = nodes
@@ -82,7 +82,7 @@ class DeviceMessages:
         while len(self._told) >= TOLD_LIMIT:
             del self._told[next(iter(self._told))]
         self._told[key] = None
-        place = await owner_place(self._db)
+        place = await self._places.find()
         if place is None:
             return
         text = say("devices.asked", self._base.language(), name=name, wants=wants, id=id)

@@ -33,6 +33,7 @@ from hub.messaging.inbox.question_answers import QuestionAnswers
 from hub.messaging.outbox.approval_messages import ApprovalMessages
 from hub.messaging.outbox.outbound_policy import OutboxSettings
 from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.outbox.question_messages import QuestionMessages
 from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.retention import prune_daily
@@ -93,10 +94,11 @@ class MessagingComponent(Component):
         self.agent_messages = AgentMessages(db, self.outbox, self.addresses, agents.workspaces)
         self._outbox_methods = OutboxMethods(self.outbox, self.addresses, agents.agents, agents.workspaces)
         buttons = CommandButtons(hub_token(base.home.path), channels)
-        ApprovalMessages(engines.approvals, db, self.outbox, base.bus, base.language, buttons)
+        self.owner_places = OwnerPlaces(db, people)
+        ApprovalMessages(engines.approvals, self.owner_places, self.outbox, base.bus, base.language, buttons)
         QuestionMessages(
             engines.approvals,
-            db,
+            self.owner_places,
             self.outbox,
             base.bus,
             language=base.language,
@@ -104,7 +106,13 @@ class MessagingComponent(Component):
             place=self.agent_messages.address,
         )
         self.pairings = Pairings(
-            db, self.outbox, bus=base.bus, clock=base.clock, tasks=base.tasks, language=base.language
+            db,
+            self.outbox,
+            places=self.owner_places,
+            bus=base.bus,
+            clock=base.clock,
+            tasks=base.tasks,
+            language=base.language,
         )
         add_pairing_command(self.commands, self.pairings)
         add_allowlist_command(self.commands, base.config, channels, self.pairings, engines.reload)

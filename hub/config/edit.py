@@ -90,8 +90,17 @@ def get_value(text: str, keys: KeyPath) -> Any:
 
 
 def parse_value(text: str) -> Any:
-    """Return what a short YAML text means, such as one typed in a terminal; tags are kept as `Tagged`."""
-    root = read_spans(text)
+    """Return what a short YAML text means, such as one typed in a terminal; tags are kept as `Tagged`.
+
+    Raises:
+        InvalidRequest: It is not YAML.
+    """
+    try:
+        root = read_spans(text)
+    except InvalidRequest as error:
+        if "\n" in text:
+            raise  # it says in which line
+        raise InvalidRequest(f"the value {text[:80]} is not valid YAML; put it in quotes if it is text") from error
     return None if root is None else root.data
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 from typing import Any
 
 from hub.config.marks import value_at
@@ -12,7 +11,7 @@ from hub.core.json_schema import JsonSchema
 from hub.core.phrases import phrase
 
 _NOUNS = {
-    "string": phrase("a text"),
+    "string": phrase("text"),
     "integer": phrase("a whole number"),
     "number": phrase("a number"),
     "boolean": phrase("true or false"),
@@ -109,7 +108,13 @@ def choices_in_words(values: Iterable[Any]) -> str:
 
 
 def _or(words: list[str]) -> str:
-    return reduce(lambda one, other: phrase("{choices} or {last}", choices=one, last=other), words) if words else ""
+    return (
+        words[0]
+        if len(words) == 1
+        else phrase("{choices} or {last}", choices=words[:-1], last=words[-1])
+        if words
+        else ""
+    )
 
 
 def _words(schema: JsonSchema) -> str:

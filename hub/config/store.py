@@ -170,7 +170,8 @@ class ConfigStore:
     def _refused(self, checked: Checked) -> ReloadResult:
         self.errors, self.warnings = checked.errors, checked.warnings
         self._tell(checked, in_force=False)
-        _log.error("the configuration has %d errors; the last good one stays in force", len(checked.errors))
+        first, count = checked.errors[0], len(checked.errors)
+        _log.error("the last good configuration stays in force; errors in the changed one: %d, first: %s", count, first)
         self._bus.fire(EVENT_CONFIG_REFUSED, {"errors": [error.as_dict() for error in checked.errors]})
         return ReloadResult(errors=checked.errors, applied=False, warnings=checked.warnings)
 
@@ -216,11 +217,14 @@ class ConfigStore:
         """Return the files of the last configuration without any error, by name."""
         return self._last_good.files()
 
-    async def watch(self, tasks: TaskOwner, on_reload: OnReload) -> asyncio.Task[None] | None:
+    async def watch(
+        self, tasks: TaskOwner, on_reload: OnReload, before: Callable[[], Awaitable[None]]
+    ) -> asyncio.Task[None] | None:
         """Reload whenever a file changes, in a task of `tasks`; None when `hub: reload` is off.
 
         Args:
             on_reload: Awaited with each result that changed, or refused, something.
+            before: Awaited before the files are read.
         """
         hub = self.current.get("hub")
         if isinstance(hub, Mapping) and hub.get("reload") == "off":
@@ -230,6 +234,7 @@ class ConfigStore:
         async def reload() -> None:
             if await asyncio.to_thread(self.is_being_saved):
                 await asyncio.sleep(SAVING_S)
+            await before()
             result = await self.reload()
             if result.changed or result.errors or result.left_recovery:
                 await on_reload(result)

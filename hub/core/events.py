@@ -98,7 +98,7 @@ class _Topic:
         for subscription, where in self.rest:
             if all(key in data and _equal(data[key], wanted) for key, wanted in where.items()):
                 found.append(subscription)
-        if len(found) > 1:
+        if len(found) > len(self.plain):  # those are in order
             found.sort(key=_order)
         return found
 

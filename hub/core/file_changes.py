@@ -55,8 +55,9 @@ async def file_changes(
 
 
 def _open(folders: list[str], options: WatchOptions) -> tuple[Any, Any, Keep]:
-    from watchfiles import Change, DefaultFilter
     from watchfiles._rust_notify import RustNotify  # documented as the way to it
+    from watchfiles.filters import DefaultFilter
+    from watchfiles.main import Change
 
     # Changes that Windows makes on its own disks are not reported to the Linux that runs in it.
     polls = bool(os.environ.get("WATCHFILES_FORCE_POLLING")) or "microsoft" in platform.release()

@@ -123,6 +123,18 @@ class SecretMask:
         """Whether a number is one of the secrets: templates make a number of a text that looks like one."""
         return self._found is not None and self._found.fullmatch(str(value)) is not None
 
+    def marked(self, value: Any) -> Any:
+        """Return plain data in which what holds one of the secrets works as before, but is not shown."""
+        if self._found is None or isinstance(value, (bool, *SHOWN_AS_MASK)):
+            return value
+        if isinstance(value, str):
+            return SecretText(value) if self._found.search(value) else value
+        if isinstance(value, (int, float)):
+            return by_origin(str(value), value) if self.hides(value) else value
+        if isinstance(value, Mapping):
+            return {key: self.marked(each) for key, each in value.items()}
+        return [self.marked(each) for each in value] if isinstance(value, (list, tuple)) else value
+
 
 def _masked(value: Any, texts: set[str]) -> Any:
     if isinstance(value, (SecretText, SecretInt, SecretFloat)):

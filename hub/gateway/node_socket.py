@@ -27,7 +27,7 @@ class SocketNode:
 
     def __init__(self, connection: Connection) -> None:
         client, caller = connection.client, connection.caller
-        self.connection = connection
+        self.connection, self.host = connection, connection.host
         self.id = client.device_id or ""
         self.name = client.display_name or client.id
         self.platform = client.platform

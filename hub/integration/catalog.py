@@ -52,6 +52,11 @@ def find(home: str | os.PathLike[str] | None, *, built_in: Path | None = None) -
     return found
 
 
+def custom_names(home: str | os.PathLike[str]) -> set[str]:
+    """Return the names of the folders in `custom_integrations/` of a home."""
+    return {folder.name for folder in _folders(Path(home) / CUSTOM_FOLDER)}
+
+
 def declared_kinds(found: CatalogEntry | None) -> frozenset[str]:
     """Return the kinds of triggers, conditions and actions that an integration declares."""
     if found is None or found.manifest is None:

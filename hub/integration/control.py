@@ -10,7 +10,7 @@ from hub.config.store import ConfigStore, ReloadResult
 from hub.config.suggest import did_you_mean
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import as_list
-from hub.integration.catalog import CatalogEntry, declared_kinds, find
+from hub.integration.catalog import CatalogEntry, custom_names, declared_kinds, find
 from hub.integration.manager import IntegrationManager
 from hub.integration.schemas import IntegrationSchemas
 
@@ -63,6 +63,18 @@ class IntegrationControl:
         status = self._manager.status(domain)
         return status.as_dict() if status is not None else _unused(catalog[domain])
 
+    async def find_new(self) -> None:
+        """Find integrations that were added to the home, so that they can be configured without a restart."""
+        async with self._changing:
+            if await asyncio.to_thread(custom_names, self._config.home) - self._manager.catalog.keys():
+                await self._find()
+
+    async def _find(self) -> Mapping[str, CatalogEntry]:
+        catalog = await asyncio.to_thread(find, self._config.home)
+        self._manager.use(catalog)
+        self._schemas.refresh(catalog)
+        return catalog
+
     async def reload(self, domain: str) -> dict[str, Any]:
         """Read an integration's files again and set it up again; return what it is then.
 
@@ -74,9 +86,7 @@ class IntegrationControl:
         """
         async with self._changing:
             before = self._manager.catalog.get(domain)
-            catalog = await asyncio.to_thread(find, self._config.home)
-            self._manager.use(catalog)
-            self._schemas.refresh(catalog)
+            catalog = await self._find()
             self.get(domain)
             kinds = declared_kinds(before) | declared_kinds(catalog.get(domain))
             result = await self._config.reload(again=True)

@@ -7,8 +7,10 @@ import importlib.util
 import inspect
 import shutil
 import sys
+import traceback
 from types import ModuleType
 
+from hub.core.light_packages import load_used
 from hub.integration.catalog import CUSTOM_FOLDER, CatalogEntry
 from hub.integration.errors import SetupFailed
 from hub.integration.requirements import missing_requirement
@@ -29,12 +31,22 @@ def import_integration(found: CatalogEntry) -> ModuleType:
             raise missing_requirement(found.manifest, name) from error
         raise SetupFailed(f"{found.domain} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:  # a failing integration must not stop the others
-        raise SetupFailed(f"{found.domain} cannot be imported: {type(error).__name__}: {error}") from error
+        raise SetupFailed(f"{found.domain} cannot be imported: {what_failed(error, found)}") from error
+    load_used(found.package)
     if not inspect.iscoroutinefunction(getattr(module, "setup", None)):
         raise SetupFailed(f"{found.domain}/__init__.py has no `async def setup`")
     if hasattr(module, "unload") and not inspect.iscoroutinefunction(module.unload):
         raise SetupFailed(f"`unload` in {found.domain}/__init__.py must be an `async def`")
     return module
+
+
+def what_failed(error: BaseException, found: CatalogEntry) -> str:
+    """Return what an exception says, and in which line of the integration's own files it came up."""
+    text = f"{type(error).__name__}: {error}"
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename.startswith(f"{found.path}/")]
+    if not frames or isinstance(error, SyntaxError):  # which says its place itself
+        return text
+    return f"{text} ({frames[-1].filename.removeprefix(f'{found.path}/')}, line {frames[-1].lineno})"
 
 
 def _import_custom(found: CatalogEntry) -> ModuleType:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 _TRADITIONAL = (
     "內勻弔戶冊氾丟亙兇汙汎佇佔佈兌別刪吳呂吶囪壯夾妝決沖沒沍災禿見貝車並亞來併侖兒兩協卹姍屆岡彿拋於昇東歿況爭狀秈糾"
     "羋臥軋長門俠侶係侷兗剎剋則勁卻奐姪姦屍帥彥後恆柵洶洩為盃紂紅紀紉紇約紆苧計訂訃貞負軍軌閂韋頁風飛倣倖倆們倀個倫倉"
@@ -75,8 +77,11 @@ _SIMPLIFIED = (
     "霭颦骤鬓魇鲎鹰鹭碱盐鳌龌龋厅榄湾篱箩蛮观蹑衅镶钥颅馋髋黉滦瞩赞镊鞯驴骥缆谠躏酽钻銮锣鳄鲈黩艳凿鹦骊郁鹳鸾吁"
 )
 
-SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLIFIED)
-"""Simplified characters by the code point of the traditional ones."""
+
+@cache
+def simplified_characters() -> dict[int, int]:
+    """Return simplified characters by the code point of the traditional ones."""
+    return str.maketrans(_TRADITIONAL, _SIMPLIFIED)
 
 
 def simplified(text: str) -> str:
@@ -84,5 +89,6 @@ def simplified(text: str) -> str:
     if text.isascii():
         return text
     # Looked at once for each character there is, not for each time it occurs.
-    others = {code: SIMPLIFIED[code] for code in map(ord, set(text)) if code in SIMPLIFIED}
+    known = simplified_characters()
+    others = {code: known[code] for code in map(ord, set(text)) if code in known}
     return text.translate(others) if others else text

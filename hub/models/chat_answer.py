@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import orjson
@@ -49,12 +49,12 @@ class ChatAnswer:
     """One answer under way.
 
     Args:
-        known_ids: Ids of earlier tool calls; servers that count from 0 in each answer repeat them.
+        known_ids: Returns the ids of earlier tool calls; servers that count from 0 in each answer repeat them.
     """
 
     __slots__ = ("_calls", "_keys", "_known_ids", "_refused", "_size", "finish", "said_anything")
 
-    def __init__(self, known_ids: Collection[str] = ()) -> None:
+    def __init__(self, known_ids: Callable[[], Collection[str]] = set) -> None:
         self._known_ids = known_ids
         self._calls: list[_Call] = []
         self._keys: dict[Any, _Call] = {}
@@ -178,7 +178,7 @@ class ChatAnswer:
     def _block(self, call: _Call) -> ToolCallBlock:
         raw = "".join(call.arguments)
         arguments, malformed = read_arguments(raw)
-        taken = call.id in self._known_ids or any(other.id == call.id for other in self._calls if other is not call)
+        taken = call.id in self._known_ids() or any(other.id == call.id for other in self._calls if other is not call)
         id = f"call_{new_id()}" if not call.id or taken else call.id
         if not call.name:
             return ToolCallBlock(id, UNNAMED, {}, raw)

@@ -117,7 +117,7 @@ class Health(Struct):
             REPAIR_SOURCE,
             f"{self._name}-{kind}",
             title,
-            phrase("{first} {second}", first=error.message, second=fix),
+            phrase("{first} {second}", first=f"{error.message.rstrip('.')}.", second=fix),
             severity=Severity.ERROR,
         )
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
+from hub.core.light_packages import load_package
 from hub.core.secret import Secret
 from hub.models.classify import clean_message
 from hub.models.contract import AuthError, Overloaded
@@ -167,6 +168,7 @@ async def _asked(endpoint: OAuthEndpoint, form: Mapping[str, str]) -> dict[str, 
     if endpoint.client_secret is not None:
         form = {**form, "client_secret": endpoint.client_secret.reveal()}
         secret_values.append(endpoint.client_secret)
+    await load_package("aiohttp")
     timeout = aiohttp.ClientTimeout(total=REQUEST_LIMIT_S)
     try:
         async with (

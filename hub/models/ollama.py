@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import orjson
 from msgspec import Struct
 
 from hub.core.clock import Clock
+from hub.core.light_packages import load_package
 
 PROBE_TIMEOUT_S = 0.3
 PROBE_AGAIN_S = 60.0
@@ -69,6 +71,9 @@ class OllamaProbe:
 
 async def probe_ollama(tags_url: str) -> OllamaState:
     """Ask an Ollama for its models; any other answer means there is none."""
+    if not await _listens(tags_url):
+        return OllamaState()
+    await load_package("aiohttp")
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(total=PROBE_TIMEOUT_S)
@@ -91,3 +96,16 @@ async def probe_ollama(tags_url: str) -> OllamaState:
         return OllamaState()
     names = [entry.get("name") for entry in entries[:MODELS_LIMIT] if isinstance(entry, dict)]
     return OllamaState(True, tuple(name for name in names if isinstance(name, str) and name and "embed" not in name))
+
+
+async def _listens(url: str) -> bool:
+    """Whether anything accepts connections there; most homes have no Ollama, and need no HTTP client to learn it."""
+    try:
+        place = urlsplit(url)
+        port = place.port or (443 if place.scheme == "https" else 80)
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            _, writer = await asyncio.open_connection(place.hostname or "", port)
+    except (TimeoutError, OSError, ValueError):
+        return False
+    writer.close()
+    return True

@@ -148,6 +148,11 @@ class ProviderPool:
             )
         return [resolved]
 
+    def is_aside(self, config: ProviderConfig, model: str) -> bool:
+        """Whether a model is set aside with every credential of its provider."""
+        found = [self.find(config.using(each)) for each in config.credential_ids]
+        return all(each is not None and each.health.aside_s(model) > 0 for each in found)
+
     async def listed_at(self, name: str, base_url: str) -> list[str] | None:
         """Return the models of an OpenAI-compatible server; None when there is none at this address."""
         factory = self.factories.get(OPENAI_API)

@@ -259,13 +259,14 @@ class ModelRegistry:
         try:
             choice = self._named(ref) or self._auto()
         except HubError as error:
-            return {"ref": None, "reason": error.message}
+            instead = self.describe(self._section["fallbacks"][0]) if ref is None and self._section["fallbacks"] else {}
+            return {"ref": None, **instead, "reason": error.message}
         config = self._providers[choice.provider]
-        model_id = choice.model_id or self._known_default(config)
         info = resolved.info if (resolved := self._resolved.get(ref or "default")) is not None else None
-        model_id = model_id or (info.id if info is not None else None)
+        model_id = choice.model_id or self._known_default(config) or (info.id if info is not None else None)
         found = {"ref": f"{choice.provider}/{model_id}" if model_id else choice.provider, "reason": choice.reason}
-        return found | ({"context_window": info.context_window} if info is not None else {})
+        aside = {"aside": True} if model_id and self.pool.is_aside(config, model_id) else {}
+        return found | aside | ({"context_window": info.context_window} if info is not None else {})
 
     def status(self) -> dict[str, Any]:
         """Return the state of models as plain data, without a request."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any
 
@@ -98,8 +99,8 @@ def doubtful_references(
     """
     aliases: Mapping[str, str] = section["aliases"]
     providers = read_providers(section, {})
-    known = {name: ProviderConfig(name, name) for name in integrations}
-    known |= {**{name: ProviderConfig(name, vendor.api) for name, vendor in VENDORS.items()}, **providers}
+    known = {**{name: ProviderConfig(name, vendor.api) for name, vendor in VENDORS.items()}, **providers}
+    brought = {name: ProviderConfig(name, name) for name in integrations} | known
     named: list[tuple[tuple[str | int, ...], str]] = [(("models", "default"), section["default"])]
     named += [(("models", "fallbacks", place), ref) for place, ref in enumerate(section["fallbacks"])]
     named += [(("models", "aliases", alias), ref) for alias, ref in aliases.items()]
@@ -107,7 +108,10 @@ def doubtful_references(
     for keys, ref in named:
         try:
             choose_named(ref, known, aliases, section["default"])
-        except HubError as error:
+        except HubError as error:  # its message offers no section that only looks like a provider
+            with suppress(HubError):
+                choose_named(ref, brought, aliases, section["default"])
+                continue
             yield keys, error.message
 
 
@@ -148,7 +152,7 @@ def _unknown(ref: str, name: str, providers: Collection[str], aliases: Collectio
     hint = f" Did you mean {near[0]}?" if near else ""
     return (
         f"There is no model {ref}: {name} is neither a provider nor an alias.{hint} "
-        f"Known are {', '.join(sorted([*providers, *aliases]))}; others are added under models.providers."
+        f"There are: {', '.join(sorted([*providers, *aliases]))}; others are added under models.providers."
     )
 
 

@@ -17,7 +17,7 @@ class Node(Protocol):
         permissions: What its owner lets it do, by name.
 
     It may have an attribute `about` too, a mapping of what else it says of itself in the protocol's words: `version`,
-    `caps`, `clientId`, `deviceFamily`, `modelIdentifier`.
+    `caps`, `clientId`, `deviceFamily`, `modelIdentifier`; and `host`, by which it reaches the hub.
     """
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest
+from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, Length, Match, Optional, Required, Schema, string
 from hub.core.slugs import slugify
 from hub.nodes.commands import matches
@@ -98,7 +99,7 @@ class OfferedTools:
         def approval(_: Mapping[str, Any], authority: Authority) -> str | None:
             if not authority.tainted and matches(self._nodes.surfaces.rules.unasked, command):
                 return None
-            return f"the node {title} does it, with a program of its own"
+            return phrase("the node {node} does it, with a program of its own", node=title)
 
         return Tool(
             name[:NAME_LIMIT],

@@ -10,6 +10,7 @@ from typing import Any
 
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound, Unavailable
+from hub.core.phrases import phrase
 from hub.core.plain_words import is_plain
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, number, string
 from hub.models.contract import Image
@@ -100,11 +101,11 @@ class NodesTool:
         if action in LOOKS:
             return None
         if authority.tainted:
-            return "words from outside are in this conversation, and may be what it is about"
+            return phrase("words from outside are in this conversation, and may be what it is about")
         command = COMMANDS.get(str(action), arguments.get("command", ""))
         if action == "notify" or matches(self._nodes.surfaces.rules.unasked, command):
             return None
-        return f"it asks a device of yours for {command}"
+        return phrase("it asks a device of yours for {command}", command=command)
 
     async def _preview(self, call: ToolCall) -> str:
         """Return which device is asked; the approval is bound to it."""

@@ -12,6 +12,8 @@ from msgspec import Struct, field
 
 WORKSPACE = "/workspace"
 """Where a sandbox has its files."""
+TERMINAL_SIZE = (40, 120)
+"""Rows and columns of a terminal that a program is given."""
 
 
 class SandboxCommand(Struct, frozen=True):
@@ -63,10 +65,6 @@ class SandboxProcess(Protocol):
 
     async def kill(self) -> None:
         """End it and all that it started, at once; nothing happens when it has ended."""
-        ...
-
-    async def resize(self, columns: int, rows: int) -> None:
-        """Set the size of its terminal, if it has one."""
         ...
 
 

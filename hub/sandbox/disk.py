@@ -66,7 +66,7 @@ class BoundedProcess:
     def __init__(self, process: SandboxProcess, sandbox: BoundedSandbox, limit: int) -> None:
         self._process, self._sandbox, self._limit = process, sandbox, limit
         self._full = False
-        self.wait, self.kill, self.resize = process.wait, process.kill, process.resize
+        self.wait, self.kill = process.wait, process.kill
 
     @property
     def stdin(self) -> SandboxStdin:

@@ -68,8 +68,8 @@ _PRIVATE_6 = {
 }
 _NEVER_6 = {
     "::/128": "an unspecified address",
-    "::ffff:0:0/96": "an IPv4 address in IPv6 clothes",
-    "::/96": "an IPv4 address in IPv6 clothes",
+    "::ffff:0:0/96": "an IPv4 address written as IPv6",
+    "::/96": "an IPv4 address written as IPv6",
     "64:ff9b::/96": "a NAT64 address",
     "64:ff9b:1::/48": "a NAT64 address",
     "2001::/32": "a Teredo address",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from hub.core.errors import InvalidRequest, TimedOut, Unavailable
+from hub.core.light_packages import load_package
 from hub.security.charset import decode
 from hub.security.egress_body import ACCEPTED_ENCODINGS, BodyRefused, read_body
 from hub.security.egress_dial import Dial, EgressRefused, LookUp, look_up as look_up_by_system
@@ -228,6 +229,7 @@ class Egress:
             InvalidRequest, EgressRefused, EgressFailed: As `fetch`.
             TimedOut: It said nothing for `silence_s`.
         """
+        await load_package("aiohttp")
         import aiohttp
 
         request = EgressRequest(parse_url(url), _method(method), _headers(headers), _body(body))
@@ -257,6 +259,7 @@ class Egress:
         encodings: str = ACCEPTED_ENCODINGS,
     ) -> AsyncIterator[ClientResponse]:
         """Send one request on a connection of its own."""
+        await load_package("aiohttp")
         import aiohttp
 
         host, port = str(request.url.host), int(request.url.port or 0)

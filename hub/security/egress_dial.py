@@ -82,7 +82,7 @@ class Dial:
         if not found:
             raise OSError(f"{host} has no address")
         if len(found) > ADDRESSES_LIMIT:
-            self.refused = EgressRefused(self._host, f"its name stands for more than {ADDRESSES_LIMIT} addresses")
+            self.refused = EgressRefused(self._host, f"its name has more than {ADDRESSES_LIMIT} addresses")
             raise self.refused
         for address in found:
             self.check(address)

@@ -170,6 +170,16 @@ class People:
             return replace(authority.narrow(scopes=(), owner=False), person=None)
         return authority if person.owner or not authority.owner else authority.narrow(scopes=(), owner=False)
 
+    def heard_now(self, authority: Authority) -> Authority:
+        """Return the rights that words from a chat have by now, as far as they had them when they came.
+
+        As `as_now`; and whoever's identity was taken from a person is nobody.
+        """
+        identity = authority.principal.removeprefix("peer:")
+        if identity != authority.principal and self.authority_for(identity).person != authority.person:
+            return replace(authority.narrow(scopes=(), owner=False), person=None)
+        return self.as_now(authority)
+
     def owner_authority(self) -> Authority:
         """Return every right, as the first owner: for the hub token and what was signed in with it."""
         return Authority(principal="owner", person=self.owners()[0].id, scopes=SCOPES, owner=True)

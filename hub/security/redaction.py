@@ -15,6 +15,8 @@ from hub.security.secret_patterns import SECRET_PATTERNS
 
 DEPTH_LIMIT = 64
 REGISTERED_LIMIT = 5_000
+BEGUN_LENGTH = 4
+"""From so many of its letters on, the beginning of a value is held back in a text that comes in pieces."""
 
 
 class Redactor:
@@ -25,6 +27,8 @@ class Redactor:
 
     def __init__(self) -> None:
         self._values: tuple[str, ...] = ()
+        self._by_letter: dict[str, list[str]] = {}
+        self._longest = 0
 
     def register(self, secret: Secret | str) -> None:
         """Remember a value that must never be seen, also as it looks in a URL, in JSON or within base64.
@@ -39,6 +43,10 @@ class Redactor:
         forms.update(_within_base64(value.strip()))
         kept = {form for form in forms.union(self._values) if form not in MASK}
         self._values = tuple(sorted(kept, key=lambda form: (-len(form), form))[:REGISTERED_LIMIT])
+        by_letter: dict[str, list[str]] = {}
+        for form in self._values:
+            by_letter.setdefault(form[0], []).append(form)
+        self._by_letter, self._longest = by_letter, len(self._values[0])
 
     def redact(self, text: str) -> str:
         """Return `text` with every secret replaced by `[redacted]`; the same object when there was none."""
@@ -56,6 +64,14 @@ class Redactor:
                     spans.extend(match.span(shape.group) for match in shape.pattern.finditer(text))
                     break
         return _mask(text, spans) if spans else text
+
+    def begun_at(self, text: str) -> int:
+        """Return where at the end of a text a registered value may have begun; its length where none has."""
+        for at in range(max(0, len(text) - self._longest + 1), len(text) - BEGUN_LENGTH + 1):
+            begun = self._by_letter.get(text[at])
+            if begun and any(form.startswith(text[at:]) for form in begun):
+                return at
+        return len(text)
 
     def redact_data(self, data: Any) -> Any:
         """Return plain data with every secret in its strings, keys and `Secret` objects replaced.
@@ -85,6 +101,29 @@ class Redactor:
         if isinstance(data, (bytes, bytearray)):
             return self.redact(bytes(data).decode("utf-8", "replace"))
         return data
+
+
+class RedactedPieces:
+    """Redacts a text that comes in pieces: what may be the beginning of a registered value waits for the next piece."""
+
+    __slots__ = ("_held", "_redactor", "_shown")
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._shown = self._held = ""
+
+    def add(self, piece: str) -> str:
+        """Return what can be shown now."""
+        text = self._redactor.redact(self._shown + self._held + piece)
+        begin = next(n for n in range(len(self._shown), -1, -1) if text.startswith(self._shown[:n]))
+        end = max(begin, self._redactor.begun_at(text))
+        self._shown, self._held = text[:end][1 - BEGUN_LENGTH :], text[end:]
+        return text[begin:end]
+
+    def end(self) -> str:
+        """Return what waits; the next piece begins another text."""
+        held, self._shown, self._held = self._held, "", ""
+        return held
 
 
 class RedactingFilter(logging.Filter):

@@ -26,7 +26,7 @@ def redact_data(value: Any, redact: Redact) -> Any:
         case str():
             clean = redact(value)
             return value if clean == value else clean
-        case Mapping():
+        case dict() | Mapping():
             fresh = {key: redact_data(item, redact) for key, item in value.items()}
             return value if all(fresh[key] is value[key] for key in fresh) else fresh
         case list() | tuple():

@@ -225,13 +225,10 @@ class Writer:
 
     def _commit(self, connection: sqlite3.Connection, batch: list[_Job]) -> list[_Outcome]:
         outcomes: list[_Outcome] = []
-        alone = len(batch) == 1
         try:
-            connection.execute("BEGIN IMMEDIATE")
             for job in batch:
-                if job.future is not None and job.future.cancelled():
-                    continue
-                outcomes.append(self._apply(connection, job, alone=alone))
+                if job.future is None or not job.future.cancelled():
+                    outcomes.append(self._apply(connection, job))
             if connection.in_transaction:
                 connection.execute("COMMIT")
                 self.commits += 1
@@ -243,11 +240,11 @@ class Writer:
             return [(job, None, failure) for job in batch]
         return outcomes
 
-    def _apply(self, connection: sqlite3.Connection, job: _Job, *, alone: bool) -> _Outcome:
-        """Run one piece of work under its savepoint (or, alone, in the transaction itself)."""
+    def _apply(self, connection: sqlite3.Connection, job: _Job) -> _Outcome:
+        """Run one piece of work: the first in the transaction that it begins, each other one under a savepoint."""
         self._deadline = time.monotonic() + self._statement_limit_s
-        if not alone:
-            connection.execute("SAVEPOINT work")
+        first = not connection.in_transaction
+        connection.execute("BEGIN IMMEDIATE" if first else "SAVEPOINT work")
         try:
             result = job.work(connection)
         except (
@@ -255,7 +252,7 @@ class Writer:
         ) as error:  # it goes to whoever asked; even SystemExit must not end the thread of all others
             if not connection.in_transaction:
                 raise _Lost from error
-            if alone:
+            if first:
                 connection.execute("ROLLBACK")
             else:
                 connection.execute("ROLLBACK TO work")
@@ -263,7 +260,7 @@ class Writer:
             return job, None, self._explain(error)
         if not connection.in_transaction:
             raise _Lost from RuntimeError(f"{_name(job.work)} ended the transaction it ran in; it must not")
-        if not alone:
+        if not first:
             connection.execute("RELEASE work")
         return job, result, None
 

@@ -29,7 +29,14 @@ FILE = "agent_secrets.json"
 SECRETS_LIMIT = 500
 VALUE_LIMIT = 8_000
 """Characters of a secret."""
-NAME = All(string, Length(max=64), Match(r"^[A-Z][A-Z0-9_]*_(KEY|TOKEN|SECRET|PASSWORD)$"))
+NAME = All(
+    string,
+    Length(max=64),
+    Match(
+        r"^[A-Z][A-Z0-9_]*_(KEY|TOKEN|SECRET|PASSWORD)$",
+        msg="expected capitals that end in _KEY, _TOKEN, _SECRET or _PASSWORD, such as GITHUB_TOKEN",
+    ),
+)
 """A name says that it is a secret: programs obey many variables, and none that ends like this changes what runs."""
 NAMED = re.compile(r"\$(?:([A-Z][A-Z0-9_]*)|\{([A-Z][A-Z0-9_]*)\})")
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from hub.core.phrases import phrase
 from hub.core.services import AskAboutService, ServiceQuestion
 from hub.tools.approval import DIFF, DIFF_LIMIT, ApprovalDecision, Ask, AskOwner
 from hub.tools.contract import ToolCall
@@ -27,7 +28,7 @@ def tool_question(call: ToolCall, reason: str, diff: str = "") -> Ask:
     return Ask(
         kind="tool",
         title=call.name,
-        text=f"The assistant does not do this without you: {reason}.",
+        text=phrase("The assistant does not do this without you: {reason}.", reason=reason),
         details=details,
         context=call.context,
         session_key=call.session_key,
@@ -46,7 +47,7 @@ def ask_about_services(ask: AskOwner) -> AskAboutService:
             Ask(
                 kind="service",
                 title=question.service,
-                text="The assistant wants to call this service, which needs your approval each time.",
+                text=phrase("The assistant wants to call this service, which needs your approval each time."),
                 details={"service": question.service, "data": _plain(question.data)},
                 context=question.context,
                 session_key=question.session_key,

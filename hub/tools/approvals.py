@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from hub.core.context import Context, system_context
 from hub.core.errors import Conflict, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
+from hub.core.phrases import rewritten
 from hub.core.tasks import TaskOwner
 from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
@@ -69,6 +70,8 @@ class Approvals:
         self._waiting: dict[str, WaitingApproval] = {}
         self._decided: OrderedDict[str, Approval] = OrderedDict()
         self._is_open = False
+        self.translate: Callable[[str, str], str] = lambda text, language: text
+        """Puts a question's words into a language; the dashboard has the catalogues."""
 
     async def open(self) -> None:
         """Take up what survives a restart; everything else an earlier process left pending is expired."""
@@ -188,6 +191,7 @@ class Approvals:
         if keep is None:
             text = chosen(waiting.approval, text)
         else:
+            self._refuse_ended(waiting)
             await keep(waiting.approval)
         return await self._answer(waiting, ApprovalState.ANSWERED, context, text)
 
@@ -228,7 +232,7 @@ class Approvals:
             code=self._new_code(),
             kind=ask.kind,
             title=_cut(seen(self._redactor.redact(ask.title)), TITLE_LIMIT),
-            text=_cut(seen(self._redactor.redact(ask.text)), TEXT_LIMIT),
+            text=rewritten(ask.text, lambda part: _cut(seen(self._redactor.redact(part)), TEXT_LIMIT)),
             details=details,
             binding=binding,
             requested_by=context.authority,
@@ -307,11 +311,7 @@ class Approvals:
     async def _answer(
         self, waiting: WaitingApproval, state: ApprovalState, context: Context, answer: str | None = None, **also: Any
     ) -> Approval:
-        if self._is_over(waiting):
-            self._end_at_once(waiting, ApprovalState.EXPIRED, NOT_ANSWERED)
-            raise Conflict(f"{waiting.approval.title} has expired", details={"state": ApprovalState.EXPIRED.value})
-        if waiting.answered:
-            raise Conflict(f"{waiting.approval.title} is being answered by someone else")
+        self._refuse_ended(waiting)
         waiting.answered = True
         answered = replace(settled(waiting.approval, state, self._now_ms(), context.authority.principal, ""), **also)
         if answer is not None:
@@ -321,6 +321,13 @@ class Approvals:
         if ended.state is not state:
             raise Conflict(f"{ended.title} was changed on disk meanwhile; that means no")
         return ended
+
+    def _refuse_ended(self, waiting: WaitingApproval) -> None:
+        if self._is_over(waiting):
+            self._end_at_once(waiting, ApprovalState.EXPIRED, NOT_ANSWERED)
+            raise Conflict(f"{waiting.approval.title} has expired", details={"state": ApprovalState.EXPIRED.value})
+        if waiting.answered:
+            raise Conflict(f"{waiting.approval.title} is being answered by someone else")
 
     def _open(self) -> Iterator[Approval]:
         return (each.approval for each in self._waiting.values() if not each.answered and not self._is_over(each))

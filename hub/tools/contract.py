@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
+import orjson
 from msgspec import Struct, field
 
 from hub.core.context import Authority, Context, ToolPolicy
@@ -114,6 +115,11 @@ class ToolResult(Struct, frozen=True):
     media: tuple[Image, ...] = ()
     is_error: bool = False
     trusted: bool = True
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any], *, trusted: bool = True) -> Self:
+        """Return data as a result: as JSON for the model, and as it is for people."""
+        return cls(orjson.dumps(data, default=str).decode(), details=data, trusted=trusted)
 
 
 class Parameters(Struct, frozen=True):

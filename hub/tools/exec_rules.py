@@ -34,7 +34,8 @@ EXEC_KEYS = {
     ): In(MODES),
     Optional(
         "allow",
-        description="Commands that run without asking, word by word; * is any one word that is no option and no path.",
+        description="Commands that run in the workspace without asking, word by word; * is any one word that is no "
+        "option and no path.",
     ): All(
         ensure_list(Described(_allowed, {"type": "string"}, "text")),
         Length(max=ALLOW_LIMIT),

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.core.context import Authority, ToolPolicy
+from hub.core.phrases import phrase
 from hub.tools.contract import Tool
 from hub.tools.profiles import PROFILES
 
@@ -155,12 +156,16 @@ def needs_approval(
     if tool.approval is not None and (reason := tool.approval(arguments, authority)) is not None:
         return reason
     if authority.tainted and secrets:
-        return f"words from outside are in this conversation, and {tool.name} is given {', '.join(sorted(secrets))}"
+        return phrase(
+            "words from outside are in this conversation, and {tool} is given {secrets}",
+            tool=tool.name,
+            secrets=sorted(secrets),
+        )
     if tool.approval is not None:
         return None
     if not authority.tainted or (tool.annotations.read_only and not tool.annotations.egress):
         return None
-    return f"words from outside are in this conversation, and {tool.name} may do what they say"
+    return phrase("words from outside are in this conversation, and {tool} may do what they say", tool=tool.name)
 
 
 def _standing_layers(

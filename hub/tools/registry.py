@@ -12,7 +12,7 @@ from hub.core.events import EventBus
 from hub.core.secret import Secret
 from hub.tools.approval import AskOwner
 from hub.tools.contract import FREE, AroundCalls, Confinement, Tool, ToolCall
-from hub.tools.policy import ToolRules, belongs_here, listed
+from hub.tools.policy import ToolRules, belongs_here, listed, refusal
 from hub.tools.profiles import TOOL_ALIASES
 
 EVENT_TOOLS_CHANGED = "tools_changed"
@@ -105,6 +105,13 @@ class ToolRegistry:
             shown = [tool for tool in self._tools.values() if listed(tool, authority, policies, self.rules)]
             found = self._available[key] = tuple(sorted(shown, key=lambda tool: (tool.group, tool.name)))
         return list(found)
+
+    def refused(self, call: ToolCall) -> str | None:
+        """Return why a call that has waited may not go on by the rules of now; None when it may."""
+        tool = self.get(call.name)
+        if tool is None:
+            return f"there is no tool {call.name} any more"
+        return refusal(tool, call.context.authority, (), self.rules)
 
     def catalog(self) -> list[dict[str, Any]]:
         """Return every tool as plain data, by group and name."""

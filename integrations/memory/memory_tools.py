@@ -152,7 +152,9 @@ class MemoryTools:
         if notes := [*([] if answer.hits else [NOT_FOUND]), *([answer.degraded] if answer.degraded else [])]:
             found["note"] = "; ".join(notes)
         details = {**found, "engines": list(answer.engines), "took_ms": answer.took_ms, "scores": _scores(answer)}
-        return ToolResult(_json(found), details=details, trusted=all(hit.trusted for hit in answer.hits))
+        return ToolResult(
+            orjson.dumps(found).decode(), details=details, trusted=all(hit.trusted for hit in answer.hits)
+        )
 
     async def _get(self, call: ToolCall) -> ToolResult:
         arguments, scope = call.arguments, self._scope(call)
@@ -169,7 +171,7 @@ class MemoryTools:
         hits = await self._memory.forget(what, agent_id=call.agent_id, scope=self._scope(call))
         shown = [_shown(hit) for hit in hits[:FORGOTTEN_SHOWN]]
         found = {"forgotten": shown, "count": len(hits)}
-        return ToolResult(_json(found), details=found, trusted=all(hit.trusted for hit in hits))
+        return ToolResult.of(found, trusted=all(hit.trusted for hit in hits))
 
     def _scope(self, call: ToolCall) -> MemoryScope:
         return scope_of(call.session_key, call.context.authority, self._people())
@@ -200,7 +202,3 @@ def _scores(answer: SearchAnswer) -> list[dict[str, Any]]:
         {"score": hit.score, "vector": hit.vector_score, "text": hit.text_score, "why": dict(hit.why or {})}
         for hit in answer.hits
     ]
-
-
-def _json(data: dict[str, Any]) -> str:
-    return orjson.dumps(data).decode()

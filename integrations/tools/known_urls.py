@@ -12,6 +12,7 @@ from typing import Any
 
 from hub.agent.whose_words import speaker
 from hub.core.context import Authority
+from hub.core.phrases import phrase
 from hub.models.contract import Role
 from hub.security.egress import parse_url
 from hub.sessions.store import SessionStore
@@ -72,7 +73,9 @@ def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
         InvalidRequest: It is no URL that is fetched.
     """
     url = str(parse_url(arguments["url"]))
-    return f"words from outside are in this conversation, and it fetches {url}" if authority.tainted else None
+    if not authority.tainted:
+        return None
+    return phrase("words from outside are in this conversation, and it fetches {url}", url=url)
 
 
 def names(text: str, url: str) -> bool:

@@ -47,93 +47,118 @@ _IN_SHELLS = names(
 """Words that mean something to a shell only."""
 INTERPRETERS = names(
     """
-    abcl agda ant arturo ash autoexpect awk b2 bash bb bc-sh bconsole bjam blender bmake boot bpftrace bpython bun
-    bundle bundler bunx byebug cabal ccl chez chibi-scheme cling clisp clj clojure cmake cmd cobc conda convert coq
-    coqtop cpan cqlsh crash crystal cscli cscript csh csi d8 dart dash deno dialog doit dotnet dtrace dub duckdb
-    dvips ecl elixir elvish emacs-lisp eqn erl escript eslint expect fab falcon ffmpeg ffplay fish flake8 forth gawk
-    gforth ghci ghostscript gimp ginsh gjs gmake gnuplot gosh gp gracket groff groovy grunt gs gst guild guile gulp
-    hatch identify idris iex influx inkscape iptables-restore ipython ipython3 irb java jbang jest jim jimsh jjs
-    jjsh joker jruby jrunscript jsc jshell jtag julia jupyter just jython kdialog kotlin kotlinc ksh latex latexmk
-    lein lerna lfe lua luajit lualatex luatex lush m4 mage magick make mamba matlab mawk maxima micropython mill
-    mit-scheme mix mkdocs mksh mocha mogrify mongo mongosh mono mplayer mpv mruby msfconsole mypy mysqlsh nawk nft
-    ngs nickle nim nimrod ninja nmake node nodejs nox nroff nu nx ocaml octave octave-cli oksh openscad osascript
-    osqueryi pandoc pd pdflatex pdftex pdksh pdm perl perl6 perlbug perldoc php php-cgi php-fpm phpdbg pic picoc
-    pike pipenv pmake posh povray powershell powershell_ise prettier prove pry ps2pdf psql ptpython pwsh pylint pypy
-    pytest python qjs r racket rails rake raku rbash rc rdmd rebar3 redis-cli redo regina remake rexx rhino rollup
-    root ros rscript rspec ruby runghc runhaskell sage sbcl sbt scala scala-cli scheme scheme48 scilab scons sh slsh
-    soelim sphinx-build sqlite sqlite3 stack stap swift swiftc swipl systemtap taskfile tasksh tbl tcc tcl tclsh
-    tcsh tea tex tox troff truffleruby ts-node tsc tsx tup turbo uv vite vitest vlang vlc waf webpack whiptail wish
-    wscript wsl xelatex xetex xonsh yash zenity zig zsh
+    abcl agda airflow amm ant artisan arturo ash autoconf autoexpect autoheader autoreconf ava awk b2 bash bazelisk bb
+    bc-sh bconsole bjam blender bmake boot bpftrace bpython brakeman buck buck2 bun bundle bundler bunx byebug cabal
+    ccl celery chez chibi-scheme clickhouse clickhouse-client cling clisp clj clojure cmake cmd cobc conda convert coq
+    coqtop coverage cpan cqlsh crash crystal cscli cscope cscript csh csi csvtool cucumber cypress d8 dagster daphne
+    dart dash dc deno dialog doit dotnet drush dtrace dub duckdb dune dvips ecl elixir elvish emacs-lisp eqn erl
+    escript eslint expect fab falcon ffmpeg ffplay fish flake8 flask forth gawk gforth ghci ghostscript gimp ginsh gjs
+    gmake gnuplot gojq gosh gp gracket groff groovy grunt gs gst guild guile gulp gunicorn hatch hlint hypercorn
+    identify idris iex influx inkscape iptables-restore ipykernel ipython ipython3 irb iwasm java jbang jekyll jest jim
+    jimsh jjs jjsh joker jq jruby jrunscript jsc jshell jtag julia jupyter just jython karma kdialog kotlin kotlinc ksh
+    latex latexmk lein lerna lfe litecli lua luajit lualatex luatex luigi lush m4 mage magick make mamba mariadb matlab
+    mawk maxima micropython mill minitest mit-scheme mix mkdocs mksh mocha mogrify mongo mongosh mono mplayer mpv mruby
+    msfconsole mutmut mycli mypy mysqlsh nawk nextflow nft ngs nickle nightwatch nim nimrod ninja nmake node nodejs
+    nose2 nox nroff nu nx ocaml octave octave-cli oksh openscad osascript osqueryi pandoc pants papermill pd pdflatex
+    pdftex pdksh pdm perl perl6 perlbug perldoc pgcli php php-cgi php-fpm phpdbg phpstan phpunit pic picoc pike pipenv
+    playwright pmake posh povray powershell powershell_ise prefect premake premake5 prettier protractor prove pry
+    ps2pdf psalm psql ptpython puma puppeteer pwsh py.test pylint pypy pyright pytest python pytype qjs r racket rackup
+    rails rake raku rbash rc rdmd rebar3 redis-cli redo regina remake resque rexx rhino rollup root ros rscript rspec
+    rubocop ruby runghc runhaskell sage samu sbcl sbt scala scala-cli scheme scheme48 scilab scons sh shake sidekiq
+    slsh snakemake soelim sphinx-build sqlite sqlite3 sqlplus stack standardrb stap streamlit stylelint swift swiftc
+    swipl symfony systemtap taskfile tasksh tbl tcc tcl tclsh tcsh tea testcafe tex tox troff truffleruby ts-node tsc
+    tslint tsql tsx tup turbo unicorn unittest usql uv uvicorn vite vitest vlang vlc volatility waf wasm3 wasmer
+    wasmtime wazero wdio webpack whiptail wish wp wp-cli wscript wsl xelatex xetex xmake xonsh xq xsltproc yash yq
+    zenity zig zsh
     """
 )
 """Programs that run what a file or an argument says."""
 
 WRAPPERS = names(
     """
-    aa-exec ab3 abduco ack ag agetty anacron ansible aoss apply apport-cli apptainer asdf at autossh batch become
-    broot bubblewrap busctl bwrap caffeinate cage calife callgrind capsh catatonit catchsegv cgexec ch-run
-    charliecloud choom chpst chronic chroot chrt clush command coproc cpulimit crontab crun cssh daemon datefudge
-    dbus-launch dbus-run-session dbus-send devbox dex direnv distrobox dmenu_run doas docker-init dotenv dsh dtach
-    dumb-init dzdo eatmydata enroot entr env envdir envuidgid et exec execlineb fakechroot fakeroot fakeroot-ng
-    fakeroot-tcp faketime fcron fd fdfind fex find firejail flock fswatch fzf gapplication gcore gdb gdbserver getty
-    gosu gpg-agent gtk-launch guix heaptrack hugectl hyperfine i386 i686 ifne incrontab incus inetd inotifywait
-    ionice kcachegrind keychain kioclient kstart ksu ladspa ld ld-linux ld-linux-x86-64.so ld.so ldd lddtree lf
-    libfaketime linux-vdso linux32 linux64 lldb lldb-server login logsave ltrace lxc lxc-attach lxc-execute
-    machinectl massif mips32 mise mock mosh mosh-server mpiexec mpirun multitail multitime ncat newgrp nice nix-env
-    nix-shell nnn nodemon nodenv nohup nsenter nspawn numactl numad nvm openvt parallel pbuilder pdsh peco perf
-    perf-record pexec pfexec pgrphack pkexec please ppc32 prelink prlimit proot pseudo pssh pv pyenv qemu-aarch64
-    qemu-arm qemu-x86_64 ranger rbenv reflex rg ripgrep rlwrap rofi rosetta rr rtkit run-mailcap run-one run-parts
-    run-this-one run0 runc runcon runit runsc runsv runsvdir runuser s390 s6-envdir s6-overlay-suexec s6-setuidgid
-    s6-softlimit s6-svscan sbatch scanmem schedtool schroot screen script scriptreplay sem setarch setlock setpriv
-    setsid setuidgid sg singularity sk socket softlimit sparc32 sponge srun ssh-add ssh-agent sshfs sshpass
-    start-stop-daemon startx stdbuf strace su su-exec sudo sudoedit supervisord sux svlogd sway-launch switch_root
-    systemd-inhibit systemd-nspawn systemd-run taskset tcpserver tcpsvd time timeout tini tmux toilet toolbox torify
-    torsocks trace-cmd trickle tsocks ucspi udocker uftrace uname26 unbuffer uncontain unshare usleep valgrind viddy
-    vidir vifm vipe volta watch watchexec watchman weston-launch wine x32 x86_64 xargs xdotool xinetd xinit xvfb-run
-    youki zellij zrun zsoelim
+    aa-exec ab3 abduco ack acpid ag agetty anacron ansible aoss apply apport-cli apptainer asdf at autossh batch bear
+    become bpftool broot bspc bubblewrap busctl bwrap caffeinate cage calife callgrind capsh catatonit catchsegv cgexec
+    ch-run chamber charliecloud choom chpst chronic chroot chrt clush command coproc cpulimit crontab crun cssh daemon
+    datefudge dbus-launch dbus-run-session dbus-send devbox dex diff3 direnv distrobox dmenu_run doas docker-init
+    doppler dotenv dotenvx dsh dtach dumb-init dzdo eatmydata edit enroot entr env envchain envdir envuidgid et exec
+    execlineb fakechroot fakeroot fakeroot-ng fakeroot-tcp faketime fcron fd fdfind fex find firejail flock foreman
+    forever fswatch fzf gapplication gcore gdb gdbserver getty gio goreman gosu gpg-agent grc gtk-launch guix heaptrack
+    hivemind honcho hugectl hyperfine hyprctl i3-msg i386 i686 icecc ifne incron incrontab incus inetd infisical
+    inotifywait invoke-rc.d ionice kcachegrind keychain kioclient kstart ksu ladspa lckdo ld ld-linux
+    ld-linux-x86-64.so ld.so ldd lddtree lf libfaketime linux-vdso linux32 linux64 lldb lldb-server login logsave
+    ltrace lxc lxc-attach lxc-execute machinectl massif mcron mimeopen mips32 mise mispipe mock mosh mosh-server
+    mpiexec mpirun multitail multitime ncat needrestart newgrp nice niceload nix-env nix-shell nnn nodemon nodenv nohup
+    nsenter nspawn numactl numad nvm opensnoop openvt overmind parallel pasta pbuilder pdsh peco pee perf perf-record
+    pexec pfexec pgrphack pkexec please pm2 ppc32 prelink prlimit proot pseudo pssh pv pyenv qemu-aarch64 qemu-arm
+    qemu-x86_64 ranger rbenv reflex rg ripgrep rlwrap rofi rootlesskit rosetta rr rtkit run-mailcap run-one run-parts
+    run-this-one run0 runc runcon runit runsc runscript runsv runsvdir runuser s390 s6-envdir s6-overlay-suexec
+    s6-setuidgid s6-softlimit s6-svscan sbatch scan-build scanmem sccache schedtool schroot screen script scriptreplay
+    sdiff see sem setarch setlock setpriv setsid setuidgid sg singularity sk slirp4netns socket softlimit sparc32
+    sponge srun ssh-add ssh-agent sshfs sshpass sshuttle start-stop-daemon startx stdbuf strace su su-exec sudo
+    sudoedit supervisorctl supervisord sux svlogd sway-launch swaymsg swhkd switch_root sxhkd sysdig systemd-inhibit
+    systemd-nspawn systemd-run task taskset tcpserver tcpsvd teller thd time timeout tini tmux toilet toolbox torify
+    torsocks trace-cmd trickle triggerhappy tsocks ucspi udocker uftrace uname26 unbuffer uncontain unshare usleep
+    valgrind viddy vidir vifm vipe volta watch watchexec watchman watchmedo weston-launch wine wtype
+    x-terminal-emulator x32 x86_64 xargs xbindkeys xdg-email xdg-settings xdotool xinetd xinit xvfb-run ydotool youki
+    zellij zrun zsoelim
     """
 )
 """Programs that run another program, which their arguments name."""
 
 MULTIPLEXERS = names(
     """
-    7z 7za 7zr 7zz a2ps acme.sh adduser aee age aircrack-ng alacritty alien alpine ansible-galaxy ansible-playbook
-    apk apt apt-get aptitude ar argocd aria2c arj ark as ascii-xfr asciinema at.allow aws axel az bat batcat bazel
-    bettercap binwalk brave brew bsdcpio bsdtar buildah busybox byobu bzgrep bzless bzmore bzr c++ c89 c99
-    cabal-install cargo cargo-install cc ccache cdist cdrecord certbot cfengine chat chef-client chef-solo chfn
-    chisel chkconfig chrome chromium chsh clang clang++ cloudflared colima column-ed composer consul coreutils cpio
-    cpp crackmapexec croc cron-apt crontabs cryptsetup csc csplit ctr cu cupsfilter curl curlie cvs darcs dd debconf
-    debugfs debuild delta deluser diffmerge distcc dmsetup dnf docker docker-compose doctl dotnet-script dpkg
-    dpkg-deb dpkg-reconfigure dropbear dte dumpcap e2fsck easy_install easyrsa eb ed editor ee elfedit elinks emacs
-    emacsclient emerge enscript eopkg ettercap evince ex ex.basic exiftool exim exim4 exiv2 fetchmail file-roller
-    firefox flatpak flatpak-spawn fluidsynth flux fly foot foremost fossil frpc fsck ftp ftpget fusermount g++ gcc
-    gcc-ar gcc-nm gcloud gcov gdc gdmd gem genisoimage getmail gfortran gh ghcup git gitk glab glow gnome-terminal
-    go google-chrome gotty gpasswd gpg gpg2 gpgsm gpgv gradle gradlew groupadd gsutil gtester guake gzexe halt
-    hashcat hatchling helix helm helmfile heroku hg hping3 http httpie hub hunspell hx idle ifconfig ifort info init
-    initctl insmod install install-info ip iptables ispell isql istioctl jar jarsigner javac jcmd jdb jed jj jmacs
-    jmap joe john jstack k3s kadmin kak kdiff3 kexec keytool kill killall kind kitty knife konsole kubectl kustomize
-    launchctl lazygit ld ld.gold ld.lld ldapmodify ldapsearch le less lesskey lesspipe lftp lha limactl links links2
-    lldb-mi ln logrotate luarocks lvm lwp-download lwp-request lwp-rget lynx lzop machinectl magic-wormhole mail
-    maildrop mailq mailx man mbsync mc mc.minio mcs mdadm mdcat meld mercurial mesg meson metasploit mg mh micro
-    minicom minikube mkdict mkfifo mkfs mkisofs mknod mksquashfs mmv modprobe mono-csc more most mount mount.cifs
-    msbuild msgexec msgfilter msmtp multipass mutt mv mvn mysql nala nano nasl nasm nc ncat ncftp ne neomutt neovim
-    nerdctl netcat ngrep ngrok nikto nix nm nmap nmh nomad npm npx nullmailer nvi nvim nvim.appimage objcopy objdump
-    oc offlineimap okular opam open openrc openssl openssl3 openvpn opkg packer pacman pager pass passwd patchelf
-    pax pdb pear pecl pg pico picocom pidstat pine pip pipx pivot_root pkg pkg_add pkgin pkill pnpm podman poetry
-    port portage postfix postqueue postsuper poweroff pppd prename prlctl procmail pulumi puppet qemu qemu-img
-    qemu-system qmail rage rar rc-service rcctl rclone rcp rcs reboot red rename restic rexec rlogin rpm rpm2cpio
-    rpmbuild rpmdb rpmquery rpmverify rsh rsync rtorrent rustc rustup rview rvim rxvt rz s3cmd salt salt-call
-    samba-tool sash sccs scp screenie sed sendmail sendxmpp sensible-browser sensible-editor sensible-pager service
-    setfacl sftp shred shutdown skopeo sl slackpkg smbclient smbmount snap snapcraft socat sops sort split sqlite
-    sqlmap ssh ssh-copy-id ssh-keygen ssh-keyscan sshd ssmtp st star strongswan surf sv svcadm svn swaks swupd sx
-    systemctl systemd-analyze sz talk tar tcpdump tcpflow tcpreplay tdbtool tee telinit telnet terminator termshot
-    terraform tftp tig tilde tilix timidity tmate tmpreaper tmpwatch torbrowser-launcher toybox transmission-cli
-    trap tshark ttyd ul umount uniq unrar unsquashfs unzip update-alternatives update-rc.d urxvt useradd usermod
-    uucp uux uxterm vagrant varnishncsa vault vboxmanage vi vi.basic view vigr vim vim.basic vim.tiny vimdiff
-    vimtutor vipw virsh virt-install visudo vmrun w3m wall wezterm wg-quick wget wget2 winexe wireshark wormhole
-    write write.ul www-browser x-www-browser xbps-install xbuild xdg-open xdg-user-dir xfce4-terminal xh xmodmap
-    xorriso xpad xpdf xterm xzgrep xzless xzmore yakuake yarn yasm yelp youtube-dl yt-dlp ytalk yum zathura zegrep
-    zfgrep zgrep zile zip zless zmore zypper
+    1password 7z 7za 7zr 7zz a2ps acme.sh adduser aee age aider aircrack-ng alacritty alien alpine amplify
+    ansible-galaxy ansible-playbook apache2 apache2ctl apk apt apt-get aptitude ar argo argocd aria2c arj ark as
+    ascii-xfr asciidoctor asciinema aspell asterisk at.allow aterm atom atop awesome-client aws axel az bashbug bat
+    batcat bazel bconsole bettercap bindfs binwalk bootctl borg brave brew bridge bsdcpio bsdtar btop buildah bup
+    busybox bw byobu bzgrep bzless bzmore bzr c++ c89 c99 cabal-install caddy cargo cargo-install cc ccache cdist cdk
+    cdrecord certbot cfengine chat chef-client chef-solo chfn chisel chkconfig chrome chromium chsh clamscan clang
+    clang++ claude cloudflared code codex codium colima column-ed composer consul cookiecutter copier copilot
+    coredumpctl corepack coreutils cowsay cowthink cpio cpp crackmapexec crictl croc cron-apt crontabs cryptsetup csc
+    csplit ctags ctr cu cupsfilter curl curlie cursor-agent cvs dar darcs dd debconf debugfs debuild delta deluser
+    dhclient dhcpcd diffmerge distcc dmd dmsetup dnf dnsmasq docker docker-compose doctl dosbox dotnet-script dpkg
+    dpkg-deb dpkg-reconfigure dropbear dte dumpcap duplicati duplicity dwm e2fsck earthly easy_install easyrsa eb ed
+    editor ee eksctl eleventy elfedit elinks elvis emacs emacsclient emcc emerge enscript eopkg epiphany eterm ettercap
+    eview evim evince ex ex.basic exiftool exim exim4 exiv2 expo facter fail2ban-client falkon fbterm fetchmail
+    file-roller finch firebase firefox flatpak flatpak-spawn fluidsynth flux fluxbox fly flyctl fnm foot foremost
+    fossil frpc fsck ftp ftpget fuse-overlayfs fusermount g++ gatsby gcc gcc-ar gcc-nm gcloud gcov gdc gdmd geany gedit
+    gem gemini genie genisoimage getmail gfortran gh ghc ghcup git gitk gitui glab glances glow gnome-terminal go goenv
+    google-chrome google-chrome-stable goose gopass gotty gpasswd gpg gpg2 gpgconf gpgsm gpgv gradle gradlew groupadd
+    gsutil gtester guake gview gvim gzexe halt haproxy hashcat hatchling hcloud helix helm helmfile heroku hg highlight
+    hipcc homarus hostnamectl hping3 htop http httpd httpie hub hugo hunspell hx i3 idle ifconfig ifort iftop info init
+    initctl insmod install install-info inv invoke ip ipsec iptables ispell isql istioctl iw iwctl jar jarsigner javac
+    jcmd jdb jed jenv jj jmacs jmap joe john journalctl jove jstack jupp k0s k3d k3s k9s kadmin kak kakoune kapp kate
+    kdiff3 keepassxc-cli kexec keytool kill killall kind kitty knife konsole kopia kubectl kustomize kwrite launchctl
+    lazydocker lazygit ld ld.gold ld.lld ldapmodify ldapsearch ldc2 le leafpad less lesskey lesspipe lftp lha lighttpd
+    limactl links links2 linode-cli lldb-mi llm ln localectl localedef loginctl logrotate lpass luarocks lvm
+    lwp-download lwp-request lwp-rget lxd lxterminal lynx lzop machinectl magic-wormhole mail maildrop mailq mailx man
+    mariadb-dump mate-terminal mbsync mc mc.minio mcs mdadm mdbook mdcat meld mercurial mergerfs mesg meson metasploit
+    mg mh micro microk8s microsoft-edge midori minicom minikube mkdict mkfifo mkfs mkisofs mknod mksquashfs mle mlterm
+    mmv modprobe mongodump mono-csc more mosquitto most mount mount.cifs mount.fuse mousepad msbuild msgexec msgfilter
+    msmtp multipass mutt mv mvn mysql mysqldump nala named nano nanobot nasl nasm nc ncat ncdu ncftp ne neomutt neovim
+    nerdctl netcat nethogs netlify networkctl ng nginx ngrep ngrok nikto nix nm nmap nmcli nmh nomad npm npx nullmailer
+    nvcc nvi nvim nvim.appimage nvimdiff nvs objcopy objdump oc ocamlfind offlineimap okular ollama opam open openbox
+    openclaw opencode openconnect openrc openssl openssl3 openvpn opkg packer pacman pager pass passwd patch patchelf
+    pax pdb pear pecl pg pgbench pico picocom pidstat pine pip pipx pivot_root pkg pkg_add pkgin pkill pluma plymouth
+    pnpm pnpx podman poe poetry port portage postfix postqueue postsuper poweroff powertop pppd pre-commit prename
+    prlctl procmail psftp pulumi puppet pygmentize qemacs qemu qemu-img qemu-system qmail qterminal qtile qutebrowser
+    rage railway rar rc-service rcctl rclone rcp rcs rdiff-backup reboot red redis redis-server rename resolvectl
+    restic rexec rlogin roxterm rpm rpm2cpio rpmbuild rpmdb rpmquery rpmverify rsh rsnapshot rsync rsyslogd rtorrent
+    rtx rustc rustdoc rustup rview rvim rxvt rye rz s3cmd sakura salt salt-call sam samba-tool sash sccs scp screenie
+    scrot sed sendmail sendxmpp sensible-browser sensible-editor sensible-pager serverless service setfacl sftp shred
+    shutdown skaffold skopeo sl slackpkg smbclient smbmount snap snapcraft snapper socat sops sort sphinx split sqlite
+    sqlmap squid ssh ssh-copy-id ssh-keygen ssh-keyscan sshd sslh ssmtp st star strongswan stunnel subl supabase surf
+    sv svcadm svn swaks swanctl sway swupd sx sysctl systemctl systemd-analyze systemd-cat systemd-resolve
+    systemd-tmpfiles sz tailscale talk tar tarsnap tc tcpdump tcpflow tcpreplay tdbtool tee telinit telnet terminator
+    terminology termshot terraform terragrunt tftp tig tilda tilde tilix tilt timedatectl timidity tmate tmpreaper
+    tmpwatch tofu top torbrowser-launcher toybox traefik transmission-cli trap tshark ttyd udevadm ul umount unbound
+    uniq universal-ctags unrar unsquashfs unzip update-alternatives update-rc.d urxvt useradd usermod uucp uux uxterm
+    vagrant varnishncsa vault vboxmanage vercel vi vi.basic view vigr vile vim vim.basic vim.tiny vimdiff vimtutor vimx
+    vipw virsh virt-install visudo vmrun vpnc vue w3m wall weasyprint wezterm wg wg-quick wget wget2 winexe wireshark
+    wkhtmltopdf wmctrl wormhole wpa_cli wpa_supplicant wrangler write write.ul www-browser x-www-browser xbps-install
+    xbuild xcodebuild xcrun xdg-open xdg-user-dir xed xemacs xfce4-terminal xh xmllint xmodmap xmonad xmore xorriso
+    xpad xpdf xterm xzgrep xzless xzmore yakuake yarn yarnpkg yasm yelp yeoman yo youtube-dl yt-dlp ytalk ytt yum
+    zathura zegrep zfgrep zgrep zile zip zless zmore zola zypper
     """
 )
 """Programs that run others by an option, a setting or a sub-command, or that send and fetch."""

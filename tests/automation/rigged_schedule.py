@@ -100,9 +100,10 @@ class Rig:
 
     async def heard(self, session: str) -> None:
         """Have something said in a room, so that it is known where it is."""
-        columns = "id, channel, account, peer, message_id, received_ms, state, session_key, message"
-        row = ("i", "test", "default", session.rsplit(":", maxsplit=1)[-1], "m", 1, "done", session, "{}")
-        statement = f"INSERT INTO inbox({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        said_by = json.dumps(self.anna.as_dict())
+        columns = "id, channel, account, peer, message_id, received_ms, state, session_key, principal, message"
+        row = ("i", "test", "default", session.rsplit(":", maxsplit=1)[-1], "m", 1, "done", session, said_by, "{}")
+        statement = f"INSERT INTO inbox({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         await self.db.write(lambda connection: connection.execute(statement, row).rowcount)
 
     def read(self, name: str = "automations.yaml") -> str:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.talk import until
 from tests.servers.forked import ForkedProcess, run
 
 HOUR_S = 3_600.0
-SETTLE_LIMIT_S = 60.0
 
 
 class Process:
@@ -49,14 +47,6 @@ class Process:
                 return "".join(text for (text,) in connection.execute("SELECT state FROM automation_runs"))
         except sqlite3.OperationalError:
             return ""
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + SETTLE_LIMIT_S
-    while not holds():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.02)
 
 
 def note(n: int, **more: Any) -> dict[str, Any]:

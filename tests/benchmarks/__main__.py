@@ -34,6 +34,8 @@ NAMES = (
     "nodes",
     "mqtt",
     "sandbox",
+    "snapshot",
+    "web_fetch",
 )
 
 

@@ -9,10 +9,11 @@ from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.irc.channel import IrcChannel
 from integrations.channels.irc.connection import IrcAccount, IrcTiming
 from integrations.channels.irc.protocol import fold, parse
-from tests.channels.kit import ADA, EVE, Can, Trouble, until
+from tests.channels.kit import ADA, EVE, Can, Trouble
 from tests.servers import shared
 from tests.servers.ngircd import IrcPerson, free_nick
 from tests.servers.tcp_proxy import TcpProxy
+from tests.until import until
 
 TIMING = IrcTiming(connect_s=5.0, silence_s=5.0, answer_s=1.0)
 

@@ -16,7 +16,6 @@ channel's own must go through the clock it is given, which lets them pass at onc
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -333,10 +332,3 @@ def access_of(rig: Rig) -> AccessPolicy:
     if Can.GROUPS in rig.can:
         account = {"group_policy": "allowlist", "groups": [rig.address(group=True).peer]}
     return access_policy(Schema(dict(ACCESS_KEYS))(account))
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    async with asyncio.timeout(LIMIT_S):
-        while not holds():  # noqa: ASYNC110  what is waited for is another side's doing
-            await asyncio.sleep(0.005)

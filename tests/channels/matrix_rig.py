@@ -18,10 +18,11 @@ from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.matrix.channel import MatrixChannel
 from integrations.channels.matrix.listening import Waits
 from integrations.channels.matrix.login import MatrixAccount
-from tests.channels.kit import ADA, EVE, Can, Trouble, until
+from tests.channels.kit import ADA, EVE, Can, Trouble
 from tests.servers import shared
 from tests.servers.matrix_proxy import MatrixProxy
 from tests.servers.synapse import Credentials
+from tests.until import until
 
 BOT = "bot"
 SEND, SYNC = r"PUT .*/send/m\.room\.message/", r"GET .*/sync\?"

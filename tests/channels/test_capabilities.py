@@ -21,8 +21,9 @@ from hub.messaging.contract import (
     OutboundMessage,
     OutboundPoll,
 )
-from tests.channels.kit import Heard, HurriedClock, Rig, until
+from tests.channels.kit import Heard, HurriedClock, Rig
 from tests.channels.registry import rigs_that
+from tests.until import until
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.messaging.contract import Inbound, MessageEdited, Receipt
 from hub.messaging.cursors import Cursors
-from tests.channels.kit import ADA, ANSWER, EVE, Can, ChannelHub, Rig, until
+from tests.channels.kit import ADA, ANSWER, EVE, Can, ChannelHub, Rig
 from tests.channels.registry import rigs_that
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 
 
 @rigs_that()

@@ -20,7 +20,8 @@ from hub.messaging.contract import Address, Channel
 from hub.messaging.conversation import PastMessage
 from integrations.channels.webchat_page.channel import WebchatPage
 from integrations.channels.webchat_page.visitors import Visitors
-from tests.channels.kit import ADA, EVE, Can, Trouble, until
+from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.until import until
 
 VISITORS = {ADA: "adaadaadaadaadaa", EVE: "eveeveeveeveevee"}
 KEY = b"a key of this test"

@@ -11,6 +11,7 @@ from hub.config.seed import seed
 from hub.storage.homedir import Home
 from tests.cli.terminal import Terminal
 from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServerProcess
 
 
 @pytest.fixture
@@ -35,6 +36,13 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
     """A hub that runs, for all tests of a file."""
     with HubProcess(tmp_path_factory.mktemp("hub") / "home") as process:
         yield process
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServerProcess]:
+    """A server of models, for the hub of a file."""
+    with OpenAIServerProcess() as server:
+        yield server
 
 
 @pytest.fixture

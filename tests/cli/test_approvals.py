@@ -20,12 +20,6 @@ UNLOCK = {"tool_call": {"name": "call_service", "arguments": {"domain": "doorbel
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServerProcess]:
-    with OpenAIServerProcess() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory, server: OpenAIServerProcess) -> Iterator[HubProcess]:
     configuration = "doorbell:\n  place: front door\n" + MODELS.format(base_url=server.base_url)
     with HubProcess(make_home(tmp_path_factory.mktemp("asks") / "home", configuration, own=("doorbell",))) as hub:

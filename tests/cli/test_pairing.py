@@ -25,12 +25,6 @@ bindings: [{agent: cook, match: {channel: doorbell, peer: eve}}]
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServerProcess]:
-    with OpenAIServerProcess() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory, server: OpenAIServerProcess) -> Iterator[HubProcess]:
     configuration = CONFIGURATION + MODELS.format(base_url=server.base_url)
     with HubProcess(make_home(tmp_path_factory.mktemp("pairs") / "home", configuration, own=("doorbell",))) as hub:

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from hub.cli.hub_link import HubLink
 from tests.cli.person import Person
 from tests.cli.terminal import Terminal
 from tests.cli.test_commands import ARGUMENTS, NEEDS_HUB, typed
+from tests.e2e.talk import until
 from tests.servers.hub_process import HubProcess
 
 LIMIT_S = 20.0
@@ -49,6 +50,27 @@ def test_a_command_of_what_is_not_in_use_says_how_to_use_it(ask: Terminal, comma
     domain = command.split(maxsplit=1)[0]
     assert ran.code == 2
     assert f"is not in use here: write {domain}: into configuration.yaml (docs/{domain}.md)" in ran.err
+
+
+def test_the_image_of_sandboxes_is_made_where_the_hub_has_its_docker(
+    ask: Terminal, hub: HubProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, configuration = tmp_path / "docker", hub.home / "configuration.yaml"
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/given; exit 1\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    before = configuration.read_text()
+    configuration.write_text(f"{before}\ndocker: {{socket: /srv/docker.sock}}\n")
+    deadline = time.monotonic() + LIMIT_S
+    while "docker" not in ask("call", "config.get").json["config"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+    ran = ask("sandbox", "build")
+    configuration.write_text(before)
+
+    assert "docker build ended with 1" in ran.err
+    assert (tmp_path / "given").read_text().startswith("-H unix:///srv/docker.sock build ")
 
 
 async def test_a_lasting_connection_is_made_over_the_socket(hub: HubProcess) -> None:
@@ -357,14 +379,6 @@ def test_the_doctor_tells_the_repairs_of_the_hub(tmp_path: Path, capsys: pytest.
     assert "no bell here" in told[0]["what"]
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Poll until something holds."""
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def in_recovery(tmp_path: Path) -> Iterator[HubProcess]:
     """A hub whose configuration is broken where it matters."""
@@ -382,7 +396,7 @@ def test_recovery_mode_is_told_and_left_from_the_command_line(
 
     status, doctor, chat = ask("status"), ask("doctor", "--json"), ask("chat", "hello")
     mended = ask("config", "set", "http.port", "0")
-    wait_for(lambda: '"running"' in ask("status", "--json").out)
+    until(lambda: '"running"' in ask("status", "--json").out)
     answered = ask("chat", "what is 6 * 7?")
 
     assert status.code == 0

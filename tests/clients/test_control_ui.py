@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,14 @@ JOB = {
     "sessionTarget": "isolated",
     "payload": {"kind": "agentTurn", "message": "say hi"},
 }
-RECORDED = json.loads((Path(__file__).parent / "control_ui_requests.json").read_text())
+DAYS = {"MONTH AGO": -30, "TOMORROW": 1}
+RECORDED = json.loads(
+    re.sub(
+        "|".join(DAYS),
+        lambda day: (datetime.now(UTC) + timedelta(days=DAYS[day[0]])).date().isoformat(),
+        (Path(__file__).parent / "control_ui_requests.json").read_text(),
+    )
+)
 """What its pages ask, each method with each set of keys once; `connect` is below."""
 CONNECT: dict[str, Any] = {
     "client": {"id": "openclaw-control-ui", "version": "2026.9.6", "platform": "Linux x86_64", "mode": "webchat"},

@@ -17,9 +17,10 @@ from hub.security.hub_token import hub_token
 from hub.storage.homedir import Home
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from tests.clients.npm import installed
-from tests.gateway.rig import connected, until
+from tests.gateway.rig import connected
 from tests.gateway.test_nodes import House
 from tests.lengths import LONG
+from tests.until import until
 
 OPENCLAW = "2026.9.6"
 NODE = "24.21.0"

@@ -18,9 +18,10 @@ from hub.core.context import SCOPES, Authority, Context, expand_scopes
 from hub.gateway.calls.contract import ADMIN
 from hub.tools.approval import Ask
 from tests.clients.npm import installed
-from tests.gateway.rig import Device, client_of, connect_params, until
+from tests.gateway.rig import Device, client_of, connect_params
 from tests.security_review.besieged import Besieged, besieged
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 
 OWNER = Authority("owner", "owner", SCOPES, owner=True)
 KEY = "agent:main:main"

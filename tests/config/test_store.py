@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -235,7 +236,7 @@ async def test_a_key_that_needs_a_restart_says_so_until_it_is_changed_back(loade
 
 async def test_a_changed_file_is_noticed_and_applied(loaded: Kit) -> None:
     results: asyncio.Queue[ReloadResult] = asyncio.Queue()
-    await loaded.store.watch(loaded.tasks, results.put)
+    await loaded.store.watch(loaded.tasks, results.put, partial(asyncio.sleep, 0))
 
     async def write_until_seen() -> ReloadResult:
         for number in range(100):
@@ -255,7 +256,7 @@ async def test_reload_off_watches_nothing(kit: Kit) -> None:
     kit.swap("configuration.yaml", "name: Home", "reload: off")
     kit.store.load()
 
-    assert await kit.store.watch(kit.tasks, lambda result: asyncio.sleep(0)) is None
+    assert await kit.store.watch(kit.tasks, lambda result: asyncio.sleep(0), partial(asyncio.sleep, 0)) is None
 
 
 # --- editing ---

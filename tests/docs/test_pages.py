@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hub.cli.configured import checked_home
+from hub.config.seed import seed
 from tests.cli.terminal import command_at, every_command
 from tests.docs.pages import CHECKOUT, DOCS, generated, renewed
 from tests.gateway.certificates import certificate
@@ -153,3 +154,35 @@ def test_the_first_screen_of_the_readme_has_what_is_needed() -> None:
     assert "script/run" in first
     assert "script/test" in first
     assert len(next(blocks(CHECKOUT / "README.md", "yaml")).splitlines()) == 10
+
+
+def test_the_lines_of_the_readme_work_where_it_says_that_they_go(tmp_path: Path) -> None:
+    seed(tmp_path)
+    models, morning = blocks(CHECKOUT / "README.md", "yaml")
+    rest = re.sub(
+        r"^(hub|people|models):\n((  .*)?\n|#.*\n)*", "", configuration(tmp_path).read_text(), flags=re.MULTILINE
+    )
+    configuration(tmp_path).write_text(models + rest)
+    (tmp_path / "secrets.yaml").write_text("anthropic_key: sk-sesame-open-now-1\n")
+    with (tmp_path / "automations.yaml").open("a") as file:
+        file.write(morning)
+
+    checked = checked_home(tmp_path)
+
+    assert (checked.errors, checked.warnings) == ([], [])
+    assert [each["alias"] for each in checked.config.raw["automation"]] == ["Heartbeat", "Good morning"]
+    assert checked.config.get("agents")
+
+
+def configuration(home: Path) -> Path:
+    return home / "configuration.yaml"
+
+
+def test_the_classes_that_the_architecture_names_exist() -> None:
+    named = set(
+        re.findall(r"`([A-Z]\w*[a-z]\w*)(?:\.\w+)*[`(]", (DOCS / "architecture.md").read_text(encoding="utf-8"))
+    )
+    sources = "\n".join(path.read_text("utf-8") for part in ("hub", "web") for path in (CHECKOUT / part).rglob("*.py"))
+
+    assert sorted(named - set(re.findall(r"^class (\w+)", sources, re.MULTILINE))) == []
+    assert len(named) > 10

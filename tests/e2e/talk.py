@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 import time
@@ -15,7 +14,7 @@ import aiohttp
 from tests.gateway.rig import Client
 from tests.servers.hub_process import HubProcess
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 Found = TypeVar("Found")
 
@@ -92,12 +91,4 @@ def until(find: Callable[[], Found], limit_s: float = LIMIT_S) -> Found:
         assert time.monotonic() < deadline, "it did not come to hold in time"
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 0.1)  # whoever looks all the time takes the processor from who is waited for
-    return found
-
-
-async def until_async(find: Callable[[], Found], limit_s: float = LIMIT_S) -> Found:
-    """Wait until something is found that is true, and return it."""
-    async with asyncio.timeout(limit_s):
-        while not (found := find()):  # noqa: ASYNC110  it is another process that comes to it
-            await asyncio.sleep(0.01)
     return found

@@ -16,12 +16,6 @@ from tests.servers.openai_server import OpenAIServerProcess
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServerProcess]:
-    with OpenAIServerProcess() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory, server: OpenAIServerProcess) -> Iterator[HubProcess]:
     home = seeded_home(tmp_path_factory.mktemp("agents") / "home", server.base_url)
     with HubProcess(home) as hub:

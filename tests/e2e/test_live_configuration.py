@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,6 @@ from tests.e2e.homes import MODELS, make_home
 from tests.e2e.talk import ask, chat, connected, until
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServerProcess]:
-    with OpenAIServerProcess() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +94,7 @@ def test_a_fallback_answers_for_a_provider_that_is_not_there(hub: HubProcess, st
 
     assert answer["reply"] == "ok"
     assert "error" not in answer
+    assert [(each["kind"], each["instead"]) for each in answer["notices"]] == [("failover", "test/other")]
 
 
 def test_a_run_that_goes_on_is_not_disturbed_by_a_change_of_its_provider(
@@ -160,6 +156,24 @@ def test_what_needs_a_restart_says_so_until_it_is_taken_back(hub: HubProcess, st
 
     assert "restart" in found[0]["title"]
     assert hub.rpc("health")["ok"]
+
+
+def test_automations_go_by_a_new_place_and_a_new_time_zone_at_once(hub: HubProcess, start_text: str) -> None:
+    def automation(id: str) -> dict[str, Any]:
+        return next((each for each in hub.rpc("automation.list")["automations"] if each["id"] == id), {})
+
+    evening = "{id: evening, triggers: [{trigger: sun, event: sunset}], actions: [{stop: done}]}"
+    seven = "{id: seven, triggers: [{trigger: time, at: '07:00'}], actions: [{stop: done}]}"
+    append(hub, f"automation: [{evening}, {seven}]\n")
+    until(lambda: "latitude" in (automation("evening").get("error") or ""))
+    before = automation("seven")["next_run"]
+
+    place = "hub:\n  latitude: 52.5\n  longitude: 13.4\n  time_zone: Asia/Tokyo\n"
+    root(hub).write_text(root(hub).read_text().replace("hub:\n", place, 1))
+
+    until(lambda: automation("evening")["error"] is None)
+    earlier = datetime.fromisoformat(before) - datetime.fromisoformat(automation("seven")["next_run"])
+    assert earlier % timedelta(days=1) == timedelta(hours=9)
 
 
 def test_an_included_file_is_watched_too(hub: HubProcess) -> None:

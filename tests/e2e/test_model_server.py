@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.test_compaction import SUMMARY
 from tests.e2e.homes import make_home
-from tests.e2e.talk import ask, chat, connected, messages_of, results_of, say, shown, until, until_async
+from tests.e2e.talk import ask, chat, connected, messages_of, results_of, say, shown, until
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
@@ -47,12 +47,6 @@ agents:
   - {{id: lost, model: nowhere/gone}}
 """
 KEY = "sk-guarded-0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServerProcess]:
-    with OpenAIServerProcess() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +348,7 @@ def test_messages_of_one_conversation_are_answered_in_order(hub: HubProcess, ser
 async def test_conversations_do_not_wait_for_each_other(hub: HubProcess, server: OpenAIServerProcess) -> None:
     server.rule("wait here", [{"hold": "gate"}, {"text": "at last"}])
     hub.rpc("chat.send", {"sessionKey": "slow", "message": "wait here", "idempotencyKey": "slow"})
-    await until_async(lambda: len(server.requests()) == 1)
+    until(lambda: len(server.requests()) == 1)
 
     async with connected(hub) as client:
         assert await say(client, "hello", "fast", "fast") == "ok"

@@ -50,7 +50,7 @@ def test_the_first_conversation_of_the_guide_goes_as_it_says(hub: HubProcess) ->
     forgotten = say(hub, "forget the boiler")
 
     assert told == "You told me: the boiler was serviced on 12 May"
-    assert "struck: the boiler was serviced on 12 May" in corrected
+    assert "replaces: the boiler was serviced on 12 May" in corrected
     assert told_again == "You told me: the boiler was serviced on 14 May"
     assert reminded.startswith("You wanted to be reminded: I owe her 20 euros")
     assert yesterday.startswith("I have nothing in memory about that.")

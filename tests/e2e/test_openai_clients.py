@@ -22,12 +22,6 @@ HELLO: Any = [{"role": "user", "content": "hello"}]
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServerProcess]:
-    with OpenAIServerProcess() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory, server: OpenAIServerProcess) -> Iterator[HubProcess]:
     agents = "agents:\n  - {id: main, default: true}\n  - {id: cook, model: test/other}\n" + AUDIO
     home = make_home(tmp_path_factory.mktemp("v1") / "home", agents + MODELS.format(base_url=server.base_url))

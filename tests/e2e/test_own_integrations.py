@@ -27,12 +27,6 @@ EMPTY = "async def setup(host, config): pass\n"
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServerProcess]:
-    with OpenAIServerProcess() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory, server: OpenAIServerProcess) -> Iterator[HubProcess]:
     sections = "crooked:\nthrows:\nneedy:\nleaning:\nno_setup:\n"
     configuration = CONFIGURATION + sections + MODELS.format(base_url=server.base_url)
@@ -261,7 +255,7 @@ def test_those_that_break_say_why_and_where_and_stop_no_other(hub: HubProcess) -
         assert states[domain]["state"] == "failed"
         assert states[domain]["reason"] in repair_of(hub, domain)["text"]
     assert "SyntaxError" in states["crooked"]["reason"]
-    assert "ZeroDivisionError" in states["throws"]["reason"]
+    assert states["throws"]["reason"] == "ZeroDivisionError: division by zero (__init__.py, line 2)"
     assert "nonexistent-package-xyz" in states["needy"]["reason"]
     assert "uv pip install" in states["needy"]["reason"]
     assert "throws" in states["leaning"]["reason"]
@@ -348,3 +342,13 @@ def place(hub: HubProcess) -> str:
     number = query(hub, "SELECT count(*) FROM inbox")[0][0]
     status, receipt = hub.post("/doorbell", {"id": f"where-{number}", "who": "7", "text": "/where"})
     return str(receipt["reply"]) if status == 200 else ""
+
+
+def test_one_that_is_added_while_the_hub_runs_can_be_configured_at_once(hub: HubProcess) -> None:
+    add_integration(hub.home, "latecomer", EMPTY)
+    path = hub.home / "configuration.yaml"
+    path.write_text(path.read_text() + "latecomer:\n")
+
+    until(lambda: integration(hub, "latecomer")["state"] == "set_up")
+
+    assert "there is no integration or section latecomer" not in hub.log.read_text()

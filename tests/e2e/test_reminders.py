@@ -88,6 +88,6 @@ def test_a_timer_is_listed_and_cancelled(hub: HubProcess) -> None:
     chat(hub, "set a timer for 10 minutes")
     assert len(scheduled(hub)) == 1
 
-    assert chat(hub, "list my timers").startswith("This is set:\n- The timer has ended.: ")
+    assert chat(hub, "list my timers").startswith("Reminders and timers:\n- The timer has ended.: ")
     assert chat(hub, "cancel the timer") == "Cancelled: The timer has ended."
     assert scheduled(hub) == []

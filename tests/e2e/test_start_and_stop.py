@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.homes import BY_WORD, MODELS, add_integration, make_home
-from tests.e2e.talk import chat, connected, integration, messages_of, query, say, until, until_async
+from tests.e2e.talk import chat, connected, integration, messages_of, query, say, until
 from tests.servers.forked import run
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
@@ -39,12 +39,6 @@ async def setup(host, config):
     tool = Tool("stubborn", "Stays.", from_schema(Schema({})), stubborn, "home", Annotations(open_world=False))
     host.tools.add(tool)
 """
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServerProcess]:
-    with OpenAIServerProcess() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +96,7 @@ async def test_a_stop_in_the_middle_of_a_run_is_clean_and_the_answer_comes_after
     async with connected(hub) as client:
         sent = {"sessionKey": "main", "message": "tell me", "idempotencyKey": "cut"}
         assert (await client.call("chat.send", sent))["ok"]
-        await until_async(lambda: len(server.requests()) == 1)
+        await asyncio.to_thread(until, lambda: len(server.requests()) == 1)
         begun = time.monotonic()
         code = await asyncio.to_thread(hub.stop)
         took = time.monotonic() - begun

@@ -6,12 +6,13 @@ import shutil
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.talk import until
 from tests.faults.numbers_platform import NumbersPlatform
 from tests.lengths import rounds
 from tests.servers.hub_process import HubProcess
@@ -269,11 +270,3 @@ def begin_request(hub: HubProcess) -> socket.socket:
     ]
     connection.sendall("\r\n".join([*head, "", body]).encode())
     return connection
-
-
-def until(holds: Callable[[], bool], limit_s: float = SETTLE_LIMIT_S) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + limit_s
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come to hold in time"
-        time.sleep(0.01)

@@ -21,12 +21,6 @@ NEW = "memory/2026-01-01.md"
 
 
 @pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with EmbeddingServer() as running:
-        yield running
-
-
-@pytest.fixture
 def home(tmp_path: Path, server: EmbeddingServer) -> Iterator[Memories]:
     """A home that was indexed; at the end its files are what they were."""
     hub = HubProcess(tmp_path / "home")

@@ -22,12 +22,6 @@ GREP = ["grep"]
 
 
 @pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with EmbeddingServer() as running:
-        yield running
-
-
-@pytest.fixture
 def home(tmp_path: Path, server: EmbeddingServer) -> Iterator[Memories]:
     hub = HubProcess(tmp_path / "home")
     home = Memories(hub, {"memory": {"embeddings": at_server(server.base_url)}})

@@ -20,12 +20,6 @@ NEW = "memory/2026-01-01.md"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are set on Linux alone")
 
 
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with EmbeddingServer() as running:
-        yield running
-
-
 def filled(home: Memories) -> dict[str, bytes]:
     for path, text in corpus(10, 20).items():
         home.write(path, text)

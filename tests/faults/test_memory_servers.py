@@ -21,12 +21,6 @@ BOTH = ["vectors:exact", "keywords:fts5"]
 
 
 @pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with EmbeddingServer() as running:
-        yield running
-
-
-@pytest.fixture
 def home(tmp_path: Path) -> Iterator[Memories]:
     hub = HubProcess(tmp_path / "home")
     home = Memories(hub, {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -247,13 +246,6 @@ async def connected(rig: Rig, **changes: Any) -> AsyncIterator[Client]:
         answer = await client.connect(**({"token": rig.token} | changes))
         assert answer["ok"], answer
         yield client
-
-
-async def until(condition: Callable[[], bool], limit_s: float = 10) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(limit_s):
-        while not condition():  # noqa: ASYNC110  what is waited for is another side's doing
-            await asyncio.sleep(0.005)
 
 
 def _b64(raw: bytes) -> str:

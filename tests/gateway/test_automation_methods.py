@@ -10,7 +10,8 @@ import pytest
 from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.core.events import Event
 from tests.gateway.house import FullRig
-from tests.gateway.rig import Client, connected, until
+from tests.gateway.rig import Client, connected
+from tests.until import until
 
 WRITE = ("operator.write",)
 

@@ -135,7 +135,7 @@ async def test_who_stands_for_nobody_writes_nothing(home: Besieged, method: str,
     error = await refused(home, method, params, PROGRAM)
 
     assert isinstance(error, NotFound)
-    assert "nobody of this home" in error.message
+    assert "belongs to no person of this home" in error.message
 
 
 async def test_another_persons_entries_are_theirs(home: Besieged) -> None:

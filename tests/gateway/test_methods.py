@@ -8,8 +8,9 @@ import aiohttp
 import pytest
 
 from tests.gateway.house import FullRig
-from tests.gateway.rig import connected, until
+from tests.gateway.rig import connected
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 
 MAIN = "agent:main:main"
 

@@ -18,8 +18,9 @@ from hub.messaging.commands.registry import CommandCall
 from hub.messaging.contract import Address, InboundMessage
 from hub.security.hub_token import hub_token
 from hub.storage.homedir import Home
-from tests.gateway.rig import Client, Device, Rig, client_of, connected, until
+from tests.gateway.rig import Client, Device, Rig, client_of, connected
 from tests.nodes.making import admit
+from tests.until import until
 
 NODE_HOST: dict[str, Any] = {
     "client": {

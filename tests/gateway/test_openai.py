@@ -14,8 +14,8 @@ from hub.core.schema import Schema
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from tests.gateway.house import FullRig
-from tests.gateway.rig import until
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 
 HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hello"}]
 

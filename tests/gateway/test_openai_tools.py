@@ -12,13 +12,15 @@ import orjson
 import pytest
 from pydantic import BaseModel
 
+from hub.core.errors import InvalidRequest
 from hub.core.schema import Schema
 from hub.gateway.calls.settings import HttpSettings
+from hub.gateway.http_api.client_tools import function_of, read_tools
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from tests.gateway.house import FullRig, living
-from tests.gateway.rig import until
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 
 FUNCTION: dict[str, Any] = {
     "name": "weather",
@@ -152,6 +154,12 @@ async def test_a_choice_of_tool_is_passed_on(api: openai.AsyncOpenAI, openai_ser
     assert [tool["function"]["name"] for tool in named["tools"]] == ["weather"]
     assert required["tool_choice"] == "required"
     assert "weather" not in orjson.dumps(none.get("tools", [])).decode()
+
+
+@pytest.mark.parametrize("choice", [[None], ["auto"], 5, {"function": {"name": ["weather"]}}, {"function": ["name"]}])
+def test_a_choice_of_tools_that_is_none_is_refused(choice: Any) -> None:
+    with pytest.raises(InvalidRequest, match="tool_choice"):
+        read_tools(TOOLS, choice, function_of, ("function", "name"))
 
 
 @pytest.mark.parametrize(("scope", "tainted"), [("operator.admin", False), ("operator.write", True)])

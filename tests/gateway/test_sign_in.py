@@ -62,6 +62,20 @@ async def test_guessing_codes_locks_the_client(rig: Rig, http: aiohttp.ClientSes
     assert statuses[10:] == [429] * 2
 
 
+async def test_a_program_with_an_old_token_locks_nobody_out_of_signing_in(
+    rig: Rig, http: aiohttp.ClientSession
+) -> None:
+    _with_method(rig)
+    old = {"Authorization": "Bearer an-old-token"}
+    for _ in range(12):
+        async with http.post(f"{rig.url}/api/rpc", json={"method": "who"}, headers=old) as answer:
+            last = answer.status
+    async with http.post(f"{rig.url}/api/login", json={"code": await rig.codes.create()}) as answer:
+        signed_in = answer.status
+
+    assert (last, signed_in) == (429, 200)
+
+
 async def test_a_cookie_does_nothing_for_another_site(rig: Rig, http: aiohttp.ClientSession) -> None:
     _with_method(rig)
     _, cookie = await rig.web_sessions.create("owner", ["operator.admin"])

@@ -14,8 +14,9 @@ from hub.tools.parameters import from_schema
 from hub.tools.policy import ToolRules
 from hub.tools.schema import TOOLS_SCHEMA
 from tests.gateway.house import FullRig
-from tests.gateway.rig import connected, until
+from tests.gateway.rig import connected
 from tests.messaging.outbox_bench import Platform
+from tests.until import until
 
 OWNER_HERE = Context(Authority("owner", person="me", scopes=SCOPES, owner=True))
 

@@ -9,7 +9,7 @@ import pytest
 
 from hub.gateway.http_api.webhooks import BODY_LIMIT_BYTES
 from tests.gateway.house import FullRig
-from tests.gateway.rig import until
+from tests.until import until
 
 LOCAL = "front-door"
 FAR = "from-afar"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 import pytest
 
 from hub.core.errors import NotFound, Unavailable
 from hub.integration.time_limit import SLOW_AFTER_S
 from tests.integration.conftest import PLAIN, Kit
+from tests.until import until
 
 RAISES = """
 async def setup(host, config):
@@ -47,11 +47,6 @@ from hub.core.schema import Optional, Required, Schema, integer, string
 
 CONFIG_SCHEMA = Schema({Required("host"): string, Optional("port", default=80): integer})
 """
-
-
-async def until(condition: Callable[[], object]) -> None:
-    while not condition():  # noqa: ASYNC110  what is waited for is a list that grows
-        await asyncio.sleep(0)
 
 
 async def test_a_configured_integration_is_set_up_with_its_validated_section(kit: Kit) -> None:

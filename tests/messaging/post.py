@@ -39,6 +39,7 @@ from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.inbox.media_store import MediaStore, Transcribe
 from hub.messaging.outbox.outbound_policy import OutboxSettings
 from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.queue.queue_policy import QueueMode, QueuePolicy, QueueSettings
 from hub.security.people import People, Person
@@ -129,10 +130,12 @@ class Post:
             hooks=house.hooks,
         )
         buttons = self.buttons = CommandButtons(Secret("key of buttons"), self.channels)
+        self.owner_places = OwnerPlaces(house.db, lambda: self.people)
         self.pairing_clock = ManualClock()
         self.pairings = Pairings(
             house.db,
             self.outbox,
+            places=self.owner_places,
             bus=house.bus,
             clock=self.pairing_clock,
             tasks=house.tasks,

@@ -58,7 +58,7 @@ async def counter(post: Post) -> AsyncIterator[Counter]:
     post.inbox.answer_with(answers.hear)
     messages = QuestionMessages(
         approvals,
-        house.db,
+        post.owner_places,
         post.outbox,
         house.bus,
         language=lambda: post.settings.language,

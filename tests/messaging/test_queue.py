@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from hub.messaging.access.decide import MessagingSettings
 from hub.messaging.contract import Address, MessageDeleted, MessageEdited
 from hub.messaging.queue.queue_policy import DropPolicy, QueueMode, QueuePolicy, QueueSettings
+from hub.security.people import People, Person
 from hub.tools.contract import ToolCall, ToolResult
 from tests.agent.house import CHANGING, READ_ONLY
 from tests.messaging.conftest import OPEN
@@ -69,6 +70,19 @@ async def test_what_arrives_while_the_agent_is_busy_is_answered_together(
     assert len(openai_server.requests()) == 2
     assert await busy.rows("SELECT state, count(*) FROM inbox GROUP BY 1") == [("done", 4)]
     assert await busy.rows("SELECT state, count(*) FROM runs GROUP BY 1") == [("answered", 2)]
+
+
+async def test_what_waited_is_answered_with_the_rights_that_its_sender_has_by_then(
+    busy: Post, openai_server: OpenAIServer
+) -> None:
+    begun: list[bool] = []
+    busy.house.bus.listen("run_started", lambda event: begun.append(event.context.authority.owner))
+    await busy.said("more", "m1")
+    busy.people = People([Person("anna", "Anna", owner=True)], busy.channels.is_home)
+    openai_server.release("gate")
+    await busy.until(lambda: busy.pigeons.texts() == ["first", "ok"])
+
+    assert begun == [False]
 
 
 async def test_conversations_that_share_a_session_are_not_mixed(tmp_path: Path, openai_server: OpenAIServer) -> None:

@@ -41,7 +41,7 @@ CHUNKS = st.recursive(
 
 
 def read(*deltas: dict[str, Any], finish: str | None = "stop", known: set[str] | None = None) -> list[ModelEvent]:
-    answer = ChatAnswer(known or set())
+    answer = ChatAnswer(lambda: known or set())
     events = [event for delta in deltas for event in answer.chunk({"choices": [{"delta": delta}]})]
     events += answer.chunk({"choices": [{"delta": {}, "finish_reason": finish}]})
     return events + answer.end()

@@ -9,6 +9,7 @@ import pytest
 
 from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.secret import Secret
+from hub.models.answering import answering
 from hub.models.contract import (
     AuthError,
     ModelInfo,
@@ -216,6 +217,16 @@ async def test_candidates_are_the_chosen_one_then_the_fallbacks_that_can_be_used
     assert [each.ref for each in await registry.candidates()] == ["mine/qwen3", "other/qwen3"]
 
 
+async def test_the_fallback_is_shown_for_a_default_that_does_not_exist(world: World) -> None:
+    registry = world.registry({"default": "gone/x", "providers": {"mine": MINE}, "fallbacks": ["mine/qwen3"]})
+
+    shown = registry.describe()
+
+    assert (shown["ref"], (await registry.candidates())[0].ref) == ("mine/qwen3", "mine/qwen3")
+    assert "no model gone/x" in shown["reason"]
+    assert registry.describe("gone/x")["ref"] is None
+
+
 async def test_a_refused_key_raises_a_repair_sets_aside_and_is_cleared_by_success(world: World) -> None:
     registry = world.registry({"default": "mine", "providers": {"mine": MINE, "other": MINE}, "fallbacks": ["other"]})
     first = (await registry.candidates())[0]
@@ -246,8 +257,11 @@ async def test_a_provider_that_fails_three_times_is_set_aside_for_a_while_and_ra
 
     assert [each.ref for each in await registry.candidates()] == ["other/qwen3", "mine/qwen3"]
     assert [repair.title for repair in world.repairs.all()] == ["mine does not answer"]
+    assert answering(registry, None)["ref"] == "other/qwen3"
+    assert [repair.text for repair in world.repairs.all()] == ["down. Other models answer meanwhile."]
     await world.clock.advance(31)
     assert [each.ref for each in await registry.candidates()] == ["mine/qwen3", "other/qwen3"]
+    assert answering(registry, None)["ref"] == "mine/qwen3"
 
 
 async def test_a_call_is_priced_by_what_is_known_of_the_model(world: World) -> None:

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 
 from hub.gateway.access.device_identity import DeviceProof, verify
 from hub.gateway.connection.connect_request import CONNECT_SCHEMA, signed_client
-from tests.gateway.rig import until
+from tests.until import until
 
 NOW_MS = 1_795_364_812_131
 Answer = Callable[[dict[str, Any]], dict[str, Any]]

@@ -14,9 +14,10 @@ from hub.core.context import SCOPES, Authority
 from node.connection import NodeCredential
 from node.home import NodeHome, NodeProblem, NodeSettings, checked_url, read_setup_code
 from node.identity import identity_of
-from tests.gateway.rig import running, until
+from tests.gateway.rig import running
 from tests.node_program.conftest import RunningNode, running_node
 from tests.node_program.gateway_double import GatewayDouble, pending, welcome
+from tests.until import until
 
 OWNER = Authority("owner", "owner", SCOPES, owner=True)
 Gateway = tuple[GatewayDouble, NodeHome]

@@ -130,6 +130,15 @@ async def test_an_interpreter_is_never_always_allowed(node: SystemRun, script: P
     assert "interpreter" in await refusal(node, params)
 
 
+async def test_output_that_is_cut_says_so(node: SystemRun, home: NodeHome) -> None:
+    home.write(home.approvals_file, {"agents": {"*": {"allowlist": [{"command": "seq *"}]}}})
+
+    much, little = [(await node.run({"command": ["seq", last]}))["stdout"] for last in ("60000", "2")]
+
+    assert much.endswith("[cut after 200000 bytes]")
+    assert little == "1\n2\n"
+
+
 async def test_a_rule_in_words_is_that_of_the_hub(node: SystemRun, home: NodeHome) -> None:
     home.write(home.approvals_file, {"agents": {"*": {"allowlist": [{"command": "printf *"}]}}})
 

@@ -14,10 +14,11 @@ from hub.security.hub_token import hub_token
 from hub.storage.homedir import Home
 from node.cli import RunOptions, settled
 from node.home import NodeHome
-from tests.gateway.rig import Client, connected, until
+from tests.gateway.rig import Client, connected
 from tests.gateway.test_nodes import House
 from tests.node_program.conftest import running_node
 from tests.node_program.gateway_double import GatewayDouble
+from tests.until import until
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from hub.nodes.contract import Connect, Disconnect
 from hub.nodes.failures import CommandNotAllowed, NodeRefused
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
-from tests.gateway.rig import until
 from tests.nodes.making import admit, make_nodes
+from tests.until import until
 
 
 class Lamp:

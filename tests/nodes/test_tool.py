@@ -23,9 +23,9 @@ from hub.nodes.services import NodeServices
 from hub.nodes.tool import NodesTool
 from hub.storage.versioned_file import VersionedFile
 from hub.tools.contract import ToolCall, ToolResult
-from tests.gateway.rig import until
 from tests.integrations.tools.standing import Standing
 from tests.nodes.making import Cable, ScriptedNode, admit, make_nodes
+from tests.until import until
 
 PIXEL = base64.b64encode(bytes.fromhex("ffd8ffe000104a46494600010100000100010000ffd9")).decode()
 PLACE = {"lat": 52.5, "lon": 13.4, "accuracyMeters": 9}

@@ -132,3 +132,14 @@ def test_rights_that_were_kept_are_those_their_person_has_now() -> None:
     assert before.as_now(mine) == mine
     assert before.as_now(annas) == annas
     assert now.as_now(People().owner_authority()) == now.owner_authority()
+
+
+def test_words_from_a_chat_have_no_rights_once_its_identity_is_taken_from_their_person() -> None:
+    before = People([Person("me", "Me", owner=True, identities=("a:user:1", "a:user:2"))])
+    now = People([Person("me", "Me", owner=True, identities=("a:user:2",))])
+    taken, kept = (before.authority_for(f"a:user:{each}") for each in (1, 2))
+
+    assert (now.heard_now(taken).owner, now.heard_now(taken).person) == (False, None)
+    assert now.heard_now(kept) == kept
+    assert now.heard_now(before.owner_authority()) == before.owner_authority()
+    assert now.heard_now(now.authority_for("a:user:9")) == now.authority_for("a:user:9")

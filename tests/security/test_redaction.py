@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import string
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.core.secret import MASK, Secret
-from hub.security.redaction import RedactingFilter, Redactor
+from hub.security.redaction import BEGUN_LENGTH, RedactedPieces, RedactingFilter, Redactor
 
 SECRETS = {
     "hub token": "homhub_" + "aB3_" * 10 + "abc",
@@ -143,6 +144,27 @@ def test_no_registered_value_is_left_in_any_text(secrets: list[str], words: list
     parts = shown.split(MASK)
     assert all(value not in part for value in secrets for part in parts)
     assert len(parts) > 1
+
+
+@given(
+    secret=st.text(alphabet=string.ascii_lowercase, min_size=8, max_size=30).map(lambda value: f"Z{value}"),
+    words=st.lists(WORDS.filter(bool), min_size=1, max_size=6),
+    data=st.data(),
+)
+def test_a_text_that_comes_in_pieces_is_shown_whole_and_without_a_secret(
+    secret: str, words: list[str], data: st.DataObject
+) -> None:
+    redactor = Redactor()
+    redactor.register(secret)
+    text = secret.join(words)
+    cuts = sorted(data.draw(st.sets(st.integers(1, max(1, len(text) - 1)))))
+    pieces = RedactedPieces(redactor)
+    shown = [pieces.add(text[start:end]) for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    shown.append(pieces.end())
+
+    first = [secret[:length] for length in range(BEGUN_LENGTH - 1, 0, -1)]  # may be shown before it is known for one
+    begun = re.compile(f"(?:{'|'.join(first)})*{re.escape(MASK)}")
+    assert begun.sub(MASK, "".join(shown)) == begun.sub(MASK, redactor.redact(text))
 
 
 @given(st.text(max_size=300))

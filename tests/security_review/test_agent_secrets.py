@@ -54,9 +54,12 @@ async def test_a_secret_is_in_no_transcript_trace_log_file_frame_or_request_to_a
 
     schema = from_schema(Schema({Required("command"): string}))
     house.hub.tools.register(Tool("unlock", "Unlock.", schema, unlock, "test"))
+    said: list[str] = []
+    house.hub.bus.listen("run_delta", lambda event: said.append(event.data["text"]))
+    house.hub.bus.listen("run_tool_started", lambda event: said.append(str(event.data["arguments"])))
     wanted = {"name": "BIKE_KEY", "why": "to open the bike"}
     ask = [{"tool_call": {"name": "ask_secret", "arguments": wanted, "id": "ask"}}]
-    openai_server.queue(ask, tool_call("unlock", command="open $BIKE_KEY"), f"It is {VALUE}")
+    openai_server.queue(ask, tool_call("unlock", command=f"open $BIKE_KEY {VALUE}"), f"It is {VALUE}")
     asked = asyncio.create_task(house.hub.bus.wait_for("question_requested"))
     run = asyncio.create_task(house.run("open the bike"))
     async with asyncio.timeout(WAIT_LIMIT_S):
@@ -81,7 +84,8 @@ async def test_a_secret_is_in_no_transcript_trace_log_file_frame_or_request_to_a
             ("runs.list", {}),
         )
     ]
-    sinks = [str(entries), str(openai_server.requests()), *shown, *frames]
+    assert "It is [redacted]" in "".join(said)
+    sinks = ["".join(said), str(entries), str(openai_server.requests()), *shown, *frames]
     assert any("BIKE_KEY" in each for each in frames)
     assert [each[:200] for each in sinks for form in FORMS if form in each] == []
     files = [each for each in house.hub.home.path.rglob("*") if each.is_file() and each.name != FILE]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,9 +12,10 @@ from hub.core.context import Context
 from hub.core.events import Event
 from hub.gateway.calls.contract import ADMIN, WRITE
 from tests.security_review.automating import add
-from tests.security_review.besieged import WAIT_LIMIT_S, Besieged
+from tests.security_review.besieged import Besieged
 from tests.security_review.test_laundering import tool_call
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 
 YAML = "id: {id}\nalias: {id}\ntriggers: []\nactions: [{{event: x}}]\n"
 JOB = {
@@ -24,12 +24,6 @@ JOB = {
     "sessionTarget": "main",
     "payload": {"kind": "systemEvent", "text": "look"},
 }
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(WAIT_LIMIT_S):
-        while not condition():  # noqa: ASYNC110  what is waited for is the hub's doing
-            await asyncio.sleep(0.02)
 
 
 def is_on(house: Besieged, id: str) -> bool:

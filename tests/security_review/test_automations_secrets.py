@@ -52,7 +52,7 @@ id: opens
 triggers: []
 variables: {door_pin: !secret door_pin}
 actions:
-  - {event: opened, event_data: {code: !secret door_pin}}
+  - {event: opened, event_data: {code: !secret door_pin, again: "{{ door_pin }}", told: ["it is {{ door_pin }}"]}}
   - {action: script.unlock, data: {code: !secret door_pin}}
   - {variables: {wanted: "{{ door_pin }}", told: "the PIN is {{ door_pin }}", all: "{{ [door_pin] }}"}}
   - {stop: "no door takes {{ door_pin }}", error: true}

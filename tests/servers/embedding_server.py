@@ -8,24 +8,18 @@ words of the text (`embedding_script.vector_of`). OpenAI: `/v1`; Gemini: `/v1bet
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
-import subprocess
-import threading
-import urllib.request
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import orjson
 from aiohttp import web
 
 from tests.servers.embedding_script import Asked, EmbeddingScript, Fault, encoded, tokens_of, vector_of
-from tests.servers.forked import ForkedProcess
+from tests.servers.scripted import ServerProcess, ThreadedServer
 
 BODY_LIMIT_BYTES = 256 * 1024 * 1024
-START_LIMIT_S = 20.0
 
 
 class RequestRefused(Exception):
@@ -255,26 +249,15 @@ def _error(api: str, status: int, message: str, code: str, headers: dict[str, st
     return web.json_response(body, status=status, headers=headers)
 
 
-class EmbeddingServer(EmbeddingScript):
-    """The server in a thread of this process, with an event loop of its own."""
+class EmbeddingServer(EmbeddingScript, ThreadedServer):
+    """The server in a thread of this process."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.port = 0
-        self._ready = threading.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping: asyncio.Event | None = None
-        self._thread = threading.Thread(target=self._main, name="embedding server", daemon=True)
+        EmbeddingScript.__init__(self)
+        ThreadedServer.__init__(self, "embedding server")
 
-    @property
-    def root_url(self) -> str:
-        """Its address without a path."""
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def base_url(self) -> str:
-        """Where it speaks OpenAI's API."""
-        return f"{self.root_url}/v1"
+    def application(self) -> web.Application:
+        return _Handlers(self).application()
 
     @property
     def gemini_url(self) -> str:
@@ -286,108 +269,31 @@ class EmbeddingServer(EmbeddingScript):
         """Where it speaks Voyage's."""
         return f"{self.root_url}/voyage/v1"
 
-    def start(self, port: int = 0) -> None:
-        """Listen on a port (0: a free one); return when it does."""
-        self.port = port
-        self._thread.start()
-        if not self._ready.wait(START_LIMIT_S) or not self.port:
-            raise RuntimeError("the embedding server did not start")
 
-    def stop(self) -> None:
-        """Close everything and wait for the thread; calling it twice does no harm."""
-        if self._loop is not None and self._stopping is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join(START_LIMIT_S)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
-
-    def _main(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        finally:
-            self._ready.set()
-
-    async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stopping = asyncio.Event()
-        runner = web.AppRunner(
-            _Handlers(self).application(), access_log=None, handler_cancellation=True, shutdown_timeout=0.1
-        )
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=1024)
-        await site.start()
-        self.port = runner.addresses[0][1]
-        self._ready.set()
-        await self._stopping.wait()
-        await runner.cleanup()
-
-
-class EmbeddingServerProcess:
-    """The server in a process of its own, driven over its control endpoints; for benchmarks and faults."""
+class EmbeddingServerProcess(ServerProcess):
+    """The server in a process of its own."""
 
     def __init__(self, port: int = 0) -> None:
-        self._process = ForkedProcess("tests.servers.embedding_server", "--port", str(port), stdout=subprocess.PIPE)
-        assert self._process.stdout is not None
-        addresses = json.loads(self._process.stdout.readline())
-        self.root_url = str(addresses["root_url"])
-        self.base_url = str(addresses["base_url"])
-        self.gemini_url = str(addresses["gemini_url"])
-        self.voyage_url = str(addresses["voyage_url"])
+        super().__init__("tests.servers.embedding_server", port)
+        self.gemini_url = str(self.addresses["gemini_url"])
+        self.voyage_url = str(self.addresses["voyage_url"])
 
     def queue(self, *faults: Fault) -> None:
         """See `EmbeddingScript.queue`."""
-        self._call("queue", {"faults": list(faults)})
+        self.control("queue", {"faults": list(faults)})
 
     def set(self, **manner: Any) -> None:
         """See `EmbeddingScript.set`."""
-        self._call("set", manner)
+        self.control("set", manner)
 
     def reset(self) -> None:
         """See `EmbeddingScript.reset`."""
-        self._call("reset", {})
+        self.control("reset", {})
 
     def counts(self) -> dict[str, int]:
         """Return `requests`, `texts` and `busiest` (requests at a time)."""
-        return dict(self._call("counts", None))
-
-    def stop(self) -> None:
-        """End the process."""
-        self._process.terminate()
-        self._process.wait(START_LIMIT_S)
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
-
-    def _call(self, what: str, data: Any) -> Any:
-        body = None if data is None else json.dumps(data).encode()
-        request = urllib.request.Request(f"{self.root_url}/control/{what}", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=START_LIMIT_S) as response:
-            return json.load(response)
-
-
-def main() -> None:
-    """Serve until interrupted or terminated."""
-    parser = argparse.ArgumentParser(description="A scripted server for embeddings.")
-    parser.add_argument("--port", type=int, default=0, help="0 chooses a free one")
-    server = EmbeddingServer()
-    server.start(parser.parse_args().port)
-    names = ("port", "root_url", "base_url", "gemini_url", "voyage_url")
-    print(json.dumps({name: getattr(server, name) for name in names}), flush=True)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        server.stop()
+        return dict(self.control("counts"))
 
 
 if __name__ == "__main__":
-    main()
+    EmbeddingServer().main("base_url", "gemini_url", "voyage_url")

@@ -8,26 +8,21 @@ address as one line of JSON; `POST /control/queue` {"answers": […]}, `POST /co
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import subprocess
-import threading
 import time
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import orjson
 from aiohttp import web
 
-from tests.servers.forked import ForkedProcess
 from tests.servers.openai_script import Answer, Recorded, Script, Step, last_user_text
+from tests.servers.scripted import START_LIMIT_S, ServerProcess, ThreadedServer
 
 BODY_LIMIT_BYTES = 64 * 1024 * 1024
-START_LIMIT_S = 20.0
 HOLD_POLL_S = 0.005
 SPEECH = {
     "opus": ("audio/ogg", b"OggS"),
@@ -337,41 +332,15 @@ def _error(status: int, error: dict[str, Any]) -> web.Response:
     return web.json_response({"error": error}, status=status)
 
 
-class OpenAIServer(Script):
-    """The server in a thread of this process, with an event loop of its own."""
-
-    __slots__ = ("_loop", "_ready", "_stopping", "_thread", "port")
+class OpenAIServer(Script, ThreadedServer):
+    """The server in a thread of this process."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.port = 0
-        self._ready = threading.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping: asyncio.Event | None = None
-        self._thread = threading.Thread(target=self._main, name="openai server", daemon=True)
+        Script.__init__(self)
+        ThreadedServer.__init__(self, "model server")
 
-    @property
-    def root_url(self) -> str:
-        """Its address without `/v1`."""
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def base_url(self) -> str:
-        """What goes into `base_url`."""
-        return f"{self.root_url}/v1"
-
-    def start(self, port: int = 0) -> None:
-        """Listen on a port (0: a free one); return when it does."""
-        self.port = port
-        self._thread.start()
-        if not self._ready.wait(START_LIMIT_S) or not self.port:
-            raise RuntimeError("the scripted server did not start")
-
-    def stop(self) -> None:
-        """Close everything and wait for the thread."""
-        if self._loop is not None and self._stopping is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join(START_LIMIT_S)
+    def application(self) -> web.Application:
+        return _Handlers(self).application()
 
     async def until_arrived(self, count: int = 1) -> None:
         """Wait until so many completions were asked for."""
@@ -387,103 +356,37 @@ class OpenAIServer(Script):
                 await asyncio.sleep(HOLD_POLL_S)
         return str(ended)
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
-
-    def _main(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        finally:
-            self._ready.set()
-
-    async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stopping = asyncio.Event()
-        runner = web.AppRunner(
-            _Handlers(self).application(), access_log=None, handler_cancellation=True, shutdown_timeout=0.1
-        )
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=1024)
-        await site.start()
-        self.port = runner.addresses[0][1]
-        self._ready.set()
-        await self._stopping.wait()
-        await runner.cleanup()
-
-
-class OpenAIServerProcess:
-    """The server in a process of its own, driven over its control endpoints; for benchmarks and faults."""
+class OpenAIServerProcess(ServerProcess):
+    """The server in a process of its own."""
 
     def __init__(self, port: int = 0) -> None:
-        self._process = ForkedProcess("tests.servers.openai_server", "--port", str(port), stdout=subprocess.PIPE)
-        assert self._process.stdout is not None
-        self.root_url = str(json.loads(self._process.stdout.readline())["root_url"])
-        self.base_url = f"{self.root_url}/v1"
+        super().__init__("tests.servers.openai_server", port)
 
     def queue(self, *answers: Answer) -> None:
         """See `Script.queue`."""
-        self._post("queue", {"answers": list(answers)})
+        self.control("queue", {"answers": list(answers)})
 
     def rule(self, match: str, answer: Answer, *, tool_result: str | None = None) -> None:
         """See `Script.rule`."""
-        self._post("rules", {"match": match, "answer": answer, "tool_result": tool_result})
+        self.control("rules", {"match": match, "answer": answer, "tool_result": tool_result})
 
     def set_default(self, answer: Answer) -> None:
         """See `Script.set_default`."""
-        self._post("default", {"answer": answer})
+        self.control("default", {"answer": answer})
 
     def release(self, name: str) -> None:
         """See `Script.release`."""
-        self._post("release", {"name": name})
+        self.control("release", {"name": name})
 
     def reset(self) -> None:
         """See `Script.reset`."""
-        self._post("reset", {})
+        self.control("reset", {})
 
     def requests(self, path: str | None = "/v1/chat/completions") -> list[dict[str, Any]]:
         """See `Script.requests`."""
-        query = urllib.parse.urlencode({"path": path or "*"})
-        with urllib.request.urlopen(f"{self.root_url}/control/requests?{query}", timeout=START_LIMIT_S) as response:
-            found: list[dict[str, Any]] = json.load(response)
-        return found
-
-    def stop(self) -> None:
-        """End the process."""
-        self._process.terminate()
-        self._process.wait(START_LIMIT_S)
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
-
-    def _post(self, what: str, data: dict[str, Any]) -> None:
-        request = urllib.request.Request(
-            f"{self.root_url}/control/{what}", json.dumps(data).encode(), {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=START_LIMIT_S) as response:
-            response.read()
-
-
-def main() -> None:
-    """Serve until interrupted or terminated."""
-    parser = argparse.ArgumentParser(description="A scripted OpenAI-compatible server.")
-    parser.add_argument("--port", type=int, default=0, help="0 chooses a free one")
-    server = OpenAIServer()
-    server.start(parser.parse_args().port)
-    print(json.dumps({"port": server.port, "root_url": server.root_url, "base_url": server.base_url}), flush=True)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        server.stop()
+        return list(self.control(f"requests?{urllib.parse.urlencode({'path': path or '*'})}"))
 
 
 if __name__ == "__main__":
-    main()
+    OpenAIServer().main("base_url")

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from hub.core.clock import ManualClock
 from hub.core.errors import InvalidRequest
-from hub.core.events import EventBus
-from hub.core.tasks import TaskOwner
 from hub.models.contract import user_message
 from hub.sessions.archive import DAY_S, archive_daily
 from hub.sessions.entry import message_entry
 from hub.sessions.keys import direct_key, main_key
 from hub.sessions.store import SessionStore
-from hub.storage.database import Database
-from hub.storage.homedir import Home
-from hub.storage.migrations import HUB_MIGRATIONS
 
 MAIN = main_key("main")
 ANNA = direct_key("main", "8", channel="test")
@@ -28,23 +21,11 @@ BEN = direct_key("main", "9", channel="test")
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SessionStore]:
-    home = Home(tmp_path / "home")
-    home.create()
-    db = Database(home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
-    await db.open()
-    store = SessionStore(db, home, clock, EventBus(TaskOwner("test")))
+async def store(store: SessionStore) -> SessionStore:
     await store.open()
     for key in (MAIN, ANNA, BEN):
         await store.ensure(key)
-    yield store
-    await store.close()
-    await db.close()
+    return store
 
 
 def archived(store: SessionStore) -> set[str]:

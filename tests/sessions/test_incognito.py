@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -23,7 +22,6 @@ from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
-from hub.storage.migrations import HUB_MIGRATIONS
 from hub.tools.kept_results import KeptResults
 
 MAIN = main_key("main")
@@ -72,12 +70,8 @@ class Rig:
 
 
 @pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    home = Home(tmp_path / "home")
-    home.create()
-    db = Database(home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
-    await db.open()
-    rig = Rig(home, db, ManualClock())
+async def rig(home: Home, db: Database, clock: ManualClock) -> AsyncIterator[Rig]:
+    rig = Rig(home, db, clock)
     await rig.incognito.open()
     await rig.say(MAIN, "boiler")
     await rig.say(SECRET, "platypus")
@@ -85,7 +79,6 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     yield rig
     await rig.tasks.cancel_all()
     await rig.store.close()
-    await db.close()
 
 
 async def test_while_it_lasts_it_is_a_conversation_like_others(rig: Rig) -> None:

@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from hub.core.clock import ManualClock
 from hub.core.errors import InvalidRequest
-from hub.core.events import EventBus
-from hub.core.tasks import TaskOwner
 from hub.models.contract import Usage
 from hub.sessions.fork import copies_as_tree, fork_session
 from hub.sessions.keys import direct_key, main_key
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
-from hub.storage.database import Database
-from hub.storage.homedir import Home
-from hub.storage.migrations import HUB_MIGRATIONS
 
 MAIN = main_key("main")
 ANNA = direct_key("main", "8", channel="test")
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SessionStore]:
-    home = Home(tmp_path / "home")
-    home.create()
-    db = Database(home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
-    await db.open()
-    store = SessionStore(db, home, clock, EventBus(TaskOwner("test")))
+async def store(store: SessionStore) -> SessionStore:
     await store.ensure(MAIN)
     await store.ensure(ANNA)
-    yield store
-    await store.close()
-    await db.close()
+    return store
 
 
 def of(store: SessionStore, key: str) -> Session:

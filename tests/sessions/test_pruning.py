@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,7 @@ from hub.sessions.keys import direct_key, main_key
 from hub.sessions.pruning import DAY_MS, Pruned, PruneLimits, Pruning, StoredFile, StoredKind, files_to_prune
 from hub.sessions.schema import SESSION_SCHEMA
 from hub.sessions.store import SessionStore
-from hub.storage.database import Database
 from hub.storage.homedir import Home
-from hub.storage.migrations import HUB_MIGRATIONS
 from hub.tools.kept_results import KeptResults
 
 MAIN = main_key("main")
@@ -112,15 +109,8 @@ class Rig:
 
 
 @pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    home, clock = Home(tmp_path / "home"), ManualClock()
-    home.create()
-    db = Database(home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
-    await db.open()
-    store = SessionStore(db, home, clock, EventBus(TaskOwner("test")))
-    yield Rig(home, store, clock)
-    await store.close()
-    await db.close()
+def rig(home: Home, store: SessionStore, clock: ManualClock) -> Rig:
+    return Rig(home, store, clock)
 
 
 async def test_a_dry_run_says_what_would_go_and_leaves_it(rig: Rig) -> None:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from hub.core.clock import ManualClock
-from hub.core.events import EventBus
 from hub.core.schema import SchemaError, describe_error
-from hub.core.tasks import TaskOwner
 from hub.sessions.keys import cron_key, group_key, main_key
 from hub.sessions.reset import ResetPolicy, ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS, SESSION_SCHEMA
 from hub.sessions.store import SessionStore
-from hub.storage.database import Database
-from hub.storage.homedir import Home
-from hub.storage.migrations import HUB_MIGRATIONS
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MAIN = main_key("main")
@@ -105,17 +98,10 @@ async def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SessionStore]:
-    home = Home(tmp_path / "home")
-    home.create()
-    db = Database(home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
-    await db.open()
-    store = SessionStore(db, home, clock, EventBus(TaskOwner("test")))
+async def store(store: SessionStore) -> SessionStore:
     store.configure(open_transcripts=OPEN_TRANSCRIPTS, reset=rules(reset={"mode": "daily"}))
     await store.open()
-    yield store
-    await store.close()
-    await db.close()
+    return store
 
 
 async def test_a_message_after_the_hour_begins_a_new_transcript_once(store: SessionStore, clock: ManualClock) -> None:

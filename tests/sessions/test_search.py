@@ -13,8 +13,6 @@ import pytest
 from hub.core.clock import ManualClock
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, Unavailable
-from hub.core.events import EventBus
-from hub.core.tasks import TaskOwner
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, tool_result, user_message
 from hub.sessions.entry import message_entry
 from hub.sessions.keys import direct_key, main_key
@@ -22,9 +20,7 @@ from hub.sessions.privacy import may_search
 from hub.sessions.search import DELAY_S, FILE, FoundMessage, TranscriptSearch
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
-from hub.storage.database import Database
 from hub.storage.homedir import Home
-from hub.storage.migrations import HUB_MIGRATIONS
 
 MAIN = main_key("main")
 ANNA = direct_key("main", "8", channel="test")
@@ -57,17 +53,10 @@ class Rig:
 
 
 @pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    home, clock = Home(tmp_path / "home"), ManualClock()
-    home.create()
-    db = Database(home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
-    await db.open()
-    store = SessionStore(db, home, clock, EventBus(TaskOwner("test")))
+async def rig(home: Home, store: SessionStore, clock: ManualClock) -> AsyncIterator[Rig]:
     search = TranscriptSearch(home, store, clock)
     yield Rig(home, store, search, clock)
     await search.close()
-    await store.close()
-    await db.close()
 
 
 async def test_messages_with_all_words_are_found_the_latest_first(rig: Rig) -> None:

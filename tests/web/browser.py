@@ -172,3 +172,4 @@ async def cleared(context: BrowserContext, origin: str, cookies: StorageState) -
 async def is_ready(page: Page) -> None:
     """Wait until the page's scripts run and its live socket is connected."""
     await page.wait_for_selector("html[data-ready][data-live=on]")
+    await page.wait_for_load_state()  # the scripts of this page alone may come last

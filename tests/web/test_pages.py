@@ -95,7 +95,7 @@ FORMS = {
     "/logout": {},
     "/memory/delete": {"path": "none-such.md", "base_hash": "x"},
     "/memory/forget": {"query": "none such"},
-    "/memory/index": {"wish": "now"},
+    "/memory/index": {"command": "now"},
     "/memory/intents/add": {"topics": "x", "remind": "y"},
     "/memory/intents/remove": {"id": "none-such"},
     "/memory/remember": {"text": "x"},
@@ -271,9 +271,9 @@ async def test_who_watches_a_topic_gets_its_whole_state(owner: ClientSession) ->
         ("/automations/import-trace", {"id": "nobody", "trace": "{}"}),
         ("/memory/delete", {"path": "MEMORY.md"}),
         ("/memory/forget", {}),
-        ("/memory/forget", {"query": "x", "wish": "everything"}),
+        ("/memory/forget", {"query": "x", "command": "everything"}),
         ("/memory/forget", {"query": "x", "agent": "nobody"}),
-        ("/memory/index", {"wish": "burn"}),
+        ("/memory/index", {"command": "burn"}),
         ("/memory/intents/add", {"topics": "", "remind": "y"}),
         ("/memory/intents/add", {"topics": "x", "remind": "y", "days": "never"}),
         ("/memory/intents/remove", {"id": "none-such"}),
@@ -312,14 +312,14 @@ async def test_an_error_of_a_page_is_a_page(owner: ClientSession) -> None:
 async def test_the_palette_finds_blueprints_memory_and_conversations_by_name(owner: ClientSession) -> None:
     await owner.post("/memory/remember", json={"text": "The stopcock is behind the boiler"})
     key = "agent:main:webchat:direct:garden"
-    await owner.post("/chat/rename", json={"session": key, "name": "Plans for the garden"})
+    await owner.post("/chat/rename", json={"session": key, "name": "Plans for the gärden"})
 
     async def found(query: str) -> list[tuple[str, str]]:
         answer = await (await owner.get("/find", params={"q": query})).json()
         return [(each["kind"], each["name"]) for each in answer["found"]]
 
     assert ("blueprint", "Morning briefing") in await found("morning")
-    assert ("conversation", "Plans for the garden") in await found("plan gard")
+    assert ("conversation", "Plans for the gärden") in await found("plan gard")
     assert any(kind == "memory" and "stopcock" in name for kind, name in await found("stopcock"))
     assert await found("  ") == []
 

@@ -66,11 +66,11 @@ class BlueprintsPage:
     # --- bringing in ---
 
     async def import_(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /blueprints/import`: preview a blueprint from a URL, a file or a text; with `wish=write` save it."""
+        """`POST /blueprints/import`: preview a blueprint from a URL, a file or a text; with `command=write` save it."""
         fields = read_lists(call)
         url, path = _one(fields, "url").strip(), _one(fields, "path").strip()
         text = _one(fields, "text") if _one(fields, "text").strip() else _one(fields, "file")
-        writes = _one(fields, "wish") == "write"
+        writes = _one(fields, "command") == "write"
         params: dict[str, Any] = {"preview": not writes, "overwrite": _one(fields, "overwrite") == "true"}
         params |= {"path": path} if path else {}
         if text.strip():
@@ -143,7 +143,7 @@ class BlueprintsPage:
         return await self._form(call, shown, form, about)
 
     async def make(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /blueprints/use`: show what it becomes, or with `wish=save` make it."""
+        """`POST /blueprints/use`: show what it becomes, or with `command=save` make it."""
         fields = read_lists(call)
         shown = await self._found(call, _one(fields, "path"), _one(fields, "domain") or AUTOMATION)
         form = blueprint_form(shown["sections"], self._suggestions)
@@ -153,7 +153,7 @@ class BlueprintsPage:
         item = {"alias": about["alias"] or shown["name"], "use_blueprint": {"path": shown["path"], "input": given}}
         if not form.has_errors:
             try:
-                if _one(fields, "wish") == "save":
+                if _one(fields, "command") == "save":
                     return await self._save(call, shown, item, about)
                 about["becomes"] = await asyncio.to_thread(self._becomes, shown, item)
                 return await self._form(call, shown, form, about)

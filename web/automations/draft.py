@@ -75,16 +75,16 @@ def posted(text: str, fields: Fields) -> AutomationDraft:
     return draft
 
 
-def perform(draft: AutomationDraft, wish: str, fields: Fields) -> AutomationDraft:
+def perform(draft: AutomationDraft, command: str, fields: Fields) -> AutomationDraft:
     """Return the draft after a button of a card was pressed.
 
     Args:
-        wish: `add:PATH`, `option:PATH`, `remove:PATH`, `copy:PATH`, `up:PATH`, `down:PATH` or `switch:PATH`.
+        command: `add:PATH`, `option:PATH`, `remove:PATH`, `copy:PATH`, `up:PATH`, `down:PATH` or `switch:PATH`.
 
     Raises:
         InvalidRequest: There is no such button, or nothing at the path.
     """
-    what, _, name = wish.partition(":")
+    what, _, name = command.partition(":")
     keys = path_of(name)
     if not keys:
         return draft
@@ -96,7 +96,7 @@ def perform(draft: AutomationDraft, wish: str, fields: Fields) -> AutomationDraf
         return _again(draft, text, _name((*keys[:-1], int(last) + by)) if isinstance(last, int) else name)
     focus = _PERFORM[what](item, keys, fields) if what in _PERFORM else None
     if focus is None:
-        raise InvalidRequest(f"the form has no button {wish[:80]!r}")
+        raise InvalidRequest(f"the form has no button {command[:80]!r}")
     return _again(draft, with_changes(draft.text, draft.item, item), _name(focus))
 
 

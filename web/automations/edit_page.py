@@ -42,8 +42,8 @@ actions:
 Names = Callable[[], Sequence[str]]
 
 
-class _Desk(Struct, frozen=True):
-    """What lies on the editor's desk.
+class _EditorState(Struct, frozen=True):
+    """What the editor shows.
 
     Attributes:
         id: Of the automation; empty for a new one.
@@ -101,16 +101,16 @@ class AutomationEditPage:
         """`GET /automations/{id}/edit[?as=yaml]`."""
         id = self._automations.status(call.params["id"]).id
         written = await self._editor.read_yaml(id)
-        desk = _Desk(id, AutomationDraft(written.text, {}), written.hash, _mode(call.request.query))
+        state = _EditorState(id, AutomationDraft(written.text, {}), written.hash, _mode(call.request.query))
         with self._editor.kinds.in_use():
-            return await self._page(call, desk, _Told(changed=False))
+            return await self._page(call, state, _Told(changed=False))
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/new[?as=yaml]`: the editor of an automation that is not there yet."""
         mode = _mode(call.request.query)
-        desk = _Desk("", AutomationDraft(STARTER if mode == YAML else "", {}), "", mode)
+        state = _EditorState("", AutomationDraft(STARTER if mode == YAML else "", {}), "", mode)
         with self._editor.kinds.in_use():
-            return await self._page(call, desk, _Told(problems=(), changed=False))
+            return await self._page(call, state, _Told(problems=(), changed=False))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/check`: what is wrong with a text; nothing is written."""
@@ -128,49 +128,49 @@ class AutomationEditPage:
 
     async def _edit(self, call: HttpCall) -> web.StreamResponse:
         fields = read_lists(call)
-        id, wish, mode = _one(fields, "id"), _one(fields, "do"), _mode({"as": _one(fields, "as")})
+        id, command, mode = _one(fields, "id"), _one(fields, "do"), _mode({"as": _one(fields, "as")})
         text, base = _plain(_one(fields, "text")), _one(fields, "base_hash")
         if len(text) > TEXT_LIMIT:
             raise InvalidRequest(f"the automation is longer than {TEXT_LIMIT // 1024} KiB")
         try:
             draft = posted(text, fields) if mode == FORM else AutomationDraft(text, {})
-            if wish == "save":
-                return await self._save(call, _Desk(id, draft, base, mode))
-            if wish in (FORM, YAML):
-                if wish == FORM:
+            if command == "save":
+                return await self._save(call, _EditorState(id, draft, base, mode))
+            if command in (FORM, YAML):
+                if command == FORM:
                     read_item(draft.text)
-                shown = AutomationDraft(STARTER, {}) if wish == YAML and not draft.text.strip() else draft
-                return await self._page(call, _Desk(id, shown, base, wish), _Told())
-            if mode == FORM and wish and not draft.errors:
-                draft = perform(draft, wish, fields)
+                shown = AutomationDraft(STARTER, {}) if command == YAML and not draft.text.strip() else draft
+                return await self._page(call, _EditorState(id, shown, base, command), _Told())
+            if mode == FORM and command and not draft.errors:
+                draft = perform(draft, command, fields)
         except HubError as error:
             told = _Told(notice=error.message, status=400)
-            return await self._page(call, _Desk(id, AutomationDraft(text, {}), base, mode), told)
-        return await self._page(call, _Desk(id, draft, base, mode), _Told(problems=()))
+            return await self._page(call, _EditorState(id, AutomationDraft(text, {}), base, mode), told)
+        return await self._page(call, _EditorState(id, draft, base, mode), _Told(problems=()))
 
-    async def _save(self, call: HttpCall, desk: _Desk) -> web.StreamResponse:
-        text = desk.draft.text
+    async def _save(self, call: HttpCall, state: _EditorState) -> web.StreamResponse:
+        text = state.draft.text
         problems = problems_of(text)
-        if problems or desk.draft.errors:
-            return await self._page(call, desk, _Told(problems, status=400))
+        if problems or state.draft.errors:
+            return await self._page(call, state, _Told(problems, status=400))
         try:
-            saved = await self._editor.save_yaml(desk.id or None, text, desk.base or None)
+            saved = await self._editor.save_yaml(state.id or None, text, state.base or None)
         except Conflict as conflict:
-            found = str(conflict.details.get("hash") or desk.base)
+            found = str(conflict.details.get("hash") or state.base)
             told = _Told(problems, conflict=conflict.message, status=409)
-            return await self._page(call, replace(desk, base=found), told)
+            return await self._page(call, replace(state, base=found), told)
         except ConfigInvalid as error:
-            return await self._page(call, desk, _Told(problems_in_file(error.errors, text), status=400))
+            return await self._page(call, state, _Told(problems_in_file(error.errors, text), status=400))
         except HubError as error:
-            return await self._page(call, desk, _Told(problems, notice=error.message, status=400))
+            return await self._page(call, state, _Told(problems, notice=error.message, status=400))
         written = saved.written
-        path = automation_path(written.id, f"/edit?as={desk.mode}&saved=1")
+        path = automation_path(written.id, f"/edit?as={state.mode}&saved=1")
         if wants_json(call.request):
             return json_response({"id": written.id, "hash": written.hash, "text": written.text, "path": path})
         return see_other(path)
 
-    async def _page(self, call: HttpCall, desk: _Desk, told: _Told) -> web.Response:
-        id, draft, mode, notice = desk.id, desk.draft, desk.mode, told.notice
+    async def _page(self, call: HttpCall, state: _EditorState, told: _Told) -> web.Response:
+        id, draft, mode, notice = state.id, state.draft, state.mode, told.notice
         problems = problems_of(draft.text) if told.problems is None else told.problems
         words = self._words(call)
         form, others = None, [each.as_dict(words) for each in problems if mode == YAML]
@@ -192,7 +192,7 @@ class AutomationEditPage:
             "id": id,
             "as": mode,
             "text": draft.text,
-            "hash": desk.base,
+            "hash": state.base,
             "form": form,
             "focus": draft.focus,
             "problems": others,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from aiohttp import web
 from msgspec import Struct
 
+from hub.automation.contract import RunSpending
 from hub.automation.engine.automation_status import AutomationStatus
 from hub.automation.engine.automations import Automations
 from hub.automation.tracing.trace_store import TraceStore
@@ -34,14 +35,6 @@ TONES = {"on": "good", "off": "", "unavailable": "bad"}
 
 ID = All(string, Length(min=1, max=200))
 TURN = Schema({Required("id"): ID, Required("to"): In(["on", "off"]), "back": All(string, Length(max=500))})
-
-
-class ShownSpending(Protocol):
-    """What the runs of an automation cost."""
-
-    def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
-        """Return dollars since a time, seconds since the epoch."""
-        ...
 
 
 class ListFilter(Struct, frozen=True):
@@ -87,7 +80,7 @@ class AutomationsPage:
         renderer: Renderer,
         automations: Automations,
         traces: TraceStore,
-        spending: ShownSpending,
+        spending: RunSpending,
         redact: Callable[[str], str],
         wall_time: Callable[[], float],
     ) -> None:

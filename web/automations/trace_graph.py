@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from hub.automation.definition.kinds import kinds_in_use
+from hub.automation.definition.phrases import span_of
 from hub.core.phrases import Phrase, phrase
 from web.automations.form_texts import KIND_NAMES
 
@@ -320,7 +321,7 @@ def _label(config: Any, kind: str) -> str:
     if kind == "action":
         return str(value)
     if kind in {"event", "delay", "stop", "wait_template"} and isinstance(value, (str, int, float)):
-        return phrase("{said}: {reason}", said=name, reason=value)
+        return phrase("{said}: {reason}", said=name, reason=span_of(value) if kind == "delay" else value)
     entity = config.get("entity_id")
     if isinstance(entity, list) and entity:
         entity = entity[0]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 from hub.core.errors import HubError, Unavailable
 from hub.core.schema import All, Invalid, Length, Required, Schema, string
@@ -171,7 +171,7 @@ class LiveUpdates:
 
     async def _receive(self, client: _Client) -> None:
         async for message in client.socket:
-            if message.type is not WSMsgType.TEXT:
+            if message.type is not web.WSMsgType.TEXT:
                 return
             try:
                 wanted = WATCH(orjson.loads(message.data))["topics"]

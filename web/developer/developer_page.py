@@ -152,9 +152,9 @@ class DeveloperPage:
         return await self._show_services(call, found, form, {}, name=query.get("service", ""))
 
     async def call(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /developer/services`: call a service, or with `wish=yaml` or `wish=form` see its data the other way."""
+        """`POST /developer/services`: call a service; `command=yaml` or `command=form` shows its data the other way."""
         fields = read_lists(call)
-        name, wish = (_one(fields, key) for key in ("service", "wish"))
+        name, command = (_one(fields, key) for key in ("service", "command"))
         found = await self._services(call)
         words = self._words(call)
         form = service_form(found.get(name), self._suggestions, as_yaml=_one(fields, "as") == "yaml")
@@ -164,8 +164,8 @@ class DeveloperPage:
             data = form.take(fields, words)
         except InvalidRequest as error:
             return await self._show_services(call, found, form, {"error": error.message}, name=name, status=422)
-        if wish in ("yaml", "form"):
-            other = service_form(found.get(name), self._suggestions, data, as_yaml=wish == "yaml")
+        if command in ("yaml", "form"):
+            other = service_form(found.get(name), self._suggestions, data, as_yaml=command == "yaml")
             return await self._show_services(call, found, other, {}, name=name)
         if form.has_errors:
             told = {"error": words.gettext("Some fields have errors.")}

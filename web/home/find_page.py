@@ -10,6 +10,7 @@ from aiohttp import web
 
 from hub.core.errors import HubError
 from hub.gateway.calls.contract import HttpCall
+from hub.memory.words import fold
 from hub.sessions.session import Session
 from web.chat.said_search import SaidSearch
 from web.core.method_client import MethodClient
@@ -52,7 +53,7 @@ class FindPage:
     async def find(self, call: HttpCall) -> web.StreamResponse:
         """`GET /find?q=…`: JSON for the palette: `{found: [{kind, name, path}]}`."""
         query = call.request.query.get("q", "").strip()[:QUERY_LIMIT]
-        words = query.lower().split()
+        words = fold(query).split()
         if not words:
             return json_response({"found": []})
         found = [
@@ -86,7 +87,7 @@ class FindPage:
 
 
 def _fitting(each: Iterable[Found], words: list[str]) -> list[Found]:
-    found = [item for item in each if all(word in f"{item['name']} {item['path']}".lower() for word in words)]
+    found = [item for item in each if all(word in fold(f"{item['name']} {item['path']}") for word in words)]
     return found[:PER_KIND]
 
 

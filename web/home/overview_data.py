@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hub import __version__
 from hub.core.phrases import rewritten
 from hub.core.repairs import Repair
+from hub.models.answering import answering
 from web.core.texts import ACTIVITY, RUN_END
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class OverviewData:
         return {
             "id": agent["id"],
             "name": agent["name"],
-            "model": self._hub.models.describe(agent["model"])["ref"] or "",
+            "model": answering(self._hub.models, agent["model"])["ref"] or "",
             "default": agent["default"],
         }
 

@@ -70,7 +70,7 @@ FORGET = Schema(
         Optional("person", default=""): All(string, Length(max=64)),
         Optional("path", default=""): _PATH,
         Optional("line", default=""): All(string, Length(max=9)),
-        Optional("wish", default="look"): In(["look", "forget"]),
+        Optional("command", default="look"): In(["look", "forget"]),
         Optional("agent", default=""): _AGENT,
     }
 )
@@ -180,23 +180,23 @@ class MemoryEditPage:
         return await self._forget_page(call, query.get("agent", ""), fields)
 
     async def forget(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /memory/forget`: show what would go; with `wish=forget` it goes. `path` and `line` name one entry."""
+        """`POST /memory/forget`: show what would go; `command=forget` deletes it. `path` and `line` name one entry."""
         fields = read_fields(call, FORGET)
-        asked, wish = fields.pop("agent"), fields.pop("wish")
+        asked, command = fields.pop("agent"), fields.pop("command")
         path, line = fields.pop("path"), fields.pop("line")
         if path:
             fields["query"] = await self._entry_at(call, path, line, asked)
         params = {name: value.replace("\r\n", "\n").strip() for name, value in fields.items() if value.strip()}
         if not params and not wants_json(call.request):
             return await self._forget_page(call, asked, fields, {"error": MEMORY_TOLD["nothing_said"]}, status=400)
-        params |= {"dry_run": wish == "look", **self._tools.whose(asked)}
+        params |= {"dry_run": command == "look", **self._tools.whose(asked)}
         try:
             answer = await self._tools.client.ask(call, "memory.forget", params)
         except HubError as error:
             if wants_json(call.request):
                 raise
             return await self._forget_page(call, asked, fields, {"error": error.message}, status=error.http_status)
-        if wish == "forget":
+        if command == "forget":
             self._tools.pulse.beat()
         if wants_json(call.request):
             return json_response(answer)
@@ -204,7 +204,7 @@ class MemoryEditPage:
         found = {
             "hits": [self._tools.view.hit(hit, agent) for hit in answer["forgotten"]],
             "count": answer["count"],
-            "done": wish == "forget",
+            "done": command == "forget",
         }
         left = dict.fromkeys(fields, "") if found["done"] else fields
         return await self._forget_page(call, asked, left, {"found": found})

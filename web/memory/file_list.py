@@ -1,4 +1,4 @@
-"""The files of memory as a shelf: what is curated, the days by month, people, groups, and what came from elsewhere."""
+"""The files of memory in groups: what is curated, the days by month, people, groups, and what came from elsewhere."""
 
 from __future__ import annotations
 

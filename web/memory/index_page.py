@@ -27,7 +27,7 @@ METHODS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "rebuild": ("memory.index", {"force": True}),
     "verify": ("memory.verify", {}),
 }
-WISH = Schema({Required("wish"): In(list(METHODS)), Optional("agent", default=""): string})
+COMMAND = Schema({Required("command"): In(list(METHODS)), Optional("agent", default=""): string})
 
 Outcome = Mapping[str, Any]
 
@@ -65,24 +65,24 @@ class MemoryIndexPage:
 
     async def act(self, call: HttpCall) -> web.StreamResponse:
         """`POST /memory/index`: update it, rebuild it, or compare it with the files."""
-        fields = read_fields(call, WISH)
-        agent, wish = self._tools.names.agent(fields["agent"]), fields["wish"]
-        method, params = METHODS[wish]
+        fields = read_fields(call, COMMAND)
+        agent, command = self._tools.names.agent(fields["agent"]), fields["command"]
+        method, params = METHODS[command]
         if agent not in self._working:
-            self._working[agent] = wish
+            self._working[agent] = command
             self._outcomes.pop(agent, None)
             work = self._tools.client.ask(call, method, {**params, "agent": agent})
-            task = self._tasks.spawn(self._work(agent, wish, work), name=f"memory {wish} {agent}")
+            task = self._tasks.spawn(self._work(agent, command, work), name=f"memory {command} {agent}")
             await asyncio.wait([task], timeout=ANSWER_LIMIT_S)
         if wants_json(call.request):
             return json_response({"working": self._working.get(agent), "outcome": self._outcomes.get(agent)})
         return see_other(memory_place("index", self._tools.agent(fields["agent"])))
 
-    async def _work(self, agent: str, wish: str, work: Any) -> None:
+    async def _work(self, agent: str, command: str, work: Any) -> None:
         try:
-            self._outcomes[agent] = {"wish": wish, "error": None, **await work}
+            self._outcomes[agent] = {"command": command, "error": None, **await work}
         except HubError as error:
-            self._outcomes[agent] = {"wish": wish, "error": error.message}
+            self._outcomes[agent] = {"command": command, "error": error.message}
         finally:
             del self._working[agent]
             self._tools.pulse.beat()

@@ -11,23 +11,23 @@ const form = () => document.getElementById("automation-edit");
 const NONCE = form().dataset.nonce; // that of the page that was loaded; what is shown later in its place has others
 
 /** Press one of the form's buttons. */
-function press(wish) {
-  turn = turn.then(() => post(wish));
+function press(command) {
+  turn = turn.then(() => post(command));
 }
 
 /** Post the form, and show what comes back in its place. */
-async function post(wish) {
+async function post(command) {
   if (!form()) return;
   busy += 1;
   try {
     if (view) form().elements.text.value = view.state.doc.toString();
     const fields = new URLSearchParams([...new FormData(form())].filter(([name]) => name !== "do"));
-    fields.set("do", wish);
+    fields.set("do", command);
     const answer = await fetch("/automations/edit", { method: "POST", body: fields, headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (!page.getElementById("automation-edit")) throw new Error(String(answer.status));
     if (answer.redirected) history.replaceState(null, "", answer.url);
-    show(page, wish);
+    show(page, command);
   } catch {
     tell(t("The hub cannot be reached right now."));
   } finally {
@@ -35,22 +35,22 @@ async function post(wish) {
   }
 }
 
-function show(page, wish) {
+function show(page, command) {
   const main = document.querySelector(MAIN);
   const top = main.scrollTop;
   view?.destroy();
   view = null;
   main.replaceChildren(...page.querySelector(MAIN).childNodes);
   document.title = page.title;
-  main.scrollTop = wish === "save" ? 0 : top;
+  main.scrollTop = command === "save" ? 0 : top;
   start();
   const focus = form().dataset.focus;
   const place = focus && [...document.querySelectorAll("[data-path]")].find((each) => each.dataset.path === focus);
   const list = focus && document.getElementById(`f-${focus.replace(/[^\w-]/g, "-")}`);
-  const wrong = wish === "save" && document.querySelector("[aria-invalid], .step-card > [role=alert]");
+  const wrong = command === "save" && document.querySelector("[aria-invalid], .step-card > [role=alert]");
   if (wrong) wrong.focus?.() ?? wrong.scrollIntoView({ block: "center" });
   else if (place || list) (place || list).focus();
-  else if (wish === "form" || wish === "yaml") document.querySelector("[data-switch]").focus();
+  else if (command === "form" || command === "yaml") document.querySelector("[data-switch]").focus();
   announce(document.getElementById("edit-state").textContent);
 }
 

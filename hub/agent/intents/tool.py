@@ -70,7 +70,7 @@ class IntentTool:
         found = self._intents.list(agent_id=call.agent_id, scope=scope)[:SHOWN_LIMIT]
         shown = [self._shown(intent) for intent in found]
         trusted = all(intent.trusted for intent in found)
-        return ToolResult(orjson.dumps({"intents": shown}).decode(), details={"intents": shown}, trusted=trusted)
+        return ToolResult.of({"intents": shown}, trusted=trusted)
 
     async def _add(self, call: ToolCall, scope: MemoryScope) -> ToolResult:
         authority = call.context.authority

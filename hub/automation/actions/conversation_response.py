@@ -27,7 +27,7 @@ def _explain(step: Mapping[str, Any]) -> str:
 KIND = ActionKind(
     name="set_conversation_response",
     fields={
-        Required("set_conversation_response", description="The response; without it an earlier one stays."): AnyOf(
+        Required("set_conversation_response", description="The response; null clears an earlier one."): AnyOf(
             None, dynamic_text
         )
     },

@@ -41,7 +41,7 @@ KIND = ActionKind(
         Required("type", description="The action, such as turn_on."): string,
         Optional("entity_id", description="The entity of the device that it is about."): entity_id,
         **{Optional(each, description="Data of the service."): dynamic for each in (*_DATA, *_NOTICE)},
-        Optional("metadata", description="What the editor of Home Assistant keeps; not used."): object,
+        Optional("metadata", description="Data of Home Assistant's editor; not used."): object,
     },
     run=_run,
     explain=_explain,

@@ -26,7 +26,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
         run.dry.call(path, f"event.{type}", data)
         return
     run.root.effect = True
-    fire_custom(run.parts.bus, type, data, run.context)
+    fire_custom(run.parts.bus, type, run.plan.secrets.marked(data), run.context)
 
 
 def _explain(step: Mapping[str, Any]) -> str:

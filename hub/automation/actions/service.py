@@ -124,14 +124,12 @@ KIND = ActionKind(
     name="action",
     fields={
         Required("action", description="The service, as domain.name, or a template."): _name,
-        Optional("target", description="The target; it is added to the event data."): AnyOf(
-            None, _TARGET, dynamic_text
-        ),
+        Optional("target", description="The target; it is added to the data."): AnyOf(None, _TARGET, dynamic_text),
         Optional("entity_id", description="Old form of target: entity_id."): target_entity_ids,
         Optional("data", description="Data of the service."): dynamic_mapping,
         Optional("data_template", description="The old name of data with templates."): dynamic_mapping,
         Optional("response_variable", description="Variable that receives the response."): string,
-        Optional("metadata", description="What the editor of Home Assistant keeps; not used."): object,
+        Optional("metadata", description="Data of Home Assistant's editor; not used."): object,
     },
     run=_run,
     explain=_explain,

@@ -36,7 +36,7 @@ KIND = ConditionKind(
         Optional("above", description="More than this number, or than the number of this entity."): number_or_entity,
         Optional("below", description="Less than this number, or than the number of this entity."): number_or_entity,
         Optional("for", description="Minimum time it has been so."): dynamic_duration,
-        Optional("metadata", description="What the editor of Home Assistant keeps; not used."): object,
+        Optional("metadata", description="Data of Home Assistant's editor; not used."): object,
     },
     _explain,
     "An entity of a device is in a state.",

@@ -29,7 +29,7 @@ def _explain(config: Mapping[str, Any]) -> str:
 KIND = ConditionKind(
     name="heartbeat",
     fields={
-        Optional("agent", description="The agent whose HEARTBEAT.md it is; the default agent's by default."): slug,
+        Optional("agent", description="The agent whose HEARTBEAT.md it is; the default agent if omitted."): slug,
         Optional("skip_unchanged", default=True, description="Skip when nothing changed since the last check."): (
             boolean
         ),

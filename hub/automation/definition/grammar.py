@@ -116,7 +116,7 @@ _MODE_KEYS: Mapping[Any, Any] = {
     ),
     Optional(
         "max", default=MAX_DEFAULT, description="Maximum number that run or wait, in the modes queued and parallel."
-    ): (_COUNT),
+    ): _COUNT,
     Optional("max_exceeded", default="warning", description="Log level for triggers beyond `max`."): All(
         string, str.lower, In(_WORDS_OF_MAX)
     ),

@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import tzinfo
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,11 +20,11 @@ from hub.automation.editing.automations_file import AutomationsFile
 from hub.automation.editing.schedule_authority import Asker, ScheduleAuthorities, ScheduleAuthority, digest, is_room
 from hub.automation.editing.schedule_request import ScheduleRequest, from_item, to_item
 from hub.automation.engine.automation_status import AutomationStatus
+from hub.automation.engine.automations import Automations
 from hub.automation.engine.environment import Begun
 from hub.automation.services.addresses import Addresses, DeliveryTarget
 from hub.config.store import ConfigStore
 from hub.core.clock import Clock
-from hub.core.context import Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.slugs import slugify
@@ -38,20 +38,6 @@ PER_AGENT_LIMIT = 50
 ANSWERS_LIMIT = 400
 DISCARD_AGAIN_S = (1.0, 5.0, 30.0)
 """How long after one another it is tried again to take out what ran."""
-
-
-class Engine(Protocol):
-    """The engine as the editor uses it; `hub.automation.engine.automations.Automations` is one."""
-
-    def status(self, name: str) -> AutomationStatus:
-        """Return how an automation is; raises `NotFound`."""
-        ...
-
-    async def trigger(
-        self, name: str, variables: Mapping[str, Any], context: Context, *, skip_conditions: bool = True
-    ) -> Begun:
-        """Set an automation off."""
-        ...
 
 
 class Scheduled(Struct, frozen=True):
@@ -89,7 +75,7 @@ class ScheduleService:
         self,
         config: ConfigStore,
         db: Database,
-        engine: Engine,
+        engine: Automations,
         addresses: Addresses,
         bus: EventBus,
         clock: Clock,

@@ -155,6 +155,14 @@ class Automations:
                 except (HubError, SchemaError):
                     automation.authority = automation.authority.narrow(scopes=(), owner=False)
 
+    async def arm_again(self) -> None:
+        """Arm what goes by the clock or the sun again, after the home's time zone or place changed; runs continue."""
+        async with self._applying:
+            for automation in self._automations.values():
+                if automation.problems or automation.next_due() is not None:
+                    automation.disarm()
+                    automation.arm()
+
     # --- asking ---
 
     def all(self) -> list[AutomationStatus]:

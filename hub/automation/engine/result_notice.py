@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
-from hub.security.egress import EgressRefused, Fetched
+from hub.security.egress import Egress, EgressRefused
 from hub.security.webhook_signature import SignatureForm, sign
 
 _log = logging.getLogger(__name__)
@@ -46,23 +46,6 @@ class _Failure(Struct, frozen=True):
     for_good: bool = False
 
 
-class Fetches(Protocol):
-    """Fetches URLs; `hub.security.egress.Egress` does."""
-
-    async def fetch(
-        self,
-        url: str,
-        *,
-        method: str = "GET",
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        limit_bytes: int = ANSWER_LIMIT_BYTES,
-        timeout_s: float = TIMEOUT_S,
-    ) -> Fetched:
-        """Fetch a URL; see `Egress.fetch`."""
-        ...
-
-
 class ResultNotices:
     """Sends them; calling it is an `EngineEnvironment.tell`.
 
@@ -72,7 +55,7 @@ class ResultNotices:
         tasks: Owner of what is under way.
     """
 
-    def __init__(self, egress: Fetches, repairs: Repairs, clock: Clock, tasks: TaskOwner) -> None:
+    def __init__(self, egress: Egress, repairs: Repairs, clock: Clock, tasks: TaskOwner) -> None:
         self._egress = egress
         self._repairs = repairs
         self._clock = clock

@@ -142,7 +142,7 @@ class Scripts:
         try:
             await asyncio.wait((going.task,))
         except asyncio.CancelledError:
-            going.run.cancel("whoever called it was ended")
+            going.run.cancel("its caller was ended")
             raise
         if going.run.context.authority.tainted:
             call.taint()  # what it read goes on in what it answers

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from hub.core.context import Authority
 from hub.core.errors import NotFound
 from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, Required, Schema, show, string
 from hub.core.sql import SqlConnection
@@ -82,13 +83,14 @@ class Addresses:
         """Return where a session, or else an owner with an agent, was heard from last."""
         found = await self.of_session(session_key) if session_key is not None else None
         if found is None:
-            prefix = f"agent:{agent_id}:"
-            found = await self._db.read(lambda connection: _last_of_owner(connection, prefix))
+            prefix, people = f"agent:{agent_id}:", self._people()
+            found = await self._db.read(lambda connection: _last_of_owner(connection, prefix, people))
         return found or DeliveryTarget(Address(self._channels.home, main_key(agent_id)), main_key(agent_id))
 
     async def of_session(self, session_key: str) -> DeliveryTarget | None:
         """Return where a conversation is held; None for one that is held nowhere, such as an automation's."""
-        found = await self._db.read(lambda connection: _last_of_session(connection, session_key))
+        people = self._people()
+        found = await self._db.read(lambda connection: _last_of_session(connection, session_key, people))
         if found is not None:
             return found
         kind = SessionKey.parse(session_key).kind.value
@@ -113,7 +115,8 @@ class Addresses:
         if person is None:
             known = ", ".join(each.id for each in self._people().all())
             raise NotFound(f"there is no person {person_id!r}; there are: {known}")
-        found = await self._db.read(lambda connection: _last_of_person(connection, person_id))
+        people = self._people()
+        found = await self._db.read(lambda connection: _last_of_person(connection, person_id, people))
         if found is None:
             raise NotFound(f"{person.name} has not written yet, so it is not known where to reach them")
         return found
@@ -123,34 +126,40 @@ _COLUMNS = "channel, account, peer, session_key, message"
 _RECENT = "position > (SELECT COALESCE(max(position), 0) FROM inbox) - ? AND state IN ('queued', 'done', 'command')"
 
 
-def _last_of_session(connection: SqlConnection, session_key: str) -> DeliveryTarget | None:
-    return _place(
-        connection.execute(
-            f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND session_key = ? ORDER BY position DESC LIMIT 1",  # noqa: S608
-            (LOOKED_AT, session_key),
-        ).fetchone()
+def _last_of_session(connection: SqlConnection, session_key: str, people: People) -> DeliveryTarget | None:
+    rows = connection.execute(
+        f"SELECT {_COLUMNS}, principal FROM inbox WHERE {_RECENT} AND session_key = ? ORDER BY position DESC",  # noqa: S608
+        (LOOKED_AT, session_key),
     )
+    for *place, said_by in rows:
+        said, now = Authority.from_dict(json.loads(said_by)), _now(said_by, people)
+        if now.owner == said.owner and (now.person is None) is (said.person is None):
+            return _place(place)
+    return None
 
 
-def _last_of_owner(connection: SqlConnection, prefix: str) -> DeliveryTarget | None:
-    return _place(
-        connection.execute(
-            f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND substr(session_key, 1, ?) = ?"  # noqa: S608
-            " AND owner = 1 AND session_key NOT LIKE '%:group:%'"
-            " AND session_key NOT LIKE '%:channel:%' ORDER BY position DESC LIMIT 1",
-            (LOOKED_AT, len(prefix), prefix),
-        ).fetchone()
+def _last_of_owner(connection: SqlConnection, prefix: str, people: People) -> DeliveryTarget | None:
+    rows = connection.execute(
+        f"SELECT {_COLUMNS}, principal FROM inbox WHERE {_RECENT} AND substr(session_key, 1, ?) = ?"  # noqa: S608
+        " AND owner = 1 AND session_key NOT LIKE '%:group:%'"
+        " AND session_key NOT LIKE '%:channel:%' ORDER BY position DESC",
+        (LOOKED_AT, len(prefix), prefix),
     )
+    return next((_place(place) for *place, said_by in rows if _now(said_by, people).owner), None)
 
 
-def _last_of_person(connection: SqlConnection, person_id: str) -> DeliveryTarget | None:
-    return _place(
-        connection.execute(
-            f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND person = ? AND session_key NOT LIKE '%:group:%'"  # noqa: S608
-            " AND session_key NOT LIKE '%:channel:%' ORDER BY position DESC LIMIT 1",
-            (LOOKED_AT, person_id),
-        ).fetchone()
+def _last_of_person(connection: SqlConnection, person_id: str, people: People) -> DeliveryTarget | None:
+    rows = connection.execute(
+        f"SELECT {_COLUMNS}, principal FROM inbox WHERE {_RECENT} AND person = ?"  # noqa: S608
+        " AND session_key NOT LIKE '%:group:%' AND session_key NOT LIKE '%:channel:%' ORDER BY position DESC",
+        (LOOKED_AT, person_id),
     )
+    return next((_place(place) for *place, said_by in rows if _now(said_by, people).person == person_id), None)
+
+
+def _now(said_by: str, people: People) -> Authority:
+    """Return the rights that words in the inbox have by now: nothing goes to an identity that was taken away."""
+    return people.heard_now(Authority.from_dict(json.loads(said_by)))
 
 
 def _known(connection: SqlConnection, address: Address, thread: str | None) -> DeliveryTarget:
@@ -167,7 +176,7 @@ def _known(connection: SqlConnection, address: Address, thread: str | None) -> D
     return DeliveryTarget(Address(address.channel, address.peer, address.account, chat_type, thread))
 
 
-def _place(row: tuple[str, str, str, str, str] | None) -> DeliveryTarget | None:
+def _place(row: Sequence[str] | None) -> DeliveryTarget | None:
     """Return the place a message came from; once its words were taken out only the columns tell."""
     if row is None:
         return None

@@ -139,7 +139,7 @@ def sent_result(rows: list[OutboxRow]) -> ToolResult:
     told: dict[str, Any] = {"message_ids": [id for row in rows for id in row.platform_ids]}
     failed = [row for row in rows if row.state != "sent"]
     if not failed:
-        return ToolResult(orjson.dumps({"state": "sent", **told}).decode(), details={"state": "sent", **told})
+        return ToolResult.of({"state": "sent", **told})
     first = failed[0]
     words = {"dead": "it was refused", "unknown": "it may or may not have arrived; do not send it again"}
     told |= {"state": first.state, "why": first.error or words.get(first.state, "it is still being sent")}

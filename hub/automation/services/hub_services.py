@@ -1,4 +1,4 @@
-"""The services `hub.check|reload|restart|stop` and `persistent_notification.*`: the house itself."""
+"""The services `hub.check|reload|restart|stop` and `persistent_notification.*`: the hub itself."""
 
 from __future__ import annotations
 

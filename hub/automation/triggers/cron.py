@@ -48,7 +48,7 @@ KIND = TriggerKind(
         Optional("time_zone", description="Time zone; the home's by default."): time_zone,
         Optional(
             "stagger", description="Spread automations due at the same time over this long; each keeps its place."
-        ): (duration),
+        ): duration,
     },
     arm=told(_arm),
     explain=_explain,

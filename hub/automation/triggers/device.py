@@ -63,7 +63,7 @@ KIND = TriggerKind(
         Optional("below", description="Fires below this number, or below the number of this entity."): number_or_entity,
         Optional("for", description="How long it must stay so."): dynamic_duration,
         Optional("discovery_id", description="Data of Home Assistant's editor; not used."): string,
-        Optional("metadata", description="What the editor of Home Assistant keeps; not used."): object,
+        Optional("metadata", description="Data of Home Assistant's editor; not used."): object,
     },
     arm=told(_arm),
     explain=_explain,

@@ -134,7 +134,7 @@ KIND = TriggerKind(
         Optional("sender", description="Who wrote it: a stable identity such as telegram:user:123."): match_text,
         Optional("from_owner", description="Whether an owner of this home wrote it."): boolean,
         Optional("text", description="The whole message, or {contains: …}; case is ignored."): text,
-        Optional("regex", description="A regular expression to search for; groups are in `trigger.match`."): (pattern),
+        Optional("regex", description="A regular expression to search for; groups are in `trigger.match`."): pattern,
     },
     arm=told(_arm),
     explain=_explain,

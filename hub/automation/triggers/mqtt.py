@@ -183,12 +183,12 @@ KIND = TriggerKind(
         ),
         Optional(
             "value_template", description="Template over `value` or `value_json`; its result is compared with payload."
-        ): (template),
+        ): template,
         Optional("qos", default=0, description="0, 1 or 2."): In((0, 1, 2)),
         Optional("encoding", default="utf-8", description="Empty: raw bytes."): Described(
             _encoding, {"type": ["string", "null"]}, "encoding"
         ),
-        Optional("ignore_retained", default=False, description="Whether retained messages are ignored."): (boolean),
+        Optional("ignore_retained", default=False, description="Whether retained messages are ignored."): boolean,
     },
     arm=told(_arm),
     explain=_explain,

@@ -40,8 +40,8 @@ _HEADER = All(string, str.lower, Match(r"^[a-z0-9-]{1,100}$", msg="expected the 
 _OWN_FORM = Schema(
     {
         Optional("form", description="generic, github or stripe."): In(sorted(FORMS)),
-        Optional("header", description="Where the signature stands."): _HEADER,
-        Optional("prefix", description="What stands before it, such as sha256=."): All(string, Length(max=50)),
+        Optional("header", description="The header with the signature."): _HEADER,
+        Optional("prefix", description="The text before it, such as sha256=."): All(string, Length(max=50)),
         Optional("encoding", description="hex or base64."): In(("hex", "base64")),
         Optional("timestamp_header", description="A header with seconds; then <timestamp>.<body> is signed."): _HEADER,
         Optional("tolerance", default=TOLERANCE_S, description="How old a timestamp may be."): positive_seconds,

@@ -277,17 +277,20 @@ class Authenticator:
         grant = self._devices.grant(device, role) if self._devices is not None else None
         return grant.generation if grant is not None else None
 
-    def reserve(self, client: CallClient) -> None:
+    def reserve(self, client: CallClient, kind: str = "") -> None:
         """Count an attempt before the guess is checked.
+
+        Args:
+            kind: What is counted apart: a program with an old token does not lock out its neighbour's sign-in codes.
 
         Raises:
             LimitExceeded: Too many failures.
         """
-        self._limiter.reserve(client.limiter_key)
+        self._limiter.reserve(kind + client.limiter_key)
 
-    def succeed(self, client: CallClient) -> None:
+    def succeed(self, client: CallClient, kind: str = "") -> None:
         """Take a reserved attempt back: it was good."""
-        self._limiter.succeed(client.limiter_key)
+        self._limiter.succeed(kind + client.limiter_key)
 
     def _check_token(self, plain: str, client: CallClient) -> Caller | None:
         token = self._tokens.verify(plain) if self._tokens is not None else None

@@ -11,11 +11,13 @@ from functools import lru_cache
 from hub.gateway.calls.settings import Network
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-FORWARDING_PREFIXES = (
-    *("x-forwarded", "x-real", "x-original", "forwarded", "via", "cf-", "tailscale-"),
-    *("x-client-ip", "x-cluster-client-ip", "x-envoy-", "true-client-ip", "fly-", "fastly-", "cdn-loop"),
+_FORWARDING = re.compile(
+    r"^(?:x-forwarded|x-real|x-original|forwarded|via|cf-|tailscale-"
+    r"|x-client-ip|x-cluster-client-ip|x-envoy-|true-client-ip|fly-|fastly-|cdn-loop)",
+    re.IGNORECASE | re.MULTILINE,
 )
-"""What the headers begin with, in lower case, by which proxies show themselves."""
+"""What the headers begin with by which proxies show themselves."""
+_FETCHED = re.compile(r"^sec-fetch-", re.IGNORECASE | re.MULTILINE)
 FORWARDED_HOPS_LIMIT = 32
 
 _HOST = re.compile(r"^(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9._-]{1,255}))(?::([0-9]{1,5}))?$")
@@ -97,7 +99,12 @@ def is_trusted_proxy(address: str, proxies: Sequence[Network]) -> bool:
 
 def has_forwarding(headers: Mapping[str, str]) -> bool:
     """Whether a proxy forwarded the request, or a header says so."""
-    return any(name.lower().startswith(FORWARDING_PREFIXES) for name in headers)
+    return _FORWARDING.search("\n".join(headers)) is not None
+
+
+def by_browser(headers: Mapping[str, str]) -> bool:
+    """Whether a browser says of itself that it fetches for a page."""
+    return _FETCHED.search("\n".join(headers)) is not None
 
 
 def client_address(peer: str, forwarded_for: str, proxies: Sequence[Network], *, trusted: bool) -> str:

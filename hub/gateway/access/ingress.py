@@ -16,6 +16,7 @@ from hub.gateway.access.auth import Authenticator, CallClient, Presented, is_amb
 from hub.gateway.access.cross_origin import ALLOWED, API_PATHS, judge_origin
 from hub.gateway.access.guarded_socket import PROXY_GROUP, Socket
 from hub.gateway.access.hosts import (
+    by_browser,
     client_address,
     forwarded_scheme,
     has_forwarding,
@@ -148,7 +149,7 @@ class Ingress:
             scheme=scheme,
             by_trusted_proxy=by_proxy,
             by_proxy_socket=socket.of_proxy,
-            by_browser=origin is not None or any(name.lower().startswith("sec-fetch-") for name in headers),
+            by_browser=origin is not None or by_browser(headers),
             unix=socket.unix and direct and origin is None,
         )
 

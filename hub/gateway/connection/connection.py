@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Literal
 
-from aiohttp import WSMsgType, web
+from aiohttp import web
 from msgspec import Struct
 
 from hub.core.context import Authority
@@ -95,6 +95,8 @@ class Connection:
         self.client = ClientInfo()
         self.caller: Caller | None = None
         self.connected_ms = 0
+        self.host = ""
+        """What it reaches the hub by."""
         self.topics: set[str] = set()
         """What it subscribed to: `sessions`, `session:<key>`."""
         self.socket = socket
@@ -117,7 +119,7 @@ class Connection:
         try:
             while self._closing is None:
                 message = await self.ws.receive()
-                if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+                if message.type not in (web.WSMsgType.TEXT, web.WSMsgType.BINARY):
                     return
                 self._frame(message.data)
                 handled += 1

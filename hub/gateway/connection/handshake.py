@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aiohttp import WSMsgType
+from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -357,7 +357,7 @@ class Handshake:
 async def _first_request(connection: Connection) -> Request:
     while True:
         message = await connection.ws.receive()
-        if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+        if message.type not in (web.WSMsgType.TEXT, web.WSMsgType.BINARY):
             raise _Refused(None, reason="no handshake")
         try:
             frame = decode(message.data)

@@ -321,9 +321,9 @@ class Gateway:
         if welcome is None:
             await connection.closed()
             return
-        connection.caller = welcome.caller
-        connection.client = welcome.client
+        connection.caller, connection.client = welcome.caller, welcome.client
         connection.connected_ms = int(self.clock.time() * 1000)
+        connection.host = request.host
         if not self.authenticator.all_valid({welcome.caller.credential_id, *welcome.caller.came_from}):
             connection.close(CLOSE_POLICY, "credential revoked")
             return

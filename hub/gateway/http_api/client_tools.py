@@ -66,14 +66,14 @@ def read_tools(
         named: Any = choice
         for key in chosen:
             named = named.get(key) if isinstance(named, Mapping) else None
-        if named not in specs:
+        if not isinstance(named, str) or named not in specs:
             raise _bad("tool_choice", "it names none of the tools")
         return ClientTools(tuple(specs.values()), named)
     if choice in ("required", "any"):
         if not specs:
             raise _bad("tool_choice", "there are no tools to call")
         return ClientTools(tuple(specs.values()), "required")
-    if choice not in _FREE:
+    if not isinstance(choice, str | None) or choice not in _FREE:
         raise _bad("tool_choice", "expected auto, none, required, or the name of a tool")
     return ClientTools() if choice == "none" else ClientTools(tuple(specs.values()))
 

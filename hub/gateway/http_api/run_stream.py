@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any
 
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.runner import AgentRunner
@@ -29,7 +30,7 @@ class RunStream:
         clock: For the wait for a client that comes back.
         request: What to run.
         begin: Called before the run.
-        finish: Returns the answer for the run's result, and keeps what is to be kept.
+        finish: Returns the answer for the run's result, or what keeps and returns it.
         in_pieces: Whether anybody reads `pieces`; what is answered as a whole needs none.
 
     Attributes:
@@ -46,7 +47,7 @@ class RunStream:
         clock: Clock,
         request: RunRequest,
         begin: Callable[[], Awaitable[None]] | None,
-        finish: Callable[[RunResult], Awaitable[Answer]],
+        finish: Callable[[RunResult], Answer | Coroutine[Any, Any, Answer]],
         *,
         in_pieces: bool,
     ) -> None:
@@ -64,13 +65,17 @@ class RunStream:
         where = {"run_id": request.run_id}
         listened = (("run_delta", self._delta), ("run_tool_started", self._tool)) if in_pieces else ()
         self._unsubscribe = [bus.listen(type, callback, where) for type, callback in listened]
-        self._task = tasks.spawn(self._run(request, begin, finish), name=f"run {request.run_id}")
-        self._task.add_done_callback(self._end)
+        self._finish = finish
+        self._answer: Answer | None = None
+        if begin is None:
+            self._follow(runner.start(request, self._answered))
+        else:
+            self._follow(tasks.spawn(self._begin(begin, request), name=f"begin run {request.run_id}"))
 
     @property
     def ended(self) -> bool:
         """Whether there is an answer."""
-        return self._task.done()
+        return self._answer is not None or self._task.done()
 
     async def __aenter__(self) -> RunStream:
         self._followers += 1
@@ -78,7 +83,7 @@ class RunStream:
 
     async def __aexit__(self, *_: object) -> None:
         self._followers -= 1
-        if self._followers or self._task.done():
+        if self._followers or self.ended:
             return
         if self.keyed or (self.retried and not self.sent):
             self._tasks.spawn(self._wait_for_retry(), name=f"wait for the client of run {self.run_id}")
@@ -93,7 +98,9 @@ class RunStream:
         """
         if self._left:
             raise Conflict("this request was stopped when its connection broke off; send it as a new one")
-        return await asyncio.shield(self._task)
+        while not self.ended:
+            await self._news.wait()
+        return self._answer or await self._task  # one that ended without an answer raises why
 
     async def pieces(self, idle_s: float) -> AsyncIterator[str]:
         """Yield the text from its beginning, deltas that came at once as one; it ends with the run (see `answer`).
@@ -107,7 +114,7 @@ class RunStream:
                 text, at = "".join(self._pieces[at:]), len(self._pieces)
                 yield text
                 continue
-            if self._task.done():
+            if self.ended:
                 return
             try:
                 async with asyncio.timeout(idle_s):
@@ -115,21 +122,26 @@ class RunStream:
             except TimeoutError:
                 yield ""
 
-    async def _run(
-        self,
-        request: RunRequest,
-        begin: Callable[[], Awaitable[None]] | None,
-        finish: Callable[[RunResult], Awaitable[Answer]],
-    ) -> Answer:
+    async def _begin(self, begin: Callable[[], Awaitable[None]], request: RunRequest) -> None:
         try:
-            if begin is not None:
-                await begin()
-            result = await self._runner.run(request, fresh=True)
+            await begin()
         except HubError as error:
-            result = RunResult(
-                request.run_id, request.session_key, RunStatus.ERROR, stop="error", error=error.as_dict()
-            )
-        return await finish(result)
+            failed = error.as_dict()
+            self._answered(RunResult(request.run_id, request.session_key, RunStatus.ERROR, stop="error", error=failed))
+        else:
+            await asyncio.shield(self._runner.start(request, self._answered))
+
+    def _follow(self, task: asyncio.Task[Any]) -> None:
+        self._task = task
+        task.add_done_callback(self._end)
+
+    def _answered(self, result: RunResult) -> None:
+        answer = self._finish(result)
+        if isinstance(answer, Answer):
+            self._answer = answer
+            self._tell()
+        else:
+            self._follow(self._tasks.spawn(answer, name=f"keep the answer of run {self.run_id}"))
 
     def _end(self, _: object) -> None:
         for unsubscribe in self._unsubscribe:
@@ -138,7 +150,7 @@ class RunStream:
 
     async def _wait_for_retry(self) -> None:
         await self._clock.sleep(RETRY_WITHIN_S)
-        if not self._followers and not self._task.done():
+        if not self._followers and not self.ended:
             self._stop()
 
     def _stop(self) -> None:

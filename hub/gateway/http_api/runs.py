@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,8 @@ from hub.sessions.keys import SessionKey, direct_key
 from hub.sessions.store import SessionStore
 
 SESSION_HEADER = "x-homarus-session"
+OUTSIDE_HEADER = "x-homarus-outside"
+"""Says that the message quotes words from outside, between markers of ours."""
 CHANNEL = "api"
 RECENT_LIMIT = 1_000
 """Answers that are remembered for clients that send a request again by themselves."""
@@ -147,12 +149,14 @@ class ApiRuns:
         before = tuple(entry for run in chain for entry in run.entries)
         said = await self._said(asked, target, before, principal)
         run_id = new_id()
+        outside, context = OUTSIDE_HEADER in call.request.headers, call.context()
         request = RunRequest(
             run_id=run_id,
             agent_id=target.agent_id,
             session_key=target.session_key or direct_key(target.agent_id, run_id, channel=CHANNEL),
             message=said.message,
-            context=call.context(),
+            context=context.tainted() if outside else context,
+            quoted=outside,
             thinking=asked.thinking,
             extra_system_prompt=asked.system,
             history=said.history if target.session_key is None else None,
@@ -183,16 +187,19 @@ class ApiRuns:
                 self._recent.popitem(last=False)
         return stream
 
-    async def _finish(self, row: KeptRun, before: int, result: RunResult) -> Answer:
-        """Return the answer of a run, and keep it when its client may go on with it, read it again, or retry."""
+    def _finish(self, row: KeptRun, before: int, result: RunResult) -> Answer | Coroutine[Any, Any, Answer]:
+        """Return the answer of a run, or what keeps it when its client may go on with it, read it again, or retry."""
         answer = _answer(result, int(self._clock.time()))
         ok = result.status is RunStatus.OK
         if row.place is None and not (ok and (row.shown or answer.calls)):
             return answer
         begin = before if row.shown else result.heard
         entries, heard = (result.entries[begin:], max(0, result.heard - begin)) if ok else ((), 0)
+        return self._keep(replace(row, answer=answer, entries=tuple(entries), heard=heard), answer)
+
+    async def _keep(self, row: KeptRun, answer: Answer) -> Answer:
         try:
-            await self.kept.keep(replace(row, answer=answer, entries=tuple(entries), heard=heard))
+            await self.kept.keep(row)
         except HubError as error:
             _log.error("the answer of run %s cannot be kept for its client: %s", row.id, error.message)
         return answer

@@ -16,6 +16,7 @@ from hub.security.login_codes import LoginCodes
 from hub.security.web_sessions import EXPIRES_S, WebSessions
 
 BODY_LIMIT_BYTES = 4096
+CODE_ATTEMPTS = "code:"
 LOGIN_SCHEMA = Schema(
     {
         Optional("code"): All(str, Length(min=1, max=64)),
@@ -79,7 +80,8 @@ class SignIn:
         with_password = "password" in body and self._authenticator.mode is AuthMode.PASSWORD
         if "code" not in body and not with_password:
             raise InvalidRequest(phrase("send the sign-in code as `code`"))
-        self._authenticator.reserve(client)
+        kind = CODE_ATTEMPTS if "code" in body else ""
+        self._authenticator.reserve(client, kind)
         if "code" in body:
             scopes = await self._codes.redeem(body["code"])
             if scopes is None:
@@ -87,7 +89,7 @@ class SignIn:
                     "this code is not valid, or no longer; get a new one with `homarus dashboard`",
                     details={"code": "LOGIN_CODE_INVALID"},
                 )
-            self._authenticator.succeed(client)
+            self._authenticator.succeed(client, kind)
         else:
             await self._authenticator.check_password(body["password"], client)
             scopes = SCOPES

@@ -220,7 +220,8 @@ class AgentMethods:
             "usage": result.usage.as_dict(),
             "stopReason": result.stop,
         }
-        return shown | ({"error": dict(result.error)} if result.error else {})
+        notices = {"notices": list(result.notices)} if result.notices else {}
+        return shown | notices | ({"error": dict(result.error)} if result.error else {})
 
 
 def _first(params: Mapping[str, Any], names: Sequence[str]) -> str | None:

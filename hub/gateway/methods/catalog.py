@@ -8,6 +8,7 @@ from typing import Any
 from hub.agent.agents import Agent, Agents
 from hub.core.schema import All, In, Length, Optional, Schema
 from hub.gateway.calls.contract import READ, Method, MethodCall
+from hub.models.answering import answering
 from hub.models.contract import ModelInfo
 from hub.models.registry import ModelRegistry
 from hub.sessions.keys import SessionKey, main_key
@@ -45,7 +46,7 @@ class CatalogMethods:
     def models_status(self) -> dict[str, Any]:
         """Return the models as `status` shows them."""
         status = self._models.status()
-        resolved = self._models.describe(self._agents.default().model)
+        resolved = answering(self._models, self._agents.default().model)
         return {
             "default": resolved.get("ref"),
             "reason": resolved.get("reason"),

@@ -177,7 +177,7 @@ class MemoryMethods:
         except TimeoutError:
             raise TimedOut(
                 f"the index of {agent_id} was not done within {INDEX_LIMIT_S:g} s; what is there can be searched, and "
-                "memory.status tells how it stands"
+                "memory.status shows its progress"
             ) from None
         return self._api.shown(synced_data(synced))
 

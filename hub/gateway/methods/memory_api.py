@@ -102,7 +102,7 @@ class MemoryApi:
         scope = self.scope(call)
         if scope == NOBODY:
             raise NotFound(
-                f"{call.method}: this credential stands for nobody of this home, so there is no memory of theirs; use "
+                f"{call.method}: this credential belongs to no person of this home, so it has no memory; use "
                 "the hub token, a token with operator.admin, or the dashboard"
             )
         return scope

@@ -45,7 +45,7 @@ class IntentMethods:
                     [All(told, Length(min=1, max=TOPIC_LIMIT))], Length(min=1, max=TOPICS_LIMIT)
                 ),
                 Required("remind", description="What to say then."): All(told, Length(min=1, max=TEXT_LIMIT)),
-                Optional("days", default=EXPIRES_DAYS, description="How long it stands."): All(
+                Optional("days", default=EXPIRES_DAYS, description="How many days it is kept."): All(
                     integer, Range(min=1, max=EXPIRES_DAYS_LIMIT)
                 ),
                 Optional("every_hours", default=COOLDOWN_HOURS, description="How long it is silent in between."): All(

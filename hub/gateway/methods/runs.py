@@ -163,7 +163,7 @@ class RunMethods:
         model = (await parts.models.resolve(call.params["model"])).ref
         request = replay_request(parts, transcript, run.id, run.agent_id, model, call.context)
         begun = parts.clock.monotonic()
-        result = await self._runner.run(request, fresh=True)
+        result = await self._runner.run(request)
         words = RunWords(transcript.entries(), run.id)
         sides = {
             "original": {**run.as_dict(), "reply": run.reply, "calls": [each.name for each in words.calls]},

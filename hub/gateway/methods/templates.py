@@ -34,7 +34,7 @@ class TemplateMethods:
         render = Schema(
             {
                 Required("template", description="The template."): All(str, Length(min=1, max=TEXT_LIMIT)),
-                Optional("variables", default=dict, description="What it may use by name."): plain_mapping,
+                Optional("variables", default=dict, description="Its variables."): plain_mapping,
             }
         )
         return [Method("template.render", self._render, OWNER, render, ADMIN)]

@@ -29,7 +29,7 @@ from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import Address, DeliveryState, Inbound, InboundMessage, OutboundMessage
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.owner_place import owner_place
+from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.texts import say
 from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import AttemptLimiter
@@ -127,6 +127,7 @@ class Pairings:
         db: Database,
         outbox: Outbox,
         *,
+        places: OwnerPlaces,
         bus: EventBus,
         clock: Clock,
         tasks: TaskOwner,
@@ -134,6 +135,7 @@ class Pairings:
     ) -> None:
         self._db = db
         self._outbox = outbox
+        self._places = places
         self._bus = bus
         self._clock = clock
         self._tasks = tasks
@@ -280,7 +282,7 @@ class Pairings:
         await self._ask_owner(entry)
 
     async def _ask_owner(self, entry: PairingEntry) -> None:
-        place = await owner_place(self._db)
+        place = await self._places.find()
         if place is None:
             return
         name = f" ({entry.name})" if entry.name else ""

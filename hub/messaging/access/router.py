@@ -62,6 +62,11 @@ class Router:
         """Return what is done with a message or event; see `hub.messaging.access.decide`."""
         return decide(inbound, context, self._facts(inbound.address))
 
+    def as_now(self, context: Context) -> Context:
+        """Return the context of a message that waited, with the rights that its sender has now."""
+        authority = self._people().heard_now(context.authority)
+        return Context(authority, context.id, context.parent_id, context.chain)
+
     def group_settings(self, address: Address) -> GroupSettings | None:
         """Return what is configured for the room of an address; None for a direct conversation."""
         return self._policy(address).group_settings(address)

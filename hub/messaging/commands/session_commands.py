@@ -19,6 +19,7 @@ from hub.agent.taint import LiftScope
 from hub.messaging.commands.model_names import model_of_part, model_refs
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
 from hub.messaging.texts import say
+from hub.models.answering import answering
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import OFFLINE
 from hub.security.people import People
@@ -146,7 +147,7 @@ class SessionCommands:
             language,
             agent=call.agent_id,
             session=call.session_key,
-            model=resolved.ref,
+            model=answering(needs.models, session.model or agent.model)["ref"] or resolved.ref,
             tokens=session.usage.total_tokens,
             window=_share(session.context_tokens, agent.window(resolved.info)),
             compactions=compactions_in(transcript.branch()),

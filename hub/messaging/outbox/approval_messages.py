@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from hub.core.errors import HubError
 from hub.core.events import Event, EventBus
@@ -15,9 +16,8 @@ from hub.messaging.commands.approval_commands import ALWAYS
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.registry import CommandReply
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.owner_place import owner_place
+from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.texts import say
-from hub.storage.database import Database
 from hub.tools.approval import Approval, shown
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, Approvals
 
@@ -32,7 +32,7 @@ class ApprovalMessages:
 
     Args:
         approvals: What waits.
-        db: The hub database, where the inbox keeps who wrote from where.
+        places: Know where an owner is reached.
         outbox: Sends.
         language: The language of the home.
         buttons: Makes the buttons to answer with.
@@ -41,14 +41,14 @@ class ApprovalMessages:
     def __init__(
         self,
         approvals: Approvals,
-        db: Database,
+        places: OwnerPlaces,
         outbox: Outbox,
         bus: EventBus,
         language: Callable[[], str],
         buttons: CommandButtons,
     ) -> None:
         self._approvals = approvals
-        self._db = db
+        self._places = places
         self._outbox = outbox
         self._language = language
         self._buttons = buttons
@@ -60,11 +60,11 @@ class ApprovalMessages:
 
     async def _requested(self, event: Event) -> None:
         approval = await self._approvals.get(event.data["id"])
-        place = await owner_place(self._db, event.data["session_key"])
+        place = await self._places.find(event.data["session_key"])
         if approval is None or place is None:
             return
         language = self._language()
-        text = question(approval, language)
+        text = question(replace(approval, text=self._approvals.translate(approval.text, language)), language)
         menu = [(say(f"approval.{word}", language), f"/{word} {approval.code}") for word in ("approve", "deny")]
         if approval.may_persist:
             menu.insert(1, (say("approval.always", language), f"/approve {approval.code} {ALWAYS}"))

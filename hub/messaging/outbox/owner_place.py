@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+
 from msgspec import Struct
 
+from hub.core.context import Authority
 from hub.core.sql import SqlConnection, SqlCursor
 from hub.messaging.contract import Address, ChatType
 from hub.messaging.inbox.stored import load_message
+from hub.security.people import People
 from hub.storage.database import Database
 
 _LAST = (
-    "SELECT message, session_key FROM inbox"
+    "SELECT message, session_key, principal FROM inbox"
     " WHERE state IN ('queued', 'done', 'command', 'received') AND message != '{}' AND owner = 1"
 )
 
@@ -22,19 +27,34 @@ class OwnerPlace(Struct, frozen=True):
     session_key: str | None
 
 
-async def owner_place(db: Database, session_key: str | None = None) -> OwnerPlace | None:
-    """Return where an owner last wrote in this conversation, else where they last wrote at all; None if nowhere."""
+class OwnerPlaces:
+    """Finds where an owner is reached; whoever is one no more is not.
 
-    def read(connection: SqlConnection) -> OwnerPlace | None:
-        here = connection.execute(f"{_LAST} AND session_key = ? ORDER BY position DESC", (session_key,))
-        return _first_direct(here) or _first_direct(connection.execute(f"{_LAST} ORDER BY position DESC"))
+    Args:
+        db: The hub database, where the inbox keeps who wrote from where.
+        people: The people of this home as configured now.
+    """
 
-    return await db.read(read)
+    def __init__(self, db: Database, people: Callable[[], People]) -> None:
+        self._db = db
+        self._people = people
+
+    async def find(self, session_key: str | None = None) -> OwnerPlace | None:
+        """Return where an owner last wrote in this conversation, else where they last wrote at all; None if nowhere."""
+        people = self._people()
+
+        def read(connection: SqlConnection) -> OwnerPlace | None:
+            here = connection.execute(f"{_LAST} AND session_key = ? ORDER BY position DESC", (session_key,))
+            every = connection.execute(f"{_LAST} ORDER BY position DESC")
+            return _first_direct(here, people) or _first_direct(every, people)
+
+        return await self._db.read(read)
 
 
-def _first_direct(rows: SqlCursor) -> OwnerPlace | None:
-    for message, session_key in rows:
+def _first_direct(rows: SqlCursor, people: People) -> OwnerPlace | None:
+    for message, session_key, authority in rows:
         address = load_message(message).address
-        if address.chat_type is ChatType.DIRECT:
+        is_owner = people.heard_now(Authority.from_dict(json.loads(authority))).owner
+        if is_owner and address.chat_type is ChatType.DIRECT:
             return OwnerPlace(address, session_key)
     return None

@@ -14,9 +14,8 @@ from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.registry import CommandReply
 from hub.messaging.contract import Address
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.owner_place import owner_place
+from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.texts import say
-from hub.storage.database import Database
 from hub.tools.approval import Approval
 from hub.tools.approvals import EVENT_QUESTION_REQUESTED, Approvals
 from hub.tools.questions import SECRET, choices_of
@@ -32,7 +31,7 @@ class QuestionMessages:
 
     Args:
         approvals: Has the questions.
-        db: The hub database, which knows where an owner last wrote.
+        places: Know where an owner is reached.
         outbox: Sends.
         language: The language of the home.
         buttons: Makes the buttons to answer with.
@@ -42,7 +41,7 @@ class QuestionMessages:
     def __init__(
         self,
         approvals: Approvals,
-        db: Database,
+        places: OwnerPlaces,
         outbox: Outbox,
         bus: EventBus,
         *,
@@ -51,7 +50,7 @@ class QuestionMessages:
         place: FindPlace,
     ) -> None:
         self._approvals = approvals
-        self._db = db
+        self._places = places
         self._outbox = outbox
         self._language = language
         self._buttons = buttons
@@ -69,7 +68,7 @@ class QuestionMessages:
         key = question.session_key or ""
         address, here = await self._place(question.run_id or "", key), True
         if address is None and question.requested_by.owner:
-            found = await owner_place(self._db, key)
+            found = await self._places.find(key)
             address, here = (None, True) if found is None else (found.address, found.session_key == key)
         if address is None or self._outbox.channels.is_home(address.channel):
             return  # people read the hub's own conversations in the dashboard, which shows it

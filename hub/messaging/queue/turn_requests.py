@@ -124,7 +124,7 @@ class TurnRequests:
             agent_id=turn.agent_id,
             session_key=turn.session_key,
             message=content.message,
-            context=content.context,
+            context=self._router.as_now(content.context),
             model=options.get("model"),
             thinking=options.get("thinking"),
             configured_prompt=group.system_prompt if group is not None else None,

@@ -14,6 +14,7 @@ from typing import Any
 
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Invalid, Length, Match, Optional, Range, Required, Schema, boolean, integer, string
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import DeliveryState
@@ -96,9 +97,13 @@ class MailTool:
             return None
         to, what = str(arguments.get("to")), f"{arguments.get('subject')}: {arguments.get('text')}"
         if authority.tainted:
-            return f"it sends a mail to {to}, and words from outside are in this conversation: {what}"
+            return phrase(
+                "it sends a mail to {to}, and words from outside are in this conversation: {mail}", to=to, mail=what
+            )
         if to.lower() not in self._recipients:
-            return f"it sends a mail to {to}, to whom you have not let any be sent before: {what}"
+            return phrase(
+                "it sends a mail to {to}, to whom you have not let any be sent before: {mail}", to=to, mail=what
+            )
         return None
 
     async def _run(self, call: ToolCall) -> ToolResult:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 import orjson
-from aiohttp import WSMsgType, web
+from aiohttp import web
 from msgspec import Meta, Struct
 
 from hub.core.clock import Clock
@@ -253,7 +253,7 @@ async def _next_frame(socket: web.WebSocketResponse) -> PageHello | PageMessage 
         DecodeError: It is no frame of ours.
     """
     message = await socket.receive()
-    return _FRAME.decode(message.data) if message.type is WSMsgType.TEXT else None
+    return _FRAME.decode(message.data) if message.type is web.WSMsgType.TEXT else None
 
 
 def _shown(said: PastMessage) -> dict[str, Any]:

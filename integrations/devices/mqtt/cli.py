@@ -11,6 +11,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 WAIT_S = 25
 
@@ -52,25 +53,20 @@ def _line(message: dict[str, object]) -> str:
     return f"{message['topic']}{kept} {text}"
 
 
-@command.command("publish")
+@verb(command)
 @click.argument("topic")
 @click.argument("payload", default="")
 @click.option("--qos", type=click.IntRange(0, 2), default=0, help="0, 1 or 2.")
 @click.option("--retain", is_flag=True, help="Let the broker keep it.")
-@home_option
-@json_option
-def publish(topic: str, payload: str, qos: int, retain: bool, home: Path, as_json: bool) -> None:
+def publish(client: HubClient, topic: str, payload: str, qos: int, retain: bool) -> Answer:
     """Publish PAYLOAD on TOPIC.
 
     Example:
       homarus mqtt publish zigbee2mqtt/desk/set '{"state": "ON"}'
     """
     params = {"topic": topic, "payload": payload, "qos": qos, "retain": retain}
-    answer = HubClient(home).call("mqtt.publish", params)
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(f"Published on {topic}.")
+    answer = client.call("mqtt.publish", params)
+    return answer, f"Published on {topic}."
 
 
 @command.command("discovered")

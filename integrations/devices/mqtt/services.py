@@ -51,8 +51,10 @@ def register_services(host: IntegrationHost, bridge: MqttBridge) -> None:
         data = call.data
         payload: str | bytes = data["payload"]
         if data["evaluate_payload"] and data["payload"].startswith(("b'", 'b"')):
-            with suppress(ValueError, SyntaxError):  # then it is text, as it is for Home Assistant
-                payload = ast.literal_eval(data["payload"])
+            # What is no literal of bytes is text, as it is for Home Assistant.
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                found = ast.literal_eval(data["payload"])
+                payload = found if isinstance(found, bytes) else payload
         await bridge.publish(data["topic"], payload, qos=data["qos"], retain=data["retain"])
 
     async def permit_join(call: ServiceCall) -> None:

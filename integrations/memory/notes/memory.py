@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -34,16 +34,10 @@ from hub.memory.contract import (
 from hub.memory.front_matter import front_matter
 from hub.memory.markdown import passages
 from hub.memory.notebook import Notebook
-from hub.memory.places import (
-    area_of,
-    areas_of,
-    may_see,
-    own_file,
-)
+from hub.memory.places import area_of, areas_of, may_see, own_file
 from hub.memory.scope import MemoryScope
 from hub.memory.words import words_searched
 from hub.security.root import Root
-from integrations.memory.notes.client.contract import SearchObserver, Worker
 from integrations.memory.notes.client.deadline import IN_TIME_SHARE, within_deadline
 from integrations.memory.notes.files import elsewhere, grep
 from integrations.memory.notes.files.decoding import decoded
@@ -56,6 +50,10 @@ from integrations.memory.notes.files.remembering import Remembering
 from integrations.memory.notes.forget.conversations import Conversations
 from integrations.memory.notes.forget.deletion import Deletion, Gone, Spoken, embedded
 from integrations.memory.notes.job import FILE_LIMIT_BYTES, Job, Source
+
+if TYPE_CHECKING:
+    from integrations.memory.notes.client.index_worker import IndexWorker
+    from integrations.memory.notes.client.upkeep import Upkeep
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +86,7 @@ class NotesMemory:
         self,
         root_of: Callable[[str], Root],
         jobs: Callable[[str], Job] | None = None,
-        worker: Worker | None = None,
+        worker: IndexWorker | None = None,
         *,
         history_of: Callable[[str], Path],
         now: Callable[[], float] = time.time,
@@ -103,12 +101,12 @@ class NotesMemory:
         self._zone = zone
         self._tell = changed
         self._conversations: Conversations | None = None
-        self._attendant: SearchObserver | None = None
+        self._attendant: Upkeep | None = None
         self._tasks = tasks or TaskOwner("memory")
         self._workers = FileWorkers(root_of, history_of, now, self._changed)
         self.notebook: Notebook = NotesNotebook(self._workers, self._sources, zone)
 
-    def set_observer(self, attendant: SearchObserver) -> None:
+    def set_observer(self, attendant: Upkeep) -> None:
         """Let somebody know of searches, and of the end."""
         self._attendant = attendant
 
@@ -140,7 +138,7 @@ class NotesMemory:
             return SearchAnswer((), (), 0.0)
         most = None if limit is None else max(1, min(limit, HITS_LIMIT))
 
-        async def ask(worker: Worker, job: Job) -> SearchAnswer:
+        async def ask(worker: IndexWorker, job: Job) -> SearchAnswer:
             left_s = None if within_s is None else within_s * IN_TIME_SHARE - (time.monotonic() - began)
             return await worker.search(job, query, areas, filters, most, self._today(), left_s)
 
@@ -268,7 +266,7 @@ class NotesMemory:
         if not areas:
             return []
 
-        async def ask(worker: Worker, job: Job) -> list[tuple[Hit, Hit, float]]:
+        async def ask(worker: IndexWorker, job: Job) -> list[tuple[Hit, Hit, float]]:
             return await worker.similar(job, areas, threshold, limit)
 
         pairs, _ = await self._asked(agent_id, ask)
@@ -306,7 +304,7 @@ class NotesMemory:
     async def status(self, *, agent_id: str) -> dict[str, Any]:
         """Return facts on files and history, and the worker's on the index, or why it has none."""
 
-        async def ask(worker: Worker, job: Job) -> Mapping[str, Any]:
+        async def ask(worker: IndexWorker, job: Job) -> Mapping[str, Any]:
             return await worker.status(job)
 
         index, why = await self._asked(agent_id, ask)
@@ -324,7 +322,9 @@ class NotesMemory:
             await worker.close()
         await self._tasks.cancel_all()
 
-    async def _asked(self, agent_id: str, ask: Callable[[Worker, Job], Awaitable[T]]) -> tuple[T | None, str | None]:
+    async def _asked(
+        self, agent_id: str, ask: Callable[[IndexWorker, Job], Awaitable[T]]
+    ) -> tuple[T | None, str | None]:
         """Return what the worker answers, or None and why it does not."""
         if self._worker is None or self._jobs is None:
             return None, None

@@ -167,10 +167,11 @@ class EditorSide:
             "messages": [{"role": "user", "content": text_of(params["prompt"])}],
             "stream": True,
         }
+        headers = {"x-homarus-session": session}
+        if any(block.get("type") == "resource" for block in params["prompt"]):
+            headers["x-homarus-outside"] = "quoted"
         ended, stop = Event(), "end_turn"
-        chunks = HubClient(self._home).stream(
-            "/v1/chat/completions", said, {"x-homarus-session": session}, timeout_s=ANSWER_LIMIT_S
-        )
+        chunks = HubClient(self._home).stream("/v1/chat/completions", said, headers, timeout_s=ANSWER_LIMIT_S)
         with ThreadPoolExecutor(1) as watching, contextlib.closing(chunks):  # whoever goes away stops the answer
             watching.submit(self._pass_on_approvals, session, ended)
             try:
@@ -228,7 +229,12 @@ def _decision(answer: Future[Mapping[str, Any]]) -> str:
 
 
 def text_of(blocks: Iterable[Mapping[str, Any]]) -> str:
-    """Return a prompt as text: its words, the files that are given with it, and the addresses of those that are not."""
+    """Return a prompt as text: its words, the files that are given with it, and the addresses of those that are not.
+
+    A file is quoted: its words may be anybody's.
+    """
+    from hub.tools.quoting import quote_untrusted
+
     parts = []
     for block in blocks:
         match block.get("type"):
@@ -236,7 +242,8 @@ def text_of(blocks: Iterable[Mapping[str, Any]]) -> str:
                 parts.append(block["text"])
             case "resource":
                 inner = block["resource"]
-                parts.append(f"{inner.get('uri', '')}:\n```\n{inner.get('text', '[not a text]')}\n```")
+                text = f"{inner.get('uri', '')}:\n{inner.get('text', '[not a text]')}"
+                parts.append(quote_untrusted(text, source="a file in the editor"))
             case "resource_link":
                 parts.append(f"[{block.get('name', '')}]({block['uri']})")
             case other:

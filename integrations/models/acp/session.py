@@ -13,6 +13,7 @@ from typing import Any
 
 from hub import __version__
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.core.tasks import TaskOwner
 from hub.models.contract import ModelEvent, StopEvent, ThinkingDelta
 from hub.tools.approval import ApprovalDecision, Ask, AskOwner
@@ -123,7 +124,11 @@ class AcpSession:
             question = Ask(
                 kind="exec",
                 title=f"{self._program.name}: {title}",
-                text=f"The program {self._program.name} wants to do this in {self._program.folder}, outside the hub.",
+                text=phrase(
+                    "The program {program} wants to do this in {folder}, outside the hub.",
+                    program=self._program.name,
+                    folder=str(self._program.folder),
+                ),
                 details={"program": self._program.name, "folder": str(self._program.folder), "call": dict(call)},
                 context=said.context.child(),
                 session_key=said.session_key,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 from typing import Any
 
 from hub.core.clock import Clock
@@ -105,7 +106,7 @@ class LitellmProvider:
 
     async def _batches(self, litellm: Any, request: ModelRequest) -> AsyncIterator[list[ModelEvent]]:
         """Run one call; in the library's thread."""
-        answer = ChatAnswer(known_call_ids(request.messages))
+        answer = ChatAnswer(partial(known_call_ids, request.messages))
         stream: Any = None
         try:
             stream = await litellm.acompletion(**call_arguments(self._config, request))

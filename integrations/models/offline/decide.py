@@ -5,6 +5,7 @@ A turn is decided again after each tool result, from the sentence and the result
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
@@ -32,6 +33,12 @@ LOOKED_AT_LIMIT = 400
 STATEMENT_LIMIT = 8
 """Characters from which words that are no question may be something to be remembered."""
 
+_ASKS_FOR = re.compile(
+    r"(?:please |let's )?(?:tell|show|give|write|explain|translate|summari[sz]e|find|search|play|sing|draw|open|send"
+    r"|read|call|book|order|help|make|create|check|look)\b|请|帮我|给我|讲|翻译|写",
+    re.IGNORECASE,
+)
+"""What begins so is to be done, not to be remembered."""
 _VERBS = {
     "TurnOn": ("turn_on", "turned_on"),
     "TurnOff": ("turn_off", "turned_off"),
@@ -177,7 +184,7 @@ def _not_understood(results: Sequence[StepResult], turn: OfflineTurn) -> Step:
             return Say(answer)
     if is_question:
         return Say(reply("unknown_question", language))
-    if len(text) >= STATEMENT_LIMIT and "remember" in turn.tools:
+    if len(text) >= STATEMENT_LIMIT and "remember" in turn.tools and not _ASKS_FOR.match(text):
         return Say(reply("unknown_statement", language, text=text))
     return Say(reply("unknown", language))
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.memory.traditional import SIMPLIFIED
+from hub.memory.traditional import simplified_characters
 
 ENDS = " \t\r\n?？!！。.…~～;；,，"
 """What may stand around a sentence and means nothing."""
 
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _MARKS = dict(zip(map(ord, "\u3000’‘；;—"), "\u0020'',,-", strict=True))
-_ONE_WAY: dict[int, int | str] = {**SIMPLIFIED, **_FULL_WIDTH, **_MARKS}
+_ONE_WAY: dict[int, int | str] = {**simplified_characters(), **_FULL_WIDTH, **_MARKS}
 _ASKS = re.compile(r"[?？][\s\"'”」]*\Z")
 
 

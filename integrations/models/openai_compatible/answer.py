@@ -29,7 +29,7 @@ class StreamReader:
         timeout_s: Between two events.
         deadline: Until the first event, on the loop's clock.
         who: Names provider and model in errors.
-        known_ids: Ids of earlier tool calls.
+        known_ids: Returns the ids of earlier tool calls.
         fault: Makes the typed error of (status, code, message) inside the answer.
     """
 
@@ -41,7 +41,7 @@ class StreamReader:
         timeout_s: float,
         deadline: float,
         who: str,
-        known_ids: Collection[str],
+        known_ids: Callable[[], Collection[str]],
         fault: Fault,
     ) -> None:
         self._content = content

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -102,7 +103,7 @@ class OpenAIProvider:
             timeout_s=request.timeout_s,
             deadline=deadline,
             who=f"{self.name}/{request.model}",
-            known_ids=known_call_ids(request.messages),
+            known_ids=partial(known_call_ids, request.messages),
             fault=lambda status, code, message: self._error(request, status, message, code, response.headers),
         )
         try:

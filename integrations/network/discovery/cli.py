@@ -14,7 +14,7 @@ from hub.cli.options import home_option, json_option, print_json, print_table
 
 @click.command("discover", cls=CliCommand)
 @click.option("--set-up", metavar="ID", help="Write what was found into the configuration; asks for what it needs.")
-@click.option("--ignore", metavar="ID", help="Ask no more about it.")
+@click.option("--ignore", metavar="ID", help="Do not suggest it again.")
 @home_option
 @json_option
 def command(set_up: str | None, ignore: str | None, home: Path, as_json: bool) -> None:

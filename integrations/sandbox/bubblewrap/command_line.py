@@ -59,9 +59,8 @@ def options(spec: SandboxSpec, command: SandboxCommand, *, root: bool) -> list[s
         root: Whether the hub is root: programs then get a user of their own, else a user namespace.
     """
     found = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-    found += ["--die-with-parent", "--hostname", "sandbox"]
+    found += ["--die-with-parent", "--new-session", "--hostname", "sandbox"]
     found += [] if root else ["--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
-    found += [] if command.pty else ["--new-session"]
     for name in SYSTEM:
         if os.path.islink(name):
             found += ["--symlink", os.readlink(name), name]
@@ -101,8 +100,7 @@ def command_line(
         inherited: The files that bubblewrap reads.
         held: What the program waits for, if it does.
     """
-    line = [programs.setsid, "--ctty", "--wait"] if command.pty else []
-    line += [programs.bwrap, "--args", str(inherited.options)]
+    line = [programs.bwrap, "--args", str(inherited.options)]
     line += [] if inherited.filter is None else ["--seccomp", str(inherited.filter)]
     line += [] if held is None else held.options
     line.append("--")
@@ -112,6 +110,9 @@ def command_line(
     bounds = [f"--nproc={spec.settings['pids']}", f"--data={spec.settings['memory']}", "--core=0"]
     bounds += [] if command.file_limit is None else [f"--fsize={command.file_limit}"]
     line += [programs.prlimit, *bounds, "--"]
+    line += (
+        [programs.setsid, "--ctty", "--wait"] if command.pty else []
+    )  # inside, where its processes have their numbers
     return [*line, "/bin/sh", "-c", _SET_AND_RUN, "sh", *command.argv]
 
 

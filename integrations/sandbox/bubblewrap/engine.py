@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import tempfile
+import termios
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from hub.core.errors import Unavailable
 from hub.core.executors import Executor
 from hub.core.tasks import TaskOwner
-from hub.sandbox.contract import WORKSPACE, SandboxCommand, SandboxInfo, SandboxSpec
+from hub.sandbox.contract import TERMINAL_SIZE, WORKSPACE, SandboxCommand, SandboxInfo, SandboxSpec
 from hub.sandbox.network import ENVIRONMENT, SandboxProxy, allowed_hosts, reaches_out
 from hub.security.egress import Egress
 from integrations.sandbox.bubblewrap.command_line import (
@@ -80,6 +81,7 @@ class BubblewrapSandbox:
             hub_side, program_side = os.openpty() if command.pty else (None, None)
             if program_side is not None:
                 files.callback(os.close, program_side)
+                termios.tcsetwinsize(program_side, TERMINAL_SIZE)
             try:
                 process = await asyncio.create_subprocess_exec(
                     *command_line(self._programs, self.spec, command, inherited, held, root=root),

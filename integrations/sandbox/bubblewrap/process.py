@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import fcntl
 import os
 import select
 import signal
-import struct
-import termios
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -93,11 +90,6 @@ class BubblewrapProcess:
             async for _ in self._read():
                 pass
         await self._process.wait()
-
-    async def resize(self, columns: int, rows: int) -> None:
-        """Set the size of its terminal."""
-        if self._terminal is not None and not self.ended:
-            fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     async def _read(self) -> AsyncIterator[bytes]:
         reader = self._reader

@@ -12,7 +12,7 @@ from typing import Any
 from hub.core.errors import Conflict, HubError, NotFound, Unavailable
 from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
-from hub.sandbox.contract import WORKSPACE, SandboxCommand, SandboxInfo, SandboxSpec
+from hub.sandbox.contract import TERMINAL_SIZE, WORKSPACE, SandboxCommand, SandboxInfo, SandboxSpec
 from hub.sandbox.network import SandboxProxy, allowed_hosts, reaches_out
 from hub.security.egress import Egress
 from integrations.sandbox.docker.connection import DockerConnection
@@ -72,6 +72,9 @@ class DockerSandbox:
             await self._engine.make(self.spec)
             exec_id = await self._create(line, variables, terminal=command.pty)
         stream = await self._connection.stream(exec_id, terminal=command.pty)
+        if command.pty:
+            with suppress(HubError):  # it has ended
+                await self._connection.call(lambda client: client.exec_resize(exec_id, *TERMINAL_SIZE))
 
         async def kill(by_all_means: bool) -> None:
             if by_all_means:

@@ -102,11 +102,6 @@ class DockerProcess:
             except TimeoutError:
                 continue
 
-    async def resize(self, columns: int, rows: int) -> None:
-        """Set the size of its terminal."""
-        if self._terminal and not self.ended:
-            await self._connection.call(lambda client: client.exec_resize(self._exec_id, height=rows, width=columns))
-
     async def pump(self) -> None:
         """Take over what it writes until it ends."""
         reader = self._stream.reader

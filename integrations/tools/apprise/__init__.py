@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hub.core.context import Authority
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.services import ServiceCall
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
@@ -62,4 +63,6 @@ def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """Return why the owner has to approve a notification: it leaves the conversation on somebody else's word."""
     if authority.owner and not authority.tainted:
         return None
-    return f"it sends a notification to {arguments.get('target')}, which the owner did not ask for"
+    return phrase(
+        "it sends a notification to {target}, which the owner did not ask for", target=str(arguments.get("target"))
+    )

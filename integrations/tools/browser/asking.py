@@ -8,6 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from hub.core.context import Authority
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.tools.contract import ToolCall
 from integrations.tools.browser.profile import BrowserProfile, without_fragment
 from integrations.tools.browser.service import BrowserService
@@ -17,7 +18,6 @@ SHOWN_LIMIT = 2_000
 _WATCHES = frozenset({"hover", "scroll", "wait"})
 """Steps that neither change anything nor carry anything out."""
 _MOVES = frozenset({"Escape", "Tab", "PageDown", "PageUp", "ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight"})
-_OUTSIDE = "words from outside are in this conversation"
 
 
 class BrowserQuestions:
@@ -34,19 +34,23 @@ class BrowserQuestions:
         """Return why the owner has to approve a call, or None."""
         steps = arguments.get("steps", ())
         if any("fn" in step for step in steps):
-            return "it runs JavaScript in a page"
+            return phrase("it runs JavaScript in a page")
         if not authority.tainted:
             return None
         profile = self._service.profile(arguments.get("profile"))
         match arguments["action"]:
             case "open" | "navigate" if "url" in arguments and not _is_known(profile, arguments["url"]):
-                return f"it opens {arguments['url'][:SHOWN_LIMIT]}, and {_OUTSIDE}"
+                url = arguments["url"][:SHOWN_LIMIT]
+                return phrase("it opens {url}, and words from outside are in this conversation", url=url)
             case "cookies" if arguments["clear"]:
-                return f"it deletes the cookies of the profile {profile.name}, and {_OUTSIDE}"
+                return phrase(
+                    "it deletes the cookies of the profile {profile}, and words from outside are in this conversation",
+                    profile=profile.name,
+                )
             case "dialog" if arguments["accept"]:
-                return f"it answers a question of the page, and {_OUTSIDE}"
+                return phrase("it answers a question of the page, and words from outside are in this conversation")
             case "act" if any(self._can_do_harm(profile, step) for step in steps):
-                return f"it acts on a web page, and {_OUTSIDE}"
+                return phrase("it acts on a web page, and words from outside are in this conversation")
         return None
 
     async def preview(self, call: ToolCall) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 from hub.core.errors import Conflict, InvalidRequest
 from hub.gateway.calls.contract import ADMIN, HttpCall, Route
@@ -32,7 +32,7 @@ class AttachedChrome:
         """Take what it says until it has gone."""
         try:
             async for message in self._socket:
-                if message.type is WSMsgType.TEXT:
+                if message.type is web.WSMsgType.TEXT:
                     await self._said.put(message.data)
         finally:
             if self._said.full():

@@ -34,6 +34,7 @@ async def attach(way: Way, chrome: str, say: Callable[[str], None]) -> None:
         aiohttp.ClientSession(trust_env=False) as session,
     ):
         while True:
+            await _endpoint(chrome)
             try:
                 hub = await hub_session.ws_connect(
                     url, headers=headers, heartbeat=HEARTBEAT_S, max_msg_size=0, **options
@@ -46,10 +47,9 @@ async def attach(way: Way, chrome: str, say: Callable[[str], None]) -> None:
                 if first.type is not aiohttp.WSMsgType.TEXT:
                     raise Unavailable("the hub has closed the connection")
                 try:
-                    browser = await session.ws_connect(await endpoint(chrome), max_msg_size=0)
+                    browser = await session.ws_connect(await _endpoint(chrome), max_msg_size=0)
                 except FAILED as error:
-                    why = f"no Chrome answers at {chrome}: {error}; start it with --remote-debugging-port"
-                    raise Unavailable(why) from error
+                    raise Unavailable(f"the Chrome at {chrome} does not take it: {error}") from error
                 async with browser:
                     await browser.send_str(first.data)
                     both = [asyncio.create_task(_pass(*each)) for each in ((hub, browser), (browser, hub))]
@@ -59,6 +59,14 @@ async def attach(way: Way, chrome: str, say: Callable[[str], None]) -> None:
                         for each in both:
                             each.cancel()
                         await asyncio.wait(both)
+
+
+async def _endpoint(chrome: str) -> str:
+    try:
+        return await endpoint(chrome)
+    except FAILED as error:
+        why = f"no Chrome answers at {chrome}: {error}; start it with --remote-debugging-port"
+        raise Unavailable(why) from error
 
 
 async def _pass(source: aiohttp.ClientWebSocketResponse, target: aiohttp.ClientWebSocketResponse) -> None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 MESSAGE_LIMIT_BYTES = 256 * 1024 * 1024
 TOKEN = "X-Homarus-Token"  # noqa: S105  the name of a header
@@ -64,7 +64,7 @@ class CdpSocket:
         telling = asyncio.create_task(self._tell(socket), name="read a browser")
         try:
             async for message in socket:
-                if message.type is WSMsgType.TEXT:
+                if message.type is web.WSMsgType.TEXT:
                     await self.far.send(message.data)
         finally:
             telling.cancel()

@@ -13,6 +13,7 @@ import msgspec
 
 from hub.core.errors import HubError, Unavailable
 from hub.core.executors import FILES
+from hub.core.light_packages import load_package
 from hub.security.egress import Egress
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ async def connect(
     """Connect to a browser by its socket.
 
     Args:
-        folder: Where it is told to put what it downloads, if that is a directory of this machine.
+        folder: Where it saves downloads, if that is a directory of this machine.
 
     Raises:
         Unavailable: It does not answer.
@@ -165,6 +166,7 @@ async def endpoint(cdp_url: str) -> str:
     parts = urlsplit(cdp_url)
     if parts.scheme in ("ws", "wss"):
         return cdp_url
+    await load_package("aiohttp")
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(total=ATTACH_LIMIT_S)

@@ -15,6 +15,7 @@ from hub.cli.groups import Group
 from hub.cli.hub_link import way
 from hub.cli.options import home_option, json_option, print_json, print_table
 from hub.core.errors import HubError
+from integrations.tools.browser.cli_acting import add_commands
 
 _PROFILE = click.option("--profile", metavar="NAME", help="The profile; without it, default.")
 _TAB = click.option("--tab", metavar="ID", help="Such as t2; without it, the one that was used last.")
@@ -101,16 +102,19 @@ def open_(url: str, profile: str | None, home: Path, as_json: bool) -> None:
 @command.command("snapshot")
 @_TAB
 @_PROFILE
+@click.option("--refs", type=click.Choice(["ai", "role"]), default="ai", show_default=True, help="12 or e12.")
 @click.option("--interactive", is_flag=True, help="Only what can be acted on.")
+@click.option("--compact", is_flag=True, help="Without what only holds others.")
+@click.option("--depth", metavar="N", type=click.IntRange(1, 100), help="No deeper than this.")
 @home_option
 @json_option
-def snapshot(tab: str | None, profile: str | None, interactive: bool, home: Path, as_json: bool) -> None:
+def snapshot(tab: str | None, profile: str | None, home: Path, as_json: bool, **form: Any) -> None:
     """Print a page as an agent sees it.
 
     Example:
       homarus browser snapshot --interactive
     """
-    found = _call(home, "snapshot", profile=profile, tab=tab, interactive=interactive)
+    found = _call(home, "snapshot", profile=profile, tab=tab, **form)
     print_json(found) if as_json else click.echo(found["snapshot"])
 
 
@@ -119,17 +123,31 @@ def snapshot(tab: str | None, profile: str | None, interactive: bool, home: Path
 @_TAB
 @_PROFILE
 @click.option("--full-page", is_flag=True, help="All of it, not only what is in the window.")
+@click.option("--labels", is_flag=True, help="With the refs on it.")
 @home_option
 @json_option
-def screenshot(file: Path, tab: str | None, profile: str | None, full_page: bool, home: Path, as_json: bool) -> None:
+def screenshot(file: Path, tab: str | None, profile: str | None, home: Path, as_json: bool, **how: bool) -> None:
     """Save a picture (JPEG) of a page.
 
     Example:
       homarus browser screenshot page.jpg
     """
-    found = _call(home, "screenshot", profile=profile, tab=tab, full_page=full_page)
-    file.write_bytes(base64.b64decode(found.pop("data")))
-    _print([{**found, "file": str(file)}], as_json)
+    _save(_call(home, "screenshot", profile=profile, tab=tab, **how), file, as_json)
+
+
+@command.command("pdf")
+@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, writable=True, path_type=Path))
+@_TAB
+@_PROFILE
+@home_option
+@json_option
+def pdf(file: Path, tab: str | None, profile: str | None, home: Path, as_json: bool) -> None:
+    """Save a page as a PDF.
+
+    Example:
+      homarus browser pdf page.pdf
+    """
+    _save(_call(home, "pdf", profile=profile, tab=tab), file, as_json)
 
 
 @command.command("attach")
@@ -161,11 +179,22 @@ def _call(home: Path, method: str, **params: Any) -> Any:
     return HubClient(home).call(f"browser.{method}", {name: each for name, each in params.items() if each is not None})
 
 
+def _use(home: Path, as_json: bool, **params: Any) -> None:
+    found = _call(home, "use", **params)
+    print_json(found) if as_json else click.echo(found["output"])
+
+
+def _save(found: dict[str, Any], file: Path, as_json: bool) -> None:
+    file.write_bytes(base64.b64decode(found.pop("data")))
+    _print([{**found, "file": str(file)}], as_json)
+
+
 def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print_json(rows)
     elif rows:
-        print_table([tuple(str(each) for each in row.values()) for row in rows], tuple(rows[0]))
+        print_table([tuple("" if each is None else str(each) for each in row.values()) for row in rows], tuple(rows[0]))
 
 
+add_commands(command, _use, _TAB, _PROFILE, json_option, home_option)
 COMMANDS = {"browser": command}

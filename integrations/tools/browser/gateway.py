@@ -6,14 +6,18 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from hub.core.errors import Unavailable
-from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
+from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.gateway.calls.contract import Method, MethodCall, MethodHandler
-from integrations.tools.browser.acting import first_line
+from hub.tools.contract import ToolCall
+from integrations.tools.browser.acting import ActFailed, first_line
+from integrations.tools.browser.labels import labelled
+from integrations.tools.browser.parameters import PARAMETERS
 from integrations.tools.browser.profile import BrowserProfile
 from integrations.tools.browser.service import BrowserService
 from integrations.tools.browser.snapshot import CHARACTERS_LIMIT, SnapshotForm, cut
 from integrations.tools.browser.tab import Tab
+from integrations.tools.browser.tool import BrowserTool
 
 SESSION = "operator"
 """Whose tabs these are, in place of a conversation."""
@@ -44,36 +48,64 @@ def browser_methods(service: BrowserService) -> list[Method]:
         return await _tab(tab)
 
     async def snapshot(call: MethodCall) -> Mapping[str, Any]:
-        tab = _chosen(service, call)
-        form = SnapshotForm(interactive=call.params["interactive"])
-        return {**await _tab(tab), "snapshot": cut(await tab.snapshot(form), CHARACTERS_LIMIT)}
+        tab, params = _chosen(service, call), call.params
+        form = SnapshotForm(params["refs"] == "role", params["interactive"], params["compact"])
+        text = await tab.snapshot(form, depth=params.get("depth"))
+        return {**await _tab(tab), "snapshot": cut(text, CHARACTERS_LIMIT)}
 
     async def screenshot(call: MethodCall) -> Mapping[str, Any]:
-        tab = _chosen(service, call)
-        data = await tab.page.screenshot(type="jpeg", full_page=call.params["full_page"])
+        tab, labels = _chosen(service, call), call.params["labels"]
+        if labels:
+            await tab.snapshot(SnapshotForm(), boxes=True)
+        async with labelled(tab, on=labels):
+            data = await tab.page.screenshot(type="jpeg", full_page=call.params["full_page"])
         return {**await _tab(tab), "type": "image/jpeg", "data": base64.b64encode(data).decode()}
 
+    async def pdf(call: MethodCall) -> Mapping[str, Any]:
+        tab = _chosen(service, call)
+        data = base64.b64encode(await tab.page.pdf()).decode()
+        return {**await _tab(tab), "type": "application/pdf", "data": data}
+
+    async def use(call: MethodCall) -> Mapping[str, Any]:
+        if (action := call.params["action"]) in ("status", "stop"):
+            raise InvalidRequest(f"action: call browser.{action}")
+        profile, arguments = await service.start(call.params.get("profile")), dict(call.params)
+        if "tab" not in arguments and profile.shown is not None:
+            arguments["tab"] = profile.shown.id
+        agent = profile.settings["agent"]
+        request = ToolCall("operator", "browser", arguments, call.context, agent, SESSION, "operator")
+        result = await BrowserTool(service).on_profile(request, profile)
+        return {"output": result.output, **result.details}
+
+    flags = {name: Optional(name, default=False) for name in ("interactive", "compact", "full_page", "labels")}
+    depth = {Optional("depth"): All(integer, Range(min=1, max=100))}
+    refs = {Optional("refs", default="ai"): In(("ai", "role"))}
+    form = {**_TAB, **refs, flags["interactive"]: boolean, flags["compact"]: boolean, **depth}
     return [
         _method("status", status, {}),
         _method("start", start, _PROFILE, acts=True),
         _method("stop", stop, _PROFILE, acts=True),
         _method("tabs", tabs, _PROFILE),
         _method("open", open_, {**_PROFILE, Required("url"): All(string, Length(min=1, max=8_192))}, acts=True),
-        _method("snapshot", snapshot, {**_TAB, Optional("interactive", default=False): boolean}),
-        _method("screenshot", screenshot, {**_TAB, Optional("full_page", default=False): boolean}),
+        _method("snapshot", snapshot, form),
+        _method("screenshot", screenshot, {**_TAB, flags["full_page"]: boolean, flags["labels"]: boolean}),
+        _method("pdf", pdf, _TAB),
+        _method("use", use, PARAMETERS, acts=True),
     ]
 
 
-def _method(name: str, handler: MethodHandler, fields: Mapping[Any, Any], *, acts: bool = False) -> Method:
+def _method(name: str, handler: MethodHandler, fields: Schema | Mapping[Any, Any], *, acts: bool = False) -> Method:
+    schema = fields if isinstance(fields, Schema) else Schema(dict(fields))
+
     async def handle(call: MethodCall) -> Any:
         from playwright.async_api import Error
 
         try:
             return await handler(call)
-        except Error as error:
-            raise Unavailable(first_line(error)) from error
+        except (Error, ActFailed) as error:
+            raise Unavailable(first_line(error), outside=True) from error
 
-    return Method(f"browser.{name}", handle, "browser", Schema(dict(fields)), acts=acts)
+    return Method(f"browser.{name}", handle, "browser", schema, acts=acts)
 
 
 def _chosen(service: BrowserService, call: MethodCall) -> Tab:

@@ -95,8 +95,10 @@ class LiveView:
         ]
 
     async def _data(self, call: HttpCall) -> Mapping[str, Any]:
-        chosen = self._service.profile(call.request.query.get("profile"))
-        return {"profile": chosen.name, "profiles": list(self._service.profiles)}
+        profiles = self._service.profiles
+        running = next((name for name, each in profiles.items() if each.running), None)
+        chosen = self._service.profile(call.request.query.get("profile", running))
+        return {"profile": chosen.name, "profiles": list(profiles)}
 
     async def _script(self, call: HttpCall) -> web.StreamResponse:
         return web.FileResponse(Path(__file__).with_name("live.js"), headers={"Cache-Control": "no-cache"})

@@ -38,7 +38,7 @@ def browser_tool(service: BrowserService) -> Tool:
         "Use web pages. open or navigate to a url, take a snapshot, act on its refs in steps, take another snapshot. "
         "Refs end with their page. Put the steps that belong together in one act. Downloads go to your workspace.",
         from_schema(PARAMETERS),
-        _BrowserTool(service).run,
+        BrowserTool(service).run,
         GROUP,
         USES,
         approval=questions.why_ask,
@@ -47,7 +47,13 @@ def browser_tool(service: BrowserService) -> Tool:
     )
 
 
-class _BrowserTool:
+class BrowserTool:
+    """What the actions do.
+
+    Args:
+        service: Has the profiles.
+    """
+
     def __init__(self, service: BrowserService) -> None:
         self.service = service
         self._acting = BrowserActing(service)
@@ -68,7 +74,7 @@ class _BrowserTool:
         from playwright.async_api import Error
 
         try:
-            return await self._on_profile(call, profile)
+            return await self.on_profile(call, profile)
         except ActFailed as error:
             return ToolResult(f"error: {error}", is_error=True, trusted=False)
         except Error as error:
@@ -76,7 +82,8 @@ class _BrowserTool:
                 f"error: {profile.refusal(str(error)) or first_line(error)}", is_error=True, trusted=False
             )
 
-    async def _on_profile(self, call: ToolCall, profile: BrowserProfile) -> ToolResult:
+    async def on_profile(self, call: ToolCall, profile: BrowserProfile) -> ToolResult:
+        """Do what is asked in a profile that runs."""
         arguments, session = call.arguments, call.session_key
         match arguments["action"]:
             case "start":

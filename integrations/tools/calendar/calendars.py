@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hub.core.clock import Clock
-from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.errors import Unavailable
 from hub.core.ids import new_id
 from hub.security.egress import Egress, Fetched
 from integrations.tools.calendar.events import EVENTS_LIMIT, CalendarEvent, new_event, read_events
@@ -67,10 +67,6 @@ class CalendarAccounts:
         Raises:
             HubError: It cannot be added.
         """
-        if name not in self.writable:
-            raise InvalidRequest(
-                f"nothing can be added to {name}; calendars with an account: {', '.join(self.writable)}"
-            )
         uid = new_id()
         url = f"{self._calendars[name]['url'].reveal().rstrip('/')}/{uid}.ics"
         headers = {"Content-Type": "text/calendar; charset=utf-8", "If-None-Match": "*"}

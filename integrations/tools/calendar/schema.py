@@ -22,6 +22,8 @@ from hub.core.schema import (
 def _account(calendar: dict[str, Any]) -> dict[str, Any]:
     if ("username" in calendar) is not ("password" in calendar):
         raise SchemaError("a CalDAV calendar needs username and password; one that is only read has neither")
+    if not calendar["url"].reveal().startswith(("http://", "https://", "webcal://")):
+        raise SchemaError("url: expected an http://, https:// or webcal:// address")
     return calendar
 
 

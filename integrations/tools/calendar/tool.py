@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Invalid, Length, Optional, Required, Schema, string
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
@@ -80,13 +81,14 @@ class CalendarTool:
             GROUP,
             KEEPS_EVENTS,
             approval=why_ask,
+            preview=self._preview,
             timeout_s=CALL_S,
         )
 
     async def _run(self, call: ToolCall) -> ToolResult:
         given = {name: value for name, value in call.arguments.items() if name != "action"}
         if call.arguments["action"] == "add":
-            event = await self.add(from_schema(Schema(self.adding)).validate(given))
+            event = await self.add(self._given(call))
             return ToolResult(f"added {event.title} to {given['calendar']}: {event.start} to {event.end}")
         events = await self.events(given)
         lines = [
@@ -107,15 +109,34 @@ class CalendarTool:
 
     async def add(self, given: Mapping[str, Any]) -> CalendarEvent:
         """Add an event and return it."""
+        event = self._event(given)
+        await self._accounts.add(given["calendar"], event)
+        return event
+
+    async def _preview(self, call: ToolCall) -> str:
+        """Return when an event would be; nobody is asked about one that cannot be added."""
+        if call.arguments["action"] != "add":
+            return ""
+        event = self._event(self._given(call))
+        return f"{event.start} – {event.end}"
+
+    def _given(self, call: ToolCall) -> Mapping[str, Any]:
+        given = {name: value for name, value in call.arguments.items() if name != "action"}
+        return from_schema(Schema(self.adding)).validate(given)
+
+    def _event(self, given: Mapping[str, Any]) -> CalendarEvent:
+        if given["calendar"] not in self._accounts.writable:
+            with_accounts = ", ".join(self._accounts.writable) or "none"
+            raise InvalidRequest(
+                f"nothing can be added to {given['calendar']}; calendars with an account: {with_accounts}"
+            )
         start, later = given["start"], timedelta(days=1) if is_day(given["start"]) else timedelta(hours=1)
         end = given.get("end") or (self._at(start) + later).isoformat()[: len(start) if is_day(start) else None]
         if is_day(start) is not is_day(end) or not self._at(start) < self._at(end):
             raise InvalidRequest("start and end are to be both days, or both times, and end the later one")
         if not is_day(start):
             start, end = (self._at(each).isoformat(timespec="minutes") for each in (start, end))
-        event = CalendarEvent(start, end, given["title"], given["location"], given["description"])
-        await self._accounts.add(given["calendar"], event)
-        return event
+        return CalendarEvent(start, end, given["title"], given["location"], given["description"])
 
     def _at(self, text: str) -> datetime:
         """Return a moment; one without a time zone is in the home's."""
@@ -131,4 +152,5 @@ def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     if arguments.get("action") == "events":
         return None
     when = f"{arguments.get('start')} – {arguments.get('end', '…')}"
-    return f"it adds to the calendar {arguments.get('calendar')}: {arguments.get('title')}, {when}"
+    event = f"{arguments.get('title')}, {when}"
+    return phrase("it adds to the calendar {calendar}: {event}", calendar=str(arguments.get("calendar")), event=event)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     """Register the tool, the page and its routes; the origin listens once it is first needed."""
     from integrations.tools.canvas.canvases import Canvases
+    from integrations.tools.canvas.node_pages import NodePages
     from integrations.tools.canvas.origin import CanvasOrigin
     from integrations.tools.canvas.page import CanvasPage
     from integrations.tools.canvas.reloading import Reloading
@@ -31,6 +32,8 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
         port=config.get("port"),
         url=config.get("url"),
     )
+    node_pages = NodePages(host.nodes.registry, host.clock, origin)
+    origin.of_node = node_pages.agent
     reloading = Reloading(host, canvases)
     tabs = CanvasTabs(lambda: reloading.watch(tabs.agents))
     canvases.changed = lambda canvas: tabs.send(canvas.agent, canvas.as_dict())
@@ -38,7 +41,8 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     host.on_unload(origin.stop)
     host.on_unload(tabs.close)
     widgets = Widgets(host, canvases, origin)
-    host.tools.add(*CanvasTool(host, canvases, tabs, origin).all(), widgets.tool())
+    host.tools.add(*CanvasTool(host, canvases, tabs, origin, node_pages).all(), widgets.tool())
+    host.methods.add(node_pages.method())
     host.routes.add(widgets.route(host.domain))
     host.pages.add(page.page())
     host.pages.frame(lambda request: origin.address(request.host))

@@ -1,4 +1,4 @@
-"""The canvas's own origin: the files of `workspace/canvas/`, sandboxed, for the frame of the dashboard alone.
+"""The canvas's own origin: the files of `workspace/canvas/`, sandboxed, for the frame of the dashboard and for nodes.
 
 A page of it has an opaque origin, so that no cookie and no credential goes with what it asks for; it can reach nothing
 but files of the same canvas, open no window and send no form. The frame around it lets it go nowhere else.
@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from aiohttp import web
 
 from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.gateway.access.hosts import client_address, is_trusted_proxy
 from hub.gateway.access.start_check import tls_context
 from hub.gateway.calls.schema import DEFAULT_HOST
 from hub.gateway.calls.settings import HttpSettings
@@ -27,6 +28,9 @@ PORT_ABOVE = 4
 FILE_LIMIT_BYTES = 8 * 1024 * 1024
 CONNECTIONS_LIMIT = 64
 STOP_LIMIT_S = 1.0
+CAPABILITY, CANVAS = "__openclaw__/cap/", "__openclaw__/canvas/"
+"""Before the token in an address for a node, and before the path in what a node makes of it, as OpenClaw has them."""
+INDEX = "index.html"
 BRIDGE = "~bridge.js"
 """The script that each page gets, by which the frame around it has scripts run and pictures made."""
 _HERE = Path(__file__).parent
@@ -34,8 +38,6 @@ _POLICY = (
     "sandbox allow-scripts; default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self'; "
     "frame-src 'none'; form-action 'none'; base-uri 'none'; object-src 'none'; require-trusted-types-for 'script'"
 )
-_XML = ("image/svg+xml", "application/xml", "text/xml", "application/xhtml+xml")
-"""Documents that can have scripts, and get no prelude."""
 _BEGINNING = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?:<!doctype[^>]*>)?", re.IGNORECASE)
 _OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
 _HEADERS = {
@@ -77,6 +79,8 @@ class CanvasOrigin:
         self._url = url
         self._runner: web.ServerRunner | None = None
         self._starting = asyncio.Lock()
+        self.of_node: Callable[[str, str], str | None] = lambda token, address: None
+        """Returns the agent whose files a node at this address reads by a token."""
 
     async def start(self) -> None:
         """Listen; nothing happens when it does.
@@ -125,7 +129,8 @@ class CanvasOrigin:
             status = error.http_status if isinstance(error, HubError) else 404
             response = web.Response(status=status, text="There is no such file on the canvas.\n")
         response.headers.extend(_HEADERS)
-        policy = _POLICY.replace(" allow-scripts", "") if response.content_type in _XML else _POLICY
+        is_page = response.content_type == "text/html"  # no other document has the prelude, so none has scripts
+        policy = _POLICY if is_page else _POLICY.replace(" allow-scripts", "")
         response.headers["Content-Security-Policy"] = f"{policy}; frame-ancestors {self._ancestors(request)}"
         return response
 
@@ -133,25 +138,39 @@ class CanvasOrigin:
         server = self._runner.server if self._runner is not None else None
         if server is None or len(server.connections) > CONNECTIONS_LIMIT:
             return web.Response(status=503, headers={"Connection": "close"})
-        if request.method not in {"GET", "HEAD"} or request.headers.get("Sec-Fetch-Dest") == "document":
+        path = unquote(request.path_qs.partition("?")[0]).lstrip("/")
+        of_node = path.startswith(CAPABILITY)
+        token, _, path = path.removeprefix(CAPABILITY).partition("/")
+        document = not of_node and request.headers.get("Sec-Fetch-Dest") == "document"
+        if request.method not in {"GET", "HEAD"} or document:
             return web.Response(status=403, text="The canvas is shown on the dashboard.\n")
-        token, _, path = unquote(request.path_qs.partition("?")[0]).lstrip("/").partition("/")
-        canvas = self._canvases.by_token(token)
-        if canvas is None:
+        canvas = None if of_node else self._canvases.by_token(token)
+        agent = canvas.agent if canvas is not None else self.of_node(token, self._client(request)) if of_node else None
+        if agent is None:
             return web.Response(status=404)
-        if path == BRIDGE:
+        if of_node:
+            path = path.removeprefix(CANVAS) or INDEX
+        elif path == BRIDGE:
             return web.Response(text=await asyncio.to_thread(_bridge), content_type="text/javascript")
-        root = Root(self._workspace(canvas.agent) / FOLDER)
+        root = Root(self._workspace(agent) / FOLDER)
         body = await asyncio.to_thread(root.read_bytes, checked_path(path), FILE_LIMIT_BYTES)
         kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
         if kind == "text/html":
             body = await asyncio.to_thread(_guarded, body)
-            body += f'\n<script src="/{canvas.token}/{BRIDGE}"></script>\n'.encode()
+            if canvas is not None:
+                body += f'\n<script src="/{canvas.token}/{BRIDGE}"></script>\n'.encode()
         text = kind.startswith("text/") or kind == "application/json"
         return web.Response(body=body, headers={"Content-Type": f"{kind}; charset=utf-8" if text else kind})
 
+    def _client(self, request: web.BaseRequest) -> str:
+        peer, proxies = request.remote or "", self._http.trusted_proxies
+        forwarded = request.headers.get("X-Forwarded-For", "")
+        return client_address(peer, forwarded, proxies, trusted=is_trusted_proxy(peer, proxies))
+
     def _ancestors(self, request: web.BaseRequest) -> str:
-        """Return the origin of the dashboard, which alone may show it."""
+        """Return the origin of the dashboard, which alone may show it; none for what a node shows."""
+        if request.path.startswith(f"/{CAPABILITY}"):
+            return "'none'"
         if self._url is not None:
             return "https:" if self._url.startswith("https:") else "http: https:"
         return self._at(request.host, urlsplit(self._dashboard()).port or 0)
@@ -176,12 +195,12 @@ def checked_path(path: str) -> str:
 
 
 def _guarded(page: bytes) -> bytes:
-    """Return a page that runs the prelude first, and has no document within an attribute."""
+    """Return a page that runs the prelude first, and has no shadow trees that it does not see made."""
     if page.startswith(_OTHER_ENCODINGS):
         raise InvalidRequest("the page is in UTF-16; write it in UTF-8")
     beginning = _BEGINNING.match(page)
     at = beginning.end() if beginning is not None else 0
-    rest = re.sub(rb"srcdoc", b"srcd0c", page[at:], flags=re.IGNORECASE)
+    rest = re.sub(rb"shadowrootmode", b"shadowr00tmode", page[at:], flags=re.IGNORECASE)
     return page[:at] + b"<script>" + (_HERE / "prelude.js").read_bytes() + b"</script>" + rest
 
 

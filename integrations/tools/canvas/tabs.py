@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 import orjson
-from aiohttp import WSMsgType, web
+from aiohttp import web
 from msgspec import Meta, Struct
 
 from hub.core.errors import HubError, TimedOut, Unavailable
@@ -142,7 +142,7 @@ async def _send(tab: _Tab) -> None:
 
 async def _receive(tab: _Tab) -> None:
     async for message in tab.socket:
-        if message.type is not WSMsgType.TEXT:
+        if message.type is not web.WSMsgType.TEXT:
             return
         try:
             answer = msgspec.json.decode(message.data, type=TabAnswer)

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.models.contract import Image
+from hub.models.images import image_type
 from hub.security.egress import EgressFailed
 from hub.security.egress_place import parse_url, place_of
 from hub.security.root import Root
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.canvas.canvases import FOLDER, Canvases
-from integrations.tools.canvas.origin import CanvasOrigin, checked_path
+from integrations.tools.canvas.node_pages import NodePages
+from integrations.tools.canvas.origin import INDEX, CanvasOrigin, checked_path
 from integrations.tools.canvas.surfaces import TEXT_LIMIT, apply, read_messages
 from integrations.tools.canvas.tabs import CanvasTabs
 
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 GROUP = "canvas"
 SCRIPT_LIMIT = 20_000
 IMAGE_LIMIT_BYTES = 4_000_000
-INDEX = "index.html"
+IMAGE_WIDTH = 1_280
 SHOWS = Annotations(destructive=False, idempotent=True, open_world=False, egress=True)
 WITHIN = frozenset({"hide", "eval", "snapshot", "a2ui_reset"})
 PICTURE = "data:image/png;base64,"
@@ -61,10 +64,14 @@ class CanvasTool:
         canvases: What is shown.
         tabs: Who looks.
         origin: Serves the files.
+        node_pages: Has the addresses of files for nodes.
     """
 
-    def __init__(self, host: IntegrationHost, canvases: Canvases, tabs: CanvasTabs, origin: CanvasOrigin) -> None:
+    def __init__(
+        self, host: IntegrationHost, canvases: Canvases, tabs: CanvasTabs, origin: CanvasOrigin, node_pages: NodePages
+    ) -> None:
         self._host = host
+        self._node_pages = node_pages
         self._canvases = canvases
         self._tabs = tabs
         self._origin = origin
@@ -105,12 +112,7 @@ class CanvasTool:
             url = await self._checked(target)
             self._canvases.show(canvas, visible=True, path="", url=url)
             return self._shown(call, f"The canvas offers {url} as a link: other sites are not shown inside it.")
-        root = Root(self._host.agents.get(call.agent_id).workspace / FOLDER)
-        path = checked_path(target)
-        try:
-            await asyncio.to_thread(root.stat, path)
-        except OSError as error:
-            raise NotFound(f"there is no file {FOLDER}/{path} in the workspace; write it first") from error
+        path = await self._file(call, target)
         await self._origin.start()
         self._canvases.show(canvas, visible=True, path=path, url="", loads=canvas.loads + 1)
         return self._shown(call, f"The canvas shows {path}.")
@@ -143,25 +145,45 @@ class CanvasTool:
         return ToolResult(answer.value or "The canvas is empty.", media=media, trusted=False)
 
     async def _on_node(self, call: ToolCall) -> ToolResult:
-        """Ask a node; it shows addresses and surfaces, files of the workspace are shown on the dashboard."""
-        arguments, action = call.arguments, call.arguments["action"]
+        """Ask a node to show a file of the workspace, an address or a surface."""
+        nodes, action = self._host.nodes.registry, call.arguments["action"]
+        found = nodes.records.find(call.arguments["node"])
+        id = found.id if found is not None else call.arguments["node"]
         params: dict[str, Any] = {}
         if action in {"present", "navigate"}:
-            if "://" not in arguments.get("target", ""):
-                raise InvalidRequest("target: a node shows an http(s) address; files are shown on the dashboard")
-            params = {"url": await self._checked(arguments["target"])}
+            target = call.arguments.get("target", INDEX)
+            outside = "://" in target
+            url = (
+                self._checked(target)
+                if outside
+                else self._node_pages.url(call.agent_id, id, await self._file(call, target))
+            )
+            params = {"url": await url}
+        elif action == "hide":
+            self._node_pages.end(id)
+        elif action == "snapshot":
+            params = {"format": "png", "maxWidth": IMAGE_WIDTH}
         elif action == "eval":
             params = {"javaScript": _need(call, "script")}
         elif action == "a2ui_push":
             jsonl = _need(call, "jsonl")
             read_messages(jsonl)
             params = {"jsonl": jsonl}
-        command = _ON_NODES.get(action, f"canvas.{action}")
-        answer = await self._host.nodes.registry.invoke(arguments["node"], command, params)
+        answer = await nodes.invoke(id, _ON_NODES.get(action, f"canvas.{action}"), params)
         image = answer.get("base64")
-        media = (_picture(f"{PICTURE}{image}"),) if isinstance(image, str) else ()
-        told = {key: value for key, value in answer.items() if key != "base64"}
-        return ToolResult(str(told), media=media, trusted=False)
+        media = (_picture(image),) if isinstance(image, str) else ()
+        said = {key: value for key, value in answer.items() if key != "base64"}
+        return ToolResult(str(said), media=media, trusted=False)
+
+    async def _file(self, call: ToolCall, target: str) -> str:
+        """Return the path of a file of the canvas that is there."""
+        path = checked_path(target)
+        root = Root(self._host.agents.get(call.agent_id).workspace / FOLDER)
+        try:
+            await asyncio.to_thread(root.stat, path)
+        except OSError as error:
+            raise NotFound(f"there is no file {FOLDER}/{path} in the workspace; write it first") from error
+        return path
 
     async def _checked(self, url: str) -> str:
         """Return a URL without its fragment, when the hub would fetch it too."""
@@ -186,7 +208,7 @@ def approval(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """
     if not authority.tainted or (arguments.get("action") in WITHIN and "node" not in arguments):
         return None
-    return "words from outside are in this conversation, and may be what it shows"
+    return phrase("words from outside are in this conversation, and may be what it shows")
 
 
 def _need(call: ToolCall, name: str) -> str:
@@ -199,13 +221,14 @@ def _picture(data_url: str) -> Image:
     """Return a picture that a tab or a node made.
 
     Raises:
-        InvalidRequest: It is not a PNG, or too large.
+        InvalidRequest: It is none, or too large.
     """
     data = data_url.removeprefix(PICTURE)
     try:
         raw = base64.b64decode(data, validate=True)
     except binascii.Error as error:
         raise InvalidRequest("the picture of the canvas cannot be read") from error
-    if not raw.startswith(b"\x89PNG") or len(raw) > IMAGE_LIMIT_BYTES:
-        raise InvalidRequest(f"the picture of the canvas is not a PNG of at most {IMAGE_LIMIT_BYTES} bytes")
-    return Image("image/png", data)
+    kind = image_type(raw)
+    if kind is None or len(raw) > IMAGE_LIMIT_BYTES:
+        raise InvalidRequest(f"the picture of the canvas is not an image of at most {IMAGE_LIMIT_BYTES} bytes")
+    return Image(kind, data)

@@ -8,6 +8,7 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.core.context import Authority
+from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, number, string
 from hub.sandbox.contract import Sandbox, SandboxCommand, SandboxProcess
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
@@ -57,7 +58,7 @@ def code_run_tool(open_sandbox: Open, agents: Agents) -> Tool:
             engine.get("network", "none") != "none" for each in agents.all() for engine in each.sandbox.engines.values()
         )
         if reaches_out and (authority.tainted or not authority.owner):
-            return "a sandbox here has a network, and code could carry things out of this home"
+            return phrase("a sandbox here has a network, and code could carry things out of this home")
         return None
 
     return Tool(

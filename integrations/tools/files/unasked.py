@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hub.core.context import Authority
+from hub.core.phrases import phrase
 from hub.security.jail_path import components, folded_name
 from integrations.tools.files.patching import PatchAction, parse_patch
 
@@ -57,8 +58,9 @@ def approval_to_patch(arguments: Mapping[str, Any], authority: Authority) -> str
 def _reason(authority: Authority) -> str | None:
     if authority.owner and not authority.tainted:
         return None
-    who = "words from outside are in this conversation" if authority.tainted else "the owner did not ask for it"
-    return f"{who}, and only text and data below {INBOX}/ are written then without asking"
+    outside, other = phrase("words from outside are in this conversation"), phrase("the owner did not ask for it")
+    who = outside if authority.tainted else other
+    return phrase("{who}, and only text and data below {inbox}/ are written then without asking", who=who, inbox=INBOX)
 
 
 def is_unasked(names: tuple[str, ...]) -> bool:

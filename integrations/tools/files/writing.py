@@ -15,6 +15,7 @@ from hub.tools.contract import ToolCall, ToolResult
 from integrations.tools.files.changes import PlannedChange, carry_out, diff_of, held, planned, states
 from integrations.tools.files.editing import Replacement, apply_edits
 from integrations.tools.files.patching import PatchAction, PatchSection, apply_hunks, parse_patch
+from integrations.tools.files.problems import explain
 from integrations.tools.files.reading import READ_LIMIT_BYTES, decode
 from integrations.tools.files.session_files import SessionFiles
 from integrations.tools.files.unasked import INBOX
@@ -127,8 +128,11 @@ def _plan_write(root: Root, call: ToolCall) -> PlannedCall:
 
 def _present(root: Root, path: str, target: str) -> tuple[PlannedChange, bytes]:
     """Return the change that keeps a file as it is, and what it holds."""
-    root.stat(path)
-    before = held(root, path, READ_LIMIT_BYTES)
+    try:
+        root.stat(path)
+        before = held(root, path, READ_LIMIT_BYTES)
+    except OSError as error:
+        raise explain(error, path, root) from error
     if before is None:
         raise NotFound(f"there is no file {path}", details={"path": path})
     return replace(planned(root, path, before[0], before, target), keeps=True), before[0]

@@ -13,6 +13,7 @@ from hub import __version__
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import Event
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs
 from hub.core.schema import In, Required, Schema
 from hub.core.services import ServiceRegistry
@@ -74,13 +75,15 @@ class GatewayTool:
             case "status":
                 return self._status()
             case "check":
-                return _json({"valid": not (errors := await self._errors(call)), "errors": errors[:ERRORS_SHOWN]})
+                return ToolResult.of(
+                    {"valid": not (errors := await self._errors(call)), "errors": errors[:ERRORS_SHOWN]}
+                )
         if errors := await self._errors(call):
             raise InvalidRequest(f"the configuration has {len(errors)} errors (action check); it is not restarted")
         if not self._restarting:
             self._restarting = True
             self._spawn(self._restart(call), name="restart the hub")
-        return _json({"status": "accepted", "note": "the hub restarts once you have answered"})
+        return ToolResult.of({"status": "accepted", "note": "the hub restarts once you have answered"})
 
     def _status(self) -> ToolResult:
         repairs = self._repairs.all()
@@ -123,8 +126,4 @@ class GatewayTool:
 
 def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """Return why the owner has to approve a call."""
-    return "it restarts the hub" if arguments.get("action", "restart") == "restart" else None
-
-
-def _json(data: dict[str, Any]) -> ToolResult:
-    return ToolResult(orjson.dumps(data, default=str).decode(), details=data)
+    return phrase("it restarts the hub") if arguments.get("action", "restart") == "restart" else None

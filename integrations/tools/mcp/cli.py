@@ -15,7 +15,8 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.json_argument import json_object
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 3_900.0
 """A call may wait for an approval."""
@@ -34,74 +35,53 @@ def command() -> None:
     """
 
 
-@command.command("list")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool) -> None:
+@verb(command, columns=("server", "state", "tools", "where", "remark"))
+def list_(client: HubClient) -> Answer:
     """List the servers of the configuration, and how they are.
 
     Example:
       homarus mcp list
     """
-    servers = HubClient(home).call("mcp.list")["servers"]
-    if as_json:
-        print_json(servers)
-        return
+    servers = client.call("mcp.list")["servers"]
     rows = [(each["name"], each["state"], str(each["tools"]), each["where"], _remark(each)) for each in servers]
-    print_table(rows, ("server", "state", "tools", "where", "remark"))
+    return servers, rows
 
 
-@command.command("tools")
+@verb(command)
 @click.argument("server")
-@home_option
-@json_option
-def tools(server: str, home: Path, as_json: bool) -> None:
+def tools(client: HubClient, server: str) -> Answer:
     """Show the tools of SERVER as it describes them.
 
     Example:
       homarus mcp tools github
     """
-    found = HubClient(home).call("mcp.tools", {"server": server})["tools"]
-    if as_json:
-        print_json(found)
-        return
-    for each in found:
-        click.echo(f"{each['name']}{' (changed)' if each['changed'] else ''}")
-        click.echo(f"  {each['said']}\n")
+    found = client.call("mcp.tools", {"server": server})["tools"]
+    lines = [f"{each['name']}{' (changed)' if each['changed'] else ''}\n  {each['said']}\n" for each in found]
+    return found, "\n".join(lines)
 
 
-@command.command("accept")
+@verb(command)
 @click.argument("server")
-@home_option
-@json_option
-def accept(server: str, home: Path, as_json: bool) -> None:
+def accept(client: HubClient, server: str) -> Answer:
     """Take the tools of SERVER as they are now: those that changed no longer ask at each call.
 
     Example:
       homarus mcp accept github
     """
-    answer = HubClient(home).call("mcp.accept", {"server": server})
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(f"Accepted: {', '.join(answer['accepted']) or 'nothing had changed'}.")
+    answer = client.call("mcp.accept", {"server": server})
+    return answer, f"Accepted: {', '.join(answer['accepted']) or 'nothing had changed'}."
 
 
-@command.command("sign-in")
+@verb(command, name="sign-in")
 @click.argument("url")
-@home_option
-@json_option
-def sign_in(url: str, home: Path, as_json: bool) -> None:
+def sign_in(client: HubClient, url: str) -> Answer:
     """Finish signing in with URL, the address that the browser ended at, when that was another machine's.
 
     Example:
       homarus mcp sign-in 'http://127.0.0.1:18789/mcp/callback?code=…&state=…'
     """
-    answer = HubClient(home).call("mcp.sign_in", {"url": url})
-    if as_json:
-        print_json(answer)
-        return
-    click.echo("Signed in; `homarus mcp list` shows how the server is.")
+    answer = client.call("mcp.sign_in", {"url": url})
+    return answer, "Signed in; `homarus mcp list` shows how the server is."
 
 
 @command.command("call")

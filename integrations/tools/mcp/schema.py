@@ -68,7 +68,7 @@ SERVER_SCHEMA = All(
         },
         Optional("transport", description="How to speak to it: http, or sse for older servers."): In(["http", "sse"]),
         Optional("tools", default=dict, description="Which of its tools are offered."): {
-            Optional("allow", description="Only these, by its own names; * stands for any characters."): _patterns,
+            Optional("allow", description="Only these, by its own names; * matches any characters."): _patterns,
             Optional("deny", default=list, description="None of these."): _patterns,
         },
         Optional("enabled", default=True, description="Whether it is used."): boolean,
@@ -91,9 +91,7 @@ CONFIG_SCHEMA = Schema(
             Optional(
                 "read_only", default=True, description="Whether only tools that change nothing are offered."
             ): boolean,
-            Optional(
-                "tools", default=lambda: ["*"], description="Which tools; * stands for any characters."
-            ): _patterns,
+            Optional("tools", default=lambda: ["*"], description="Which tools; * matches any characters."): _patterns,
         },
     }
 )

@@ -189,7 +189,10 @@ class McpServers:
             return await connection.call(tool.name, call)
 
         def asks(arguments: Mapping[str, Any], authority: Authority) -> str | None:
-            return f"the MCP server {server} has changed this tool since it was first seen (homarus mcp tools {server})"
+            return phrase(
+                "the MCP server {server} has changed this tool since it was first seen (homarus mcp tools {server})",
+                server=server,
+            )
 
         try:
             takes: Parameters = from_json_schema(parameters(tool))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from hub.automation.services.agent_messages import AgentMessages, sent_result
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
 from hub.messaging.contract import Button, OutboundMedia
 from hub.messaging.outbox.outgoing import NewMessage, NewPoll, NewReaction, NewText, Outgoing, Withdrawal
@@ -63,11 +64,11 @@ def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """Return why the owner has to approve a call: it leaves the conversation on somebody else's word."""
     elsewhere = [f"{name} {arguments[name]}" for name in ("channel", "to", "account", "thread") if name in arguments]
     if elsewhere and (authority.tainted or not authority.owner):
-        return f"it sends to another chat: {', '.join(elsewhere)}"
+        return phrase("it sends to another chat: {where}", where=", ".join(elsewhere))
     if authority.tainted and arguments["action"] == "delete":
-        return "it deletes a message, and words from outside are in this conversation"
+        return phrase("it deletes a message, and words from outside are in this conversation")
     if authority.tainted and arguments.get("media"):
-        return f"it sends {', '.join(arguments['media'])}, and words from outside are in this conversation"
+        return phrase("it sends {files}, and words from outside are in this conversation", files=arguments["media"])
     return None
 
 

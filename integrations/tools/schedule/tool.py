@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import orjson
-
 from hub.automation.editing.schedule_authority import Asker
 from hub.automation.editing.schedule_editor import Scheduled, ScheduleService
 from hub.automation.editing.schedule_job import changed_request, new_request
@@ -116,10 +114,10 @@ class _ScheduleTool:
         told: dict[str, Any] = {"schedules": entries}
         if len(found) > LISTED_LIMIT:
             told["more"] = len(found) - LISTED_LIMIT
-        return _result(told)
+        return ToolResult.of(told)
 
     def _told(self, what: str, found: Scheduled) -> ToolResult:
-        return _result({what: self._entry(found)})
+        return ToolResult.of({what: self._entry(found)})
 
     def _entry(self, found: Scheduled) -> dict[str, Any]:
         request, due = found.request, found.next_due
@@ -181,7 +179,3 @@ def _id(arguments: Mapping[str, Any]) -> str:
     if "id" not in arguments:
         raise InvalidRequest("id: say which one; `list` tells them")
     return str(arguments["id"])
-
-
-def _result(told: dict[str, Any]) -> ToolResult:
-    return ToolResult(orjson.dumps(told).decode(), details=told)

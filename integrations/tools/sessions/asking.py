@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from hub.agent.whose_words import provenance_of
 from hub.core.clock import Clock
 from hub.core.context import Authority
@@ -91,8 +89,7 @@ class QuestionTool:
             trusted = trusted and by is not None and provenance_of(by, call.session_key, session.person).trusted
             chose = decision.answer in each["choices"]
             answers.append({"question": each["question"], "answer": decision.answer, "is_choice": chose})
-        told = {"status": status, "answers": answers}
-        return ToolResult(orjson.dumps(told).decode(), details=told, trusted=trusted)
+        return ToolResult.of({"status": status, "answers": answers}, trusted=trusted)
 
     async def _one(self, call: ToolCall, question: dict[str, Any], left_s: float) -> ApprovalDecision:
         return await self._ask(question_ask(call, question["question"], question["choices"], left_s))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from hub.agent.subagents.record import Subagent, SubagentState
 from hub.agent.subagents.spawning import SpawnRequest
 from hub.agent.subagents.subagents import Subagents
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, slug, string
 from hub.models.thinking import LEVELS
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
@@ -105,32 +104,32 @@ class DelegationTools:
             )
         )
         accepted = {"status": "accepted", "run_id": spawned.run_id, "child_session_key": spawned.session_key}
-        return _json(accepted | {"id": spawned.id, "label": spawned.label})
+        return ToolResult.of(accepted | {"id": spawned.id, "label": spawned.label})
 
     async def _manage(self, call: ToolCall) -> ToolResult:
         action, target = call.arguments["action"], call.arguments.get("target")
         if action == "list":
             found = self._subagents.below(call.session_key)
             outside = any(each.tainted and each.result for each in found)
-            return _json({"subagents": [_shown(each) for each in found]}, trusted=not outside)
+            return ToolResult.of({"subagents": [_shown(each) for each in found]}, trusted=not outside)
         if target is None:
             raise InvalidRequest(f"target: say which subagent to {action} (action list names them)")
         if action == "kill":
             if target == "all":
-                return _json({"status": "killed", "runs": self._subagents.stop_below(call.session_key)})
+                return ToolResult.of({"status": "killed", "runs": self._subagents.stop_below(call.session_key)})
             found_one = self._subagents.find(call.session_key, target)
-            return _json({"status": "killed", "id": found_one.id, "runs": self._subagents.kill(found_one)})
+            return ToolResult.of({"status": "killed", "id": found_one.id, "runs": self._subagents.kill(found_one)})
         if "message" not in call.arguments:
             raise InvalidRequest("message: say what the subagent is to hear")
         found_one = self._subagents.find(call.session_key, target)
         self._subagents.steer(found_one, call.arguments["message"], call.context.authority)
-        return _json({"status": "accepted", "id": found_one.id})
+        return ToolResult.of({"status": "accepted", "id": found_one.id})
 
 
 def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """Return why the owner has to approve a call: words from outside may be what a subagent is to hear."""
     if authority.tainted and arguments.get("action", "kill") != "list":
-        return "it stops or steers a subagent, and words from outside are in this conversation"
+        return phrase("it stops or steers a subagent, and words from outside are in this conversation")
     return None
 
 
@@ -146,7 +145,3 @@ def _shown(each: Subagent) -> dict[str, Any]:
     if each.state is not SubagentState.RUNNING:
         shown |= {"ended_ms": each.ended_ms, "tokens": each.tokens, "result": each.result[:RESULT_SHOWN]}
     return shown
-
-
-def _json(data: dict[str, Any], *, trusted: bool = True) -> ToolResult:
-    return ToolResult(orjson.dumps(data).decode(), details=data, trusted=trusted)

@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import orjson
-
 from hub.agent.agents import Agents
 from hub.agent.exchanges.settings import ExchangeSettings
 from hub.agent.taint import ConversationTaint
@@ -113,7 +111,7 @@ class SessionReaders:
             if each.updated_ms >= since_ms and (kinds is None or _kind(each.key) in kinds)
         ]
         shown = [_shown(each) for each in found[: call.arguments["limit"]]]
-        return _json({"count": len(shown), "total": len(found), "sessions": shown})
+        return ToolResult.of({"count": len(shown), "total": len(found), "sessions": shown})
 
     async def _history(self, call: ToolCall) -> ToolResult:
         session = visible_session(call, self._sessions, self._people(), call.arguments["session_key"])
@@ -135,7 +133,7 @@ class SessionReaders:
             messages.append(said)
         shown = messages[-call.arguments["limit"] :]
         trusted = not taint.is_heard(speaker(call.context.authority))
-        return _json({"session_key": session.key, "total": len(messages), "messages": shown}, trusted=trusted)
+        return ToolResult.of({"session_key": session.key, "total": len(messages), "messages": shown}, trusted=trusted)
 
     async def _list_agents(self, call: ToolCall) -> ToolResult:
         subagents, exchanges = self._agents.get(call.agent_id).subagents, self._exchanges()
@@ -148,7 +146,7 @@ class SessionReaders:
             }
             for each in self._agents.all()
         ]
-        return _json({"agents": [each for each in found if each["tasks"] or each["messages"]]})
+        return ToolResult.of({"agents": [each for each in found if each["tasks"] or each["messages"]]})
 
 
 def _kind(key: str) -> str:
@@ -173,7 +171,3 @@ def _shown(session: Session) -> dict[str, Any]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]} [cut: {len(text)} characters]"
-
-
-def _json(data: dict[str, Any], *, trusted: bool = True) -> ToolResult:
-    return ToolResult(orjson.dumps(data).decode(), details=data, trusted=trusted)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-import orjson
-
 from hub.agent.taint import ConversationTaint
 from hub.agent.whose_words import speaker
 from hub.core.errors import NotFound
@@ -68,7 +66,7 @@ class SearchTool:
         for session_key, session_id in dict.fromkeys((each.session_key, each.session_id) for each in found):
             trusted = trusted and not await self._has_outside_words(session_key, session_id, by)
         data = {"count": len(found), "messages": [_shown(each) for each in found]}
-        return ToolResult(orjson.dumps(data).decode(), details=data, trusted=trusted)
+        return ToolResult.of(data, trusted=trusted)
 
     async def _has_outside_words(self, session_key: str, session_id: str, by: str) -> bool:
         """Whether what is in a transcript may be words from outside; what is gone by now may have been."""

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-
 from hub.agent.agents import Agents
 from hub.agent.exchanges.exchanges import Correspondent, ExchangeRequest, Exchanges
 from hub.agent.exchanges.settings import ExchangeSettings
@@ -88,16 +86,16 @@ class SendTool:
         told: dict[str, Any] = {"run_id": exchange.id, "session_key": other.session_key}
         wait_s = call.arguments["timeout"]
         if not wait_s:
-            return _json({"status": "accepted", **told})
+            return ToolResult.of({"status": "accepted", **told})
         try:
             async with asyncio.timeout(wait_s):
                 result = await asyncio.shield(exchange.answer)
         except TimeoutError:
-            return _json({"status": "timeout", **told})
+            return ToolResult.of({"status": "timeout", **told})
         if result.status is RunStatus.OK:
-            return _json({"status": "ok", **told, "reply": result.reply}, trusted=not result.tainted)
+            return ToolResult.of({"status": "ok", **told, "reply": result.reply}, trusted=not result.tainted)
         why = (result.error or {}).get("message") or result.status.value
-        return _json({"status": "error", **told, "error": why}, trusted=not result.tainted)
+        return ToolResult.of({"status": "error", **told, "error": why}, trusted=not result.tainted)
 
     def _other(self, call: ToolCall) -> Correspondent:
         authority, given = call.context.authority, call.arguments
@@ -111,7 +109,3 @@ class SendTool:
             return Correspondent(session.agent_id, session.key)
         agent = self._agents.get(given["agent_id"])
         return Correspondent(agent.id, main_key(agent.id))
-
-
-def _json(data: dict[str, Any], *, trusted: bool = True) -> ToolResult:
-    return ToolResult(orjson.dumps(data).decode(), details=data, trusted=trusted)

@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import orjson
-
 from hub import __version__
 from hub.agent.agents import Agents
 from hub.core.clock import Clock
@@ -82,7 +80,7 @@ class SessionTools:
                 "words_from_outside": session.tainted,
             }
         status["version"] = __version__
-        return ToolResult(orjson.dumps(status).decode(), details=status)
+        return ToolResult.of(status)
 
     async def _model(self, ref: str | None) -> dict[str, Any]:
         try:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from hub.core.executors import FILES
 from hub.core.tasks import TaskOwner
 from hub.sessions.store import EVENT_SESSION_CHANGED
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.allowed import AllowedCommands
 from integrations.tools.shell.elevated import Elevated
 from integrations.tools.shell.exec_tool import ExecNeeds, ExecTool, place_of
+from integrations.tools.shell.local_process import kill_left
 from integrations.tools.shell.log import CommandLog
 from integrations.tools.shell.on_node import NodeCommands
 from integrations.tools.shell.process_tool import ProcessTool
@@ -34,6 +36,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     """Register the tools."""
     from integrations.tools.shell.methods import exec_methods  # loads the gateway, which reading the schema must not
 
+    await FILES.run(kill_left, host.workspaces.sandboxes.mark)
     allowed = AllowedCommands(host.storage("allowed"), host.clock.time)
     await allowed.open()
     log = CommandLog(host.database, host.clock.time, host.redactor.redact)
@@ -58,6 +61,10 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
         place=place_of(host.sandboxes.of, host.sandboxes.open, elevated.of),
         rules=rules,
         ask=host.ask,
+        writes_inside=lambda call: (
+            host.tools.registry.confine(call.agent_id, call.session_key, call.context.authority).outside
+        ),
+        refused=lambda call: "exec.mode: deny" if rules(call).mode == "deny" else host.tools.registry.refused(call),
         secrets=host.agent_secrets.for_call,
         allowed=allowed,
         log=log,

@@ -68,7 +68,7 @@ class AllowedCommands:
         """
         found = next((each for each in self._rules if each["id"] == id), None)
         if found is None:
-            raise NotFound(f"no command is allowed under {id[:40]!r}; `homarus approvals rules` lists those that are")
+            raise NotFound(f"no command is allowed under {id[:40]!r}; `homarus exec rules list` shows those that are")
         await self._save([each for each in self._rules if each is not found])
         return found
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from datetime import datetime
-from pathlib import Path
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 
 @click.group("exec", cls=Group)
@@ -22,21 +21,16 @@ def command() -> None:
     """
 
 
-@command.command("log")
+@verb(command, columns=("when", "who", "where", "verdict", "exit", "command"))
 @click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True, help="How many.")
-@home_option
-@json_option
-def log(limit: int, home: Path, as_json: bool) -> None:
+def log(client: HubClient, limit: int) -> Answer:
     """List the latest commands: who had them run where, what was decided, and how they ended.
 
     Example:
       homarus exec log --limit 100
     """
-    found = HubClient(home).call("exec.log", {"limit": limit})["commands"]
-    if as_json:
-        print_json(found)
-        return
-    rows = [
+    found = client.call("exec.log", {"limit": limit})["commands"]
+    return found, [
         (
             datetime.fromtimestamp(each["begun_ms"] / 1000).astimezone().strftime("%m-%d %H:%M:%S"),
             each["principal"],
@@ -47,7 +41,6 @@ def log(limit: int, home: Path, as_json: bool) -> None:
         )
         for each in found
     ]
-    print_table(rows, ("when", "who", "where", "verdict", "exit", "command"))
 
 
 @command.group("rules", cls=Group)
@@ -59,40 +52,29 @@ def rules() -> None:
     """
 
 
-@rules.command("list")
-@home_option
-@json_option
-def list_(home: Path, as_json: bool) -> None:
+@verb(rules, columns=("id", "agent", "command", "folder"))
+def list_(client: HubClient) -> Answer:
     """List the commands that you allowed for good, each for one agent and one folder.
 
     Example:
       homarus exec rules list
     """
-    found = HubClient(home).call("exec.rules.list")["rules"]
-    if as_json:
-        print_json(found)
-        return
-    rows = [
+    found = client.call("exec.rules.list")["rules"]
+    return found, [
         (each["id"], each["agent"], shlex.join(each["exactly"]["argv"]), each["exactly"]["workdir"]) for each in found
     ]
-    print_table(rows, ("id", "agent", "command", "folder"))
 
 
-@rules.command("remove")
+@verb(rules)
 @click.argument("id")
-@home_option
-@json_option
-def remove(id: str, home: Path, as_json: bool) -> None:
+def remove(client: HubClient, id: str) -> Answer:
     """Ask about the command with this ID again.
 
     Example:
       homarus exec rules remove 3fa91c20
     """
-    removed = HubClient(home).call("exec.rules.remove", {"id": id})["removed"]
-    if as_json:
-        print_json(removed)
-        return
-    click.echo(f"Asked about again: {shlex.join(removed['exactly']['argv'])}")
+    removed = client.call("exec.rules.remove", {"id": id})["removed"]
+    return removed, f"Asked about again: {shlex.join(removed['exactly']['argv'])}"
 
 
 COMMANDS = {"exec": command}

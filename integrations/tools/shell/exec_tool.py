@@ -14,6 +14,7 @@ from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.errors import Forbidden, HubError
 from hub.core.executors import FILES
+from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.models.registry import ModelRegistry
 from hub.sandbox.contract import Sandbox, SandboxCommand
@@ -48,6 +49,8 @@ class ExecNeeds(Struct, frozen=True):
     Attributes:
         rules: Returns what the configuration, and `/elevated`, say of a call's commands.
         ask: Asks the owner.
+        writes_inside: Whether programs in a sandbox write in the workspace of a call.
+        refused: Returns why a call may not go on, by what the configuration says now.
         secrets: Returns the secrets that a call names in some of its arguments.
         ended: Tells the conversation that a command in the background has ended.
     """
@@ -58,6 +61,8 @@ class ExecNeeds(Struct, frozen=True):
     place: PlaceOf
     rules: Callable[[ToolCall], ExecRules]
     ask: AskOwner
+    writes_inside: Callable[[ToolCall], bool]
+    refused: Callable[[ToolCall], str | None]
     secrets: Callable[[ToolCall, frozenset[str]], Mapping[str, Secret]]
     allowed: AllowedCommands
     log: CommandLog
@@ -85,9 +90,8 @@ class ExecTool:
         """
         needs, arguments = self._needs, call.arguments
         command = read_command(arguments["command"])
-        environment = checked_environment(arguments["env"])
+        environment, place = checked_environment(arguments["env"]), "sandbox"
         needs.running.refuse_more(call.session_key)
-        place = "sandbox"
         try:
             rules = needs.rules(call)
             if rules.mode == "deny":
@@ -119,7 +123,7 @@ class ExecTool:
         """
         authority = call.context.authority
         if authority.tainted or not authority.owner:
-            text = (
+            text = phrase(
                 "The assistant wants to run this in a sandbox with a network; it could carry things out of this home."
             )
             await self.ask(call, title, text, {"host": "sandbox", "agent": call.agent_id, **details})
@@ -165,6 +169,7 @@ class ExecTool:
                 keep=bound.kept_open,
                 environment=variables,
                 terminal=terminal,
+                home=needs.workspaces.sandboxes.mark,
             )
         finally:
             bound.close()
@@ -173,13 +178,14 @@ class ExecTool:
     def _shows_names(self, call: ToolCall, bound: BoundCommand) -> bool:
         """Whether a listing has names that words from outside made."""
         program, *words = bound.command.words
+        if program not in ("ls", "du") or self._needs.writes_inside(call):
+            return program in ("ls", "du")
         workspace = posixpath.realpath(self._needs.agents.get(call.agent_id).workspace)
-        named = self._needs.workspaces.outside.names_in
-        return program in ("ls", "du") and any(
+        return any(
             os.path.lexists(posixpath.join(workspace, name))
             for word in ([each for each in words if not each.startswith("-")] or ["."])
             for folder in [posixpath.relpath(posixpath.join(bound.workdir, word), workspace)]
-            for name in named(call.agent_id, folder, below=program == "du")
+            for name in self._needs.workspaces.outside.names_in(call.agent_id, folder, below=program == "du")
         )
 
     async def _bind(self, call: ToolCall, command: WrittenCommand, *, seals: bool) -> BoundCommand:
@@ -236,7 +242,7 @@ class ExecTool:
         for name in ("background", "pty"):
             if arguments[name]:
                 details[name] = True
-        question = f"The assistant wants to run this on the hub's machine: {judgement.why}."
+        question = phrase("The assistant wants to run this on the hub's machine: {why}.", why=judgement.why)
         decision = await self.ask(call, arguments["command"], question, details, may_persist=judgement.may_persist)
         if decision.always:
             await self._needs.allowed.add(call.agent_id, bound, decision.decided_by or "")
@@ -246,10 +252,10 @@ class ExecTool:
     async def ask(
         self, call: ToolCall, title: str, text: str, details: Mapping[str, Any], *, may_persist: bool = False
     ) -> ApprovalDecision:
-        """Ask the owner and wait for a yes.
+        """Ask the owner and wait for a yes, which holds if the configuration still has it.
 
         Raises:
-            Forbidden: It was a no.
+            Forbidden: It was a no, or the configuration forbids it by now.
         """
         question = Ask(
             kind="exec",
@@ -267,6 +273,10 @@ class ExecTool:
         call.update()
         if not decision.approved:
             raise Forbidden(f"the command needs the owner's approval: {why_not(decision)}")
+        if (denied := self._needs.refused(call)) is not None:
+            raise Forbidden(
+                f"the command was approved, but the configuration forbids it now ({denied}); it was not run"
+            )
         return decision
 
     async def permit_input(self, call: ToolCall, command: RunningCommand, data: str) -> None:
@@ -288,7 +298,7 @@ class ExecTool:
         if mode in ("deny", "allowlist"):
             raise Forbidden(f"nothing is written to commands on the hub's machine (exec.mode: {mode})")
         if mode == "ask":
-            text = "The assistant wants to write this to a command that runs on the hub's machine."
+            text = phrase("The assistant wants to write this to a command that runs on the hub's machine.")
             await self.ask(call, title, text, details)
 
     def _running(
@@ -315,15 +325,17 @@ class ExecTool:
             if command.background:
                 await needs.ended(call, command)
 
-        background = running.background
-        longest = BACKGROUND_LIMIT_S if background else TIMEOUT_LIMIT_S
+        background, longest = running.background, BACKGROUND_LIMIT_S if running.background else TIMEOUT_LIMIT_S
         timeout_s = min(arguments.get("timeout_s", longest if background else TIMEOUT_S), longest)
         needs.running.watch(running, timeout_s, ended)
         details = {"id": running.id, "host": running.where}
+        note = self._note(call, running.where)
         if background:
             told = f"started in the background as {running.id}; process poll, log, write and kill take this id"
-            return ToolResult(told, {**details, "state": "running"})
+            return ToolResult(f"{told}{note}", {**details, "state": "running"})
         try:
+            if not arguments["pty"]:
+                await running.process.stdin.close()  # nobody writes to it: whatever reads its input comes to the end
             await self._show_until_end(call, running)
         finally:
             if running.exit_code is None:
@@ -331,11 +343,19 @@ class ExecTool:
         output, code = running.output.text(), running.exit_code
         told = f"\n[{running.state}]" if code or running.timed_out else ""
         return ToolResult(
-            f"{output.rstrip()}{told}".strip() or "(no output)",
+            (f"{output.rstrip()}{told}".strip() or "(no output)") + note,
             {**details, "exit_code": code, "state": running.state},
             is_error=bool(code) or running.timed_out,
             trusted=running.trusted,
         )
+
+    def _note(self, call: ToolCall, where: str) -> str:
+        """Return where a command runs, if it is not where the agent's prompt says."""
+        settings, authority = self._needs.agents.get(call.agent_id).sandbox, call.context.authority
+        moved = where == "sandbox" and call.arguments["host"] == "auto"
+        if not moved or settings.described(call.session_key, authority):
+            return ""
+        return "\n[in a sandbox, because words from outside are in this conversation]"
 
     async def _show_until_end(self, call: ToolCall, running: RunningCommand) -> None:
         shown = -UPDATE_S

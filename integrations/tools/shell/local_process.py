@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import pty
 import signal
-import struct
 import subprocess
 import sys
 import termios
@@ -23,13 +21,13 @@ from pathlib import Path
 from hub.core.errors import Unavailable
 from hub.core.executors import FILES
 from hub.core.ids import new_id
+from hub.sandbox.contract import TERMINAL_SIZE
 
 READ_BYTES = 65_536
 UNREAD_LIMIT = 64
 """Chunks of output that wait to be read, before the program has to wait."""
 REST_LIMIT = 256
 """Chunks of output that are read when the first process has ended."""
-ROWS, COLUMNS = 40, 120
 MARK = "HOMARUS_RUN"
 """A variable by which a program and all that it starts are found."""
 KILL_ROUNDS = 20
@@ -115,13 +113,8 @@ class LocalProcess:
         """End it, its group, and what it started that left the group, at once."""
         if not self._ended.done():
             self._kill_group()
-            await FILES.run(_kill_marked, self._mark.encode())
+            await FILES.run(kill_marked, self._mark)
         await self.wait()
-
-    async def resize(self, columns: int, rows: int) -> None:
-        """Set the size of its terminal, if it has one."""
-        if self._terminal and self._stdout >= 0:
-            fcntl.ioctl(self._stdout, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     async def _output(self) -> AsyncIterator[bytes]:
         while True:
@@ -195,23 +188,25 @@ async def start_local(
     keep: tuple[int, ...],
     environment: Mapping[str, str],
     terminal: bool,
+    home: str,
 ) -> LocalProcess:
     """Start a program in a directory by its descriptor, as a group of its own.
 
     Args:
         executable: Its path, which may be that of a descriptor of this process.
         keep: The descriptors that it inherits beside its standard streams.
+        home: The mark of the hub's home.
 
     Raises:
         Unavailable: It cannot be started.
     """
     own: list[int] = []
-    mark = f"{MARK}={new_id()}"
+    mark = f"{MARK}={home}-{new_id()}"
     try:
         if terminal:
             ours, theirs = pty.openpty()
             own += [ours, theirs]
-            fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+            termios.tcsetwinsize(ours, TERMINAL_SIZE)
             stdin, stdout, inner_in, inner_out = ours, ours, theirs, theirs
             argv = [sys.executable, "-I", "-S", "-c", _WITH_TERMINAL, executable, *argv]
             executable = sys.executable
@@ -246,17 +241,23 @@ async def start_local(
     return LocalProcess(process, stdin, stdout, terminal=terminal, mark=mark)
 
 
-def _kill_marked(mark: bytes) -> None:
-    """Kill every process with a variable in its environment, until there is none; each may start more meanwhile.
+def kill_left(home: str) -> None:
+    """Kill what a hub of this home left running, which could not end it at its own end. Blocks."""
+    kill_marked(f"{MARK}={home}-")
+
+
+def kill_marked(mark: str) -> None:
+    """Kill every process with such a variable in its environment, until there is none; each may start more meanwhile.
 
     A program that wants to be missed can take the variable away: whoever lets it run on this machine trusts it. Blocks.
     """
     for _ in range(KILL_ROUNDS):
         found = False
-        for name in filter(str.isdecimal, os.listdir("/proc")):
+        for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if mark in Path("/proc", name, "environ").read_bytes().split(b"\0"):
-                    os.kill(int(name), signal.SIGKILL)
+                variables = b"\0" + (process / "environ").read_bytes()
+                if f"\0{mark}".encode() in variables and int(process.name) != os.getpid():
+                    os.kill(int(process.name), signal.SIGKILL)
                     found = True
         if not found:
             return

@@ -7,6 +7,7 @@ from typing import Any
 
 from hub.core.errors import Forbidden, InvalidRequest, NotFound
 from hub.core.ids import new_id
+from hub.core.phrases import phrase
 from hub.core.plain_words import is_plain
 from hub.nodes.records import NodeRecord
 from hub.nodes.registry import NodeRegistry
@@ -20,7 +21,7 @@ from integrations.tools.shell.verdict import CommandVerdict
 RUN, PREPARE = "system.run", "system.run.prepare"
 TIMEOUT_S = 120
 PREPARE_LIMIT_S = 20.0
-OUTPUT_LIMIT = 200_000
+OUTPUT_LIMIT = 450_000
 
 AskAboutCommand = Callable[..., Awaitable[ApprovalDecision]]
 
@@ -78,7 +79,7 @@ class NodeCommands:
                 details["environment"] = environment
             if found := look_alikes(command.text):
                 details["look-alikes"] = found
-            text = f"The assistant wants to run this on the node {record.title}."
+            text = phrase("The assistant wants to run this on the node {node}.", node=record.title)
             decision = await ask(call, arguments["command"], text, details)
             verdict, by = CommandVerdict.ONCE, decision.decided_by or ""
             if await self._plan(record, params) != plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hub.agent.agents import Agent
 from hub.agent.small_call import SmallCall, read_object
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.models.contract import user_message
 from hub.models.registry import ModelRegistry
 
@@ -27,8 +28,9 @@ async def objection(models: ModelRegistry, model: str, agent: Agent, command: st
         resolved = await models.resolve(model)
         found = read_object(await SmallCall(agent, RULES, (said,), READ_LIMIT_S).run(models, [resolved]))
     except (HubError, ValueError) as error:
-        return f"the model that reads commands first (exec.reader) gave no answer: {error}"
+        why = str(error).rstrip(".")
+        return phrase("the model that reads commands first (exec.reader) gave no answer: {why}", why=why)
     if found.get("ask") is False:
         return None
     why = " ".join(str(found.get("why", "")).split())[:WHY_CHARS]
-    return f"the model that reads commands first says: {why or 'ask'}"
+    return phrase("the model that reads commands first says: {why}", why=why or "ask")

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from hub.core.phrases import phrase
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
 from hub.tools.command_line import runs_others
@@ -56,32 +57,36 @@ def judge(
         has_rule: Whether the owner allowed exactly this for good.
     """
     words = bound.command.words
+    base = posixpath.relpath(bound.workdir, posixpath.realpath(view.path))
+    is_here = base != ".." and not base.startswith("../")
+    other = runs_others(words) or runs_others((bound.path,))
+    grammar = grammar_of(words) if other is None and plain and bound.system and is_here else None
+    if grammar is not None and _is_within(bound, base, grammar, view):
+        return CommandJudgement(CommandVerdict.HARMLESS, lists=grammar.lists)
     if rules.mode == "full":
         return CommandJudgement(CommandVerdict.FULL)
-    other = runs_others(words) or runs_others((bound.path,)) if words else "it is shell text"
     if other is not None:
-        return CommandJudgement(None, f"{other}, which is asked about each time")
+        if not words:
+            return CommandJudgement(None, phrase("it is shell text, which is asked about each time"))
+        why = phrase("{program} can start other programs, which is asked about each time", program=words[0])
+        return CommandJudgement(None, why)
     if not plain:
-        return CommandJudgement(None, "it has a terminal or an environment of its own")
+        return CommandJudgement(None, phrase("it has a terminal or an environment of its own"))
     if not bound.system:
-        return CommandJudgement(None, f"{bound.path} is not a program of the system")
-    if rules.allows(words):
+        return CommandJudgement(None, phrase("{path} is not a program of the system", path=bound.path))
+    if is_here and rules.allows(words):
         return CommandJudgement(CommandVerdict.ALLOWED)
     if has_rule(bound):
         return CommandJudgement(CommandVerdict.RULE)
-    grammar = grammar_of(words)
-    if grammar is not None and PurePosixPath(bound.path).name == words[0] and _is_within(bound, grammar, view):
-        return CommandJudgement(CommandVerdict.HARMLESS, lists=grammar.lists)
-    return CommandJudgement(None, "it is not known to be harmless", may_persist=True)
+    return CommandJudgement(None, phrase("it is not known to be harmless"), may_persist=True)
 
 
-def _is_within(bound: BoundCommand, grammar: Grammar, view: Root) -> bool:
+def _is_within(bound: BoundCommand, base: str, grammar: Grammar, view: Root) -> bool:
     """Whether a command stays in what the conversation sees of the workspace, by no symlink; a missing file does.
 
     What prints files is given files alone: in a folder it would go by symlinks, and to what is hidden.
     """
-    base = posixpath.relpath(bound.workdir, posixpath.realpath(view.path))
-    if base == ".." or base.startswith("../"):
+    if PurePosixPath(bound.path).name != bound.command.words[0]:
         return False
     whole = Root(view.path)
     for at, operand in enumerate((".", *path_operands(bound.command.words, grammar))):

@@ -63,7 +63,7 @@ def _article(source: str, url: str) -> ReadPage | None:
 
         document = Document(source, url=url)
         text = markdownify(document.summary(html_partial=True), heading_style="ATX", strip=["img"]).strip()
-        title = " ".join(str(document.title()).split())
+        title = " ".join(str(document.title()).split()).removeprefix("[no-title]")  # what it says of a page without one
     except Exception:  # packages that are missing, and whatever a hostile page makes of a parser
         return None
     return ReadPage(MARKDOWN, text[:TEXT_CHARS], title[:TITLE_CHARS]) if len(text) >= ARTICLE_CHARS else None

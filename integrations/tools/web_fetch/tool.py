@@ -8,6 +8,7 @@ from typing import Any
 
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, string
 from hub.core.secret import Secret
 from hub.security.egress import URL_LENGTH_LIMIT, Egress, EgressFailed, parse_url
@@ -130,7 +131,7 @@ def why_ask_headers(arguments: Mapping[str, Any], authority: Authority) -> str |
     """Return why the owner has to approve a call: headers may hold secrets, or what is in the conversation."""
     if headers := arguments.get("headers"):
         shown = ", ".join(f"{name}: {value}" for name, value in headers.items())
-        return f"it sends headers to {parse_url(arguments['url'])}: {shown}"
+        return phrase("it sends headers to {url}: {headers}", url=str(parse_url(arguments["url"])), headers=shown)
     return why_ask(arguments, authority)
 
 

@@ -72,7 +72,11 @@ class Searching:
             self._not_before = self._clock.monotonic() + wait_s
             raise LimitExceeded(f"{label} was asked too often; ask again in {wait_s:.0f} s")
         if answer.status in (401, 403):
-            hint = "web_search: api_key" if self.provider.needs_key else "whether it gives results to programs"
+            hint = (
+                "web_search: api_key"
+                if self.provider.needs_key
+                else "whether it gives results to programs (docs/web.md)"
+            )
             raise Unavailable(f"{label} does not let the hub search (status {answer.status}); check {hint}")
         raise Unavailable(f"{label} answered with the status {answer.status} instead of results")
 

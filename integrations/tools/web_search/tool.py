@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from hub.core.context import Authority
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Match, Optional, Range, Required, Schema, integer, string
 from hub.core.services import ServiceCall
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
@@ -94,4 +95,7 @@ def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """Return why the owner has to approve a search: in a tainted conversation its words may carry out what is in it."""
     if not authority.tainted:
         return None
-    return f"words from outside are in this conversation, and it searches the web for {arguments.get('query')!r}"
+    return phrase(
+        "words from outside are in this conversation, and it searches the web for {query}",
+        query=repr(arguments.get("query")),
+    )

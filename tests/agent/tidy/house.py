@@ -17,7 +17,6 @@ from hub.memory.notebook import Change
 from hub.memory.registry import MemoryRegistry
 from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.root import Root
-from integrations.memory.notes.client.contract import Worker
 from integrations.memory.notes.job import Job
 from integrations.memory.notes.memory import NotesMemory
 from tests.agent.house import AgentHouse
@@ -64,7 +63,7 @@ class TidyHouse(AgentHouse):
         self.memory = NotesMemory(
             lambda agent_id: Root(self.workspace),
             lambda agent_id: Job("main", str(folder / "index"), (), {}),
-            cast("Worker | None", meaning),  # nothing else of it is asked here
+            cast("Any", meaning),  # nothing else of it is asked here
             history_of=lambda agent_id: folder / "history",
             now=self.clock.time,
         )

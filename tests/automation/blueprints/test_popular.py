@@ -15,9 +15,9 @@ from ruamel.yaml import YAML
 from hub.core.clock import ManualClock
 from hub.hub import Hub
 from hub.storage.homedir import Home
-from tests.gateway.rig import until
 from tests.integrations.devices.mqtt.kit import Device
 from tests.nodes.making import Cable, ScriptedNode, admit
+from tests.until import until
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("popular.yaml").read_text())
 CONFIGURATION = """

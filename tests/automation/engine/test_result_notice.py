@@ -18,6 +18,7 @@ from hub.core.tasks import TaskOwner
 from hub.security.egress import Egress
 from hub.security.webhook_signature import sign
 from tests.security.web_servers import WebServer, started
+from tests.until import until
 
 
 class Desk:
@@ -35,13 +36,8 @@ class Desk:
         wanted = {"url": self.server.url("/hook"), "on": "all", **notify}
         await self.notices(StartOutcome("wash", "The wash", "run1", outcome, None, 1.0, 2.5, {"notify": wanted}))
 
-    async def until(self, holds: Any) -> None:
-        async with asyncio.timeout(10):
-            while not holds():  # noqa: ASYNC110  the server's doing
-                await asyncio.sleep(0.005)
-
     async def done(self) -> None:
-        await self.until(lambda: not self.tasks.names())
+        await until(lambda: not self.tasks.names())
 
 
 @pytest.fixture
@@ -84,7 +80,7 @@ async def test_a_server_that_fails_is_tried_again(server: WebServer) -> None:
     server.page("/hook", "busy", status=503)
 
     await desk.tell()
-    await desk.until(lambda: len(server.asked) == 1)
+    await until(lambda: len(server.asked) == 1)
     server.page("/hook", "ok")
     while desk.tasks.names():
         await desk.clock.advance(1.0)

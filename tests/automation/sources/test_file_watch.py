@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from hub.core.schema import Invalid
 from hub.core.tasks import TaskOwner
 from hub.security.jail_path import PathRefused
 from tests.automation.triggers.bench import Bench, explained, valid
+from tests.until import until
 
 
 class Watched:
@@ -28,11 +28,6 @@ class Watched:
 
     def tell(self, what: str, path: str) -> None:
         self.told.append((what, path))
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
-            while not condition():  # noqa: ASYNC110  a condition is polled, nothing tells when it holds
-                await asyncio.sleep(0.02)
 
 
 @pytest.fixture
@@ -50,9 +45,9 @@ async def test_changes_in_a_folder_are_told_with_their_paths(watched: Watched) -
     await watched.files.ready.wait()
 
     (watched.home / "notes" / "deep" / "a.md").write_text("x")
-    await watched.until(lambda: ("created", "notes/deep/a.md") in watched.told)
+    await until(lambda: ("created", "notes/deep/a.md") in watched.told)
     (watched.home / "notes" / "deep" / "a.md").unlink()
-    await watched.until(lambda: ("deleted", "notes/deep/a.md") in watched.told)
+    await until(lambda: ("deleted", "notes/deep/a.md") in watched.told)
 
 
 async def test_one_file_is_told_alone_even_when_it_comes_later(watched: Watched) -> None:
@@ -61,7 +56,7 @@ async def test_one_file_is_told_alone_even_when_it_comes_later(watched: Watched)
 
     (watched.home / "notes" / "other.md").write_text("x")
     (watched.home / "notes" / "todo.md").write_text("x")
-    await watched.until(lambda: len(watched.told) > 0)
+    await until(lambda: len(watched.told) > 0)
 
     assert {path for _, path in watched.told} == {"notes/todo.md"}
 
@@ -72,7 +67,7 @@ async def test_a_flat_watch_sees_no_folder_below(watched: Watched) -> None:
 
     (watched.home / "notes" / "deep" / "a.md").write_text("x")
     (watched.home / "notes" / "b.md").write_text("x")
-    await watched.until(lambda: ("created", "notes/b.md") in watched.told)
+    await until(lambda: ("created", "notes/b.md") in watched.told)
 
     assert not any("a.md" in path for _, path in watched.told)
 
@@ -83,10 +78,10 @@ async def test_the_whole_home_is_watched_without_what_the_hub_keeps(watched: Wat
 
     (watched.home / ".storage" / "hub.db").write_text("x")
     (watched.home / "new").mkdir()
-    await watched.until(lambda: ("created", "new") in watched.told)
+    await until(lambda: ("created", "new") in watched.told)
     await watched.files.ready.wait()
     (watched.home / "new" / "a.md").write_text("x")
-    await watched.until(lambda: any(path == "new/a.md" for _, path in watched.told))
+    await until(lambda: any(path == "new/a.md" for _, path in watched.told))
 
     assert not any(".storage" in path for _, path in watched.told)
 
@@ -101,9 +96,9 @@ async def test_what_ended_is_told_nothing_and_the_watch_stops(watched: Watched) 
     end()
     await watched.files.ready.wait()
     (watched.home / "notes" / "a.md").write_text("x")
-    await watched.until(lambda: "notes/a.md" in others)
+    await until(lambda: "notes/a.md" in others)
     end_other()
-    await watched.until(lambda: watched.tasks.names() == [])
+    await until(lambda: watched.tasks.names() == [])
 
     assert watched.told == []
 
@@ -124,7 +119,7 @@ async def test_a_link_out_of_the_home_is_not_followed(watched: Watched, tmp_path
 
     (outside / "a.md").write_text("x")
     (watched.home / "notes" / "b.md").write_text("x")
-    await watched.until(lambda: ("created", "notes/b.md") in watched.told)
+    await until(lambda: ("created", "notes/b.md") in watched.told)
 
     assert not any("a.md" in path for _, path in watched.told)
 
@@ -157,9 +152,9 @@ async def test_the_trigger_chooses_changes_and_names(watched: Watched) -> None:
 
     for name in ("a.txt", "b.md", "deep/c.txt"):
         (watched.home / "notes" / name).write_text("x")
-    await watched.until(lambda: len(made.fired) >= 2)
+    await until(lambda: len(made.fired) >= 2)
     (watched.home / "notes" / "a.txt").unlink()
-    await watched.until(lambda: len(gone.fired) >= 1)
+    await until(lambda: len(gone.fired) >= 1)
 
     assert sorted(fired.trigger["path"] for fired in made.fired) == ["notes/b.md", "notes/deep/c.txt"]
     assert gone.fired[0].trigger["change"] == "deleted"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,7 @@ from hub.automation.sources.command_process import LINE_CHARS, LINES_PER_SECOND
 from hub.core.clock import Clock, ManualClock
 from hub.core.schema import Invalid
 from tests.automation.triggers.bench import Bench, explained, valid
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that another process does."""
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110  another process's doing
-            await asyncio.sleep(0.02)
+from tests.until import until
 
 
 def python(program: str, **config: Any) -> dict[str, Any]:

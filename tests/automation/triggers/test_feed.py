@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
@@ -17,13 +16,7 @@ from hub.security.egress import Egress
 from hub.security.outside_reader import OutsideReader
 from tests.automation.triggers.bench import Bench, BenchSite, explained, valid
 from tests.security.web_servers import WebServer, started
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what a server and a process do."""
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  a server's doing
-            await asyncio.sleep(0.02)
+from tests.until import until
 
 
 def rss(ids: Iterable[object], title: str = "News") -> str:

@@ -14,7 +14,8 @@ from hub.core.schema import Schema
 from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
 from hub.gateway.methods.devices import DeviceMethods
 from hub.gateway.methods.tokens import TokenMethods
-from tests.gateway.rig import Client, Device, Rig, client_of, connected, until
+from tests.gateway.rig import Client, Device, Rig, client_of, connected
+from tests.until import until
 
 OWNER = Authority("owner", scopes=frozenset({"operator.admin"}), owner=True)
 EXPIRES_S = 0.4

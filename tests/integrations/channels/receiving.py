@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hub.core.clock import Clock
 from hub.core.errors import Unavailable
 from hub.messaging.contract import Inbound, InboundMessage, Receipt
 
-LIMIT_S = 20.0
 T = TypeVar("T")
 
 
@@ -76,10 +75,3 @@ class Collected:
     def of(self, kind: type[T]) -> list[T]:
         """What came of a kind, in order."""
         return [each for each in self.inbound if isinstance(each, kind)]
-
-
-async def until(holds: Callable[[], Any]) -> None:
-    """Wait until something holds."""
-    async with asyncio.timeout(LIMIT_S):
-        while not holds():  # noqa: ASYNC110  what is waited for is another side's doing
-            await asyncio.sleep(0.01)

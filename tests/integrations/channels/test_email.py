@@ -18,7 +18,8 @@ from integrations.channels.email.mail_text import text_of
 from integrations.channels.email.schema import CONFIG_SCHEMA
 from integrations.channels.email.sender import is_automatic, is_vouched_for, sender_of
 from tests.channels.email_rig import SERVER, EmailRig, mail
-from tests.channels.kit import Heard, until
+from tests.channels.kit import Heard
+from tests.until import until
 
 ADA = "ada@ada.test"
 

@@ -19,9 +19,10 @@ from integrations.channels.email.mailbox import MailboxAccount
 from integrations.channels.email.schema import CONFIG_SCHEMA
 from integrations.channels.kept_connection import AccountRefused
 from tests.channels.email_rig import EmailRig, mail
-from tests.channels.kit import Heard, until
+from tests.channels.kit import Heard
 from tests.servers.mail_server import access_token
 from tests.servers.oauth_server import OAuthServer, oauth_server
+from tests.until import until
 
 FIRST = "refresh-0-not-a-secret"
 ACCOUNT: dict[str, Any] = {"address": "home@home.test", "imap_host": "i", "smtp_host": "s", "authserv_id": "m"}

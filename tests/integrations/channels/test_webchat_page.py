@@ -17,8 +17,9 @@ from hub.messaging.contract import Address, Channel, DeliveryState, InboundMessa
 from integrations.channels.webchat_page import channel as bounds
 from integrations.channels.webchat_page.schema import CONFIG_SCHEMA
 from integrations.channels.webchat_page.visitors import Visitors, signing_key
-from tests.channels.kit import ADA, Heard, until
+from tests.channels.kit import ADA, Heard
 from tests.channels.webchat_page_rig import KEY, PageInBrowser, WebchatPageRig
+from tests.until import until
 
 
 @pytest.fixture

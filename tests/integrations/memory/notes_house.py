@@ -12,7 +12,6 @@ from hub.memory.contract import NO_FILTERS, Added, Filters, Forget, Hit, MemoryE
 from hub.memory.notebook import Change, Edit
 from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.root import Root
-from integrations.memory.notes.client.contract import Worker
 from integrations.memory.notes.job import Job, Source
 from integrations.memory.notes.memory import NotesMemory
 
@@ -34,7 +33,7 @@ class Notes:
         self,
         folder: Path,
         zone: timezone = UTC,
-        worker: Worker | None = None,
+        worker: Any = None,  # an IndexWorker, or what answers in its place
         sources: tuple[Source, ...] = (),
         settings: Mapping[str, Any] | None = None,
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from hub.memory.contract import Synced
 from integrations.memory.notes.client import upkeep as module
 from integrations.memory.notes.client.upkeep import Upkeep
 from integrations.memory.notes.job import TRANSCRIPTS, Job, Source
+from tests.until import until
 
 LIMIT_S = 20.0
 
@@ -71,12 +72,6 @@ class Rig:
         self.looked.clear()
         await until(lambda: bool(self.looked))
         self.looked.clear()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while not holds():  # noqa: ASYNC110  files and watchers come to it
-            await asyncio.sleep(0.005)
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -29,6 +28,7 @@ from hub.sections import needed_domains
 from hub.storage.homedir import Home
 from integrations.network.discovery.doctor import CHECKS
 from integrations.network.discovery.found import found_service, matchers
+from tests.e2e.talk import until
 from tests.integrations.network.namespaces import HUBS, OTHERS, Cable, running_in
 
 HOME = """\
@@ -37,7 +37,6 @@ http: {host: 0.0.0.0, port: 18789}
 memory: {embeddings: {provider: none}}
 discovery: {mdns: full}
 """
-LIMIT_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -211,13 +210,6 @@ def test_a_manifest_with_a_wrong_service_is_refused_by_name(tmp_path: Path, matc
 
 def found(client: HubClient) -> list[dict[str, Any]]:
     return list(client.call("discovery.list")["found"])
-
-
-def until(true: Callable[[], object]) -> None:
-    end = time.monotonic() + LIMIT_S
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def answers(home: Path) -> bool:

@@ -22,9 +22,9 @@ from integrations.nodes.mobile_app.entities import distance_m
 from integrations.nodes.mobile_app.sealed import seal, unseal
 from integrations.nodes.mobile_app.webhook import PER_MINUTE
 from tests.gateway.house import FullRig
-from tests.gateway.rig import until
 from tests.hosting import host_on
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 
 PHONE = {
     "device_id": "a1",

@@ -218,12 +218,17 @@ async def test_a_program_with_a_terminal(engine: str, kennel: Kennel) -> None:
     _, sandbox = await kennel.open(engine)
     process = await sandbox.start(SandboxCommand(("sh", "-c", "read line; [ -t 0 ] && stty size"), pty=True))
 
-    await process.resize(100, 30)
     await process.stdin.write(b"go\n")
     said = b"".join([chunk async for chunk in process.output])
 
     assert await process.wait() == 0
-    assert said.decode().split() == ["go", "30", "100"]
+    assert said.decode().split() == ["go", "40", "120"]
+
+    shell = await sandbox.start(SandboxCommand(("sh",), pty=True))
+    await shell.stdin.write(b"exit 7\n")
+    said = b"".join([chunk async for chunk in shell.output])
+
+    assert (await shell.wait(), b"tty" in said) == (7, False)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from hub.core.context import Authority, Context
+from hub.core.schema import SchemaError
 from hub.security.egress import Egress
 from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.contract import ToolResult
@@ -123,6 +124,7 @@ async def test_an_event_is_added_and_listed_beside_those_that_repeat(planner: Pl
     assert [ask.text for ask in planner.asks] == [
         "The assistant does not do this without you: it adds to the calendar mine: Dentist; ask, 2026-05-13T09:00 – …."
     ]
+    assert "2026-05-13T09:00+02:00 – 2026-05-13T10:00+02:00" in str(planner.asks[0])
     assert any(
         '<C:time-range start="20260512T120000Z" end="20260526T220000Z"/>' in each for _, each in planner.server.asked
     )
@@ -148,6 +150,7 @@ async def test_what_cannot_be_done_says_why(planner: Planner, arguments: dict[st
     assert result.is_error
     assert words in result.output
     assert planner.server.stored == {}
+    assert planner.asks == []
 
 
 @pytest.mark.parametrize(("status", "words"), [(401, "refuses username or password"), (500, "the status 500")])
@@ -195,3 +198,11 @@ def test_what_is_written_is_read_again_whatever_it_holds(planner: Planner) -> No
 
     assert (read.start, read.title.splitlines()) == (event.start, ["a", "END:VEVENT", "茶"])
     assert read.description == event.description
+
+
+@pytest.mark.parametrize("url", ["nas/terms.ics", "ftp://nas/terms.ics"])
+def test_what_is_no_address_is_refused_by_the_configuration_and_not_shown(url: str) -> None:
+    with pytest.raises(SchemaError, match="webcal://") as refused:
+        CONFIG_SCHEMA({"calendars": {"school": {"url": url}}})
+
+    assert url not in str(refused.value)

@@ -15,6 +15,7 @@ from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.gateway.calls.settings import HttpSettings
 from hub.tools.contract import ToolResult
 from integrations.tools.canvas.canvases import Canvases
+from integrations.tools.canvas.node_pages import ADDRESSES_LIMIT, LIFE_S, NodePages
 from integrations.tools.canvas.origin import CanvasOrigin
 from integrations.tools.canvas.surfaces import COMPONENTS_LIMIT, SURFACES_LIMIT, Surfaces, apply, pressed, read_messages
 from integrations.tools.canvas.tabs import CanvasTabs
@@ -30,6 +31,8 @@ class Screen:
     id = name = platform = "tablet"
     commands = frozenset({"canvas.navigate", "canvas.eval", "canvas.a2ui.push"})
     permissions: Mapping[str, bool] = {}
+    host = "127.0.0.1:8443"
+    about: Mapping[str, Any] = {"remoteIp": "127.0.0.1"}
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
@@ -70,7 +73,9 @@ class Place(Standing):
         (self.home.path / "configuration.yaml").write_text("hub: {}\n")
         self.config.load()
         parts: Any = SimpleNamespace(**vars(self) | {"config": self.config.current})
-        (tool,) = CanvasTool(parts, self.canvases, self.tabs, self.origin).all()
+        node_pages = NodePages(nodes, self.clock, self.origin)
+        self.origin.of_node = node_pages.agent
+        (tool,) = CanvasTool(parts, self.canvases, self.tabs, self.origin, node_pages).all()
         self.tools.register(tool)
         self.tools.register(Widgets(parts, self.canvases, self.origin).tool())
         (self.workspace / "canvas").mkdir()
@@ -122,16 +127,19 @@ async def test_the_prelude_comes_first_and_documents_without_one_have_no_scripts
     (canvas / "index.html").write_text("\ufeff\n<!DOCTYPE html><!--><script>first()</script>-->")
     (canvas / "wide.html").write_text("<script>first()</script>", encoding="utf-16")
     (canvas / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>first()</script></svg>")
+    (canvas / "a.atom").write_text("<html xmlns='http://www.w3.org/1999/xhtml'><script>first()</script></html>")
     await place.show("present")
     token = place.canvases.of("main").token
 
     _, text, _ = await place.get(f"/{token}/index.html")
     status, _, _ = await place.get(f"/{token}/wide.html")
     _, _, picture = await place.get(f"/{token}/a.svg")
+    _, _, feed = await place.get(f"/{token}/a.atom")
 
     assert text.lstrip("\ufeff").startswith("\n<!DOCTYPE html><script>// At the head")
     assert status == 400
-    assert picture["Content-Security-Policy"].startswith("sandbox;")
+    for each in (picture, feed):
+        assert each["Content-Security-Policy"].startswith("sandbox;")
 
 
 PRIVATE = (
@@ -176,6 +184,23 @@ async def test_an_address_outside_is_offered_as_a_link_and_sent_to_a_node(place:
     assert unknown.is_error
 
 
+async def test_the_address_of_a_file_on_a_node_ends_with_its_time_and_when_there_are_too_many(place: Place) -> None:
+    (place.workspace / "canvas" / "index.html").write_text("<p>Hello")
+
+    async def shown() -> str:
+        assert not (await place.show("navigate", node="tablet")).is_error
+        return URL(place.screen.asked[-1][1]["url"]).raw_path
+
+    first = await shown()
+    before, _, _ = await place.get(first)
+    await place.clock.advance(LIFE_S)
+    ended, _, _ = await place.get(first)
+    oldest, *_, newest = [await shown() for _ in range(ADDRESSES_LIMIT + 1)]
+
+    assert (before, ended) == (200, 404)
+    assert [(await place.get(path))[0] for path in (oldest, newest)] == [404, 200]
+
+
 async def test_only_an_owner_shows_and_words_from_outside_ask_first(place: Place) -> None:
     tainted = place.owner.narrow(tainted=True)
     jsonl = json.dumps({"beginRendering": {"surfaceId": "s", "root": "r"}})
@@ -214,7 +239,8 @@ async def test_what_lacks_its_argument_its_file_or_anybody_who_looks_says_so(pla
         ({"action": "present", "target": "../x.html"}, "error"),
         ({"action": "eval", "script": "1"}, "nobody looks"),
         ({"action": "snapshot"}, "nobody looks"),
-        ({"action": "navigate", "target": "index.html", "node": "tablet"}, "shown on the dashboard"),
+        ({"action": "navigate", "target": "x.html", "node": "tablet"}, "no file canvas/x.html"),
+        ({"action": "navigate", "target": "../AGENTS.md", "node": "tablet"}, "error"),
         ({"action": "dance"}, "action"),
     ):
         result = await place.call("canvas", arguments)
@@ -309,5 +335,9 @@ def test_a_press_says_what_its_button_stands_for_and_nothing_that_a_tab_makes_up
     for component in ("c1", "c9"):
         with pytest.raises(NotFound):
             pressed(surface, component, {})
-    with pytest.raises(InvalidRequest):
-        pressed(surface, "c0", {"n": "x" * 5_000})
+    deep: list[Any] = []
+    for _ in range(300):
+        deep = [deep]
+    for value in ("x" * 5_000, deep):
+        with pytest.raises(InvalidRequest):
+            pressed(surface, "c0", {"n": value})

@@ -267,7 +267,7 @@ async def test_hunks_are_placed(place: Standing, text: str, hunks: list[str], pa
         (["*** Update File: a.md", "@@ nowhere", "+d"], "beginning with 'nowhere'"),
         (["*** Update File: a.md"], "changes nothing in a.md"),
         (["*** Update File: a.md", "@@", "-a", "+b", "*** Delete File: ./a.md"], "names a.md twice"),
-        (["*** Update File: none.md", "@@", "+b"], "there is no file"),
+        (["*** Update File: none.md", "@@", "+b"], "there is no file none.md"),
         (["*** Delete File: b.md", "-x"], "line 5 of the patch is '-x'; expected the next file"),
         (["*** Rename File: a.md"], "line 4 of the patch is '*** Rename File: a.md'"),
         (["*** Add File: b.md/x.md", "+x"], "not a directory"),

@@ -11,8 +11,8 @@ from hub.sessions.store import EVENT_SESSION_CHANGED
 from integrations.tools import files
 from integrations.tools.files.changes import FileState
 from integrations.tools.files.undoing import UndoStore
-from tests.gateway.rig import until
 from tests.integrations.tools.standing import ANNAS, GROUP, MAIN, Standing
+from tests.until import until
 
 NOTHING = "There is nothing to take back: no file was changed in this conversation, or only long ago."
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from hub.core.context import Authority, Context
-from hub.core.errors import Forbidden, InvalidRequest, NotFound
+from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from hub.core.schema import Required, Schema, string
 from hub.core.secret import Secret
 from hub.messaging.outbox.question_messages import question_text
@@ -83,6 +83,17 @@ async def give(place: Standing, question: Approval, authority: Authority, value:
 
 async def start(place: Standing, command: str, **more: Any) -> ToolResult:
     return await place.call("start", {"command": command, "note": "$BIKE_KEY"}, **more)
+
+
+async def test_what_is_given_too_late_is_not_kept(place: Standing) -> None:
+    task, question = await asked(place)
+    place.clock.jump(1_000_000)
+
+    with pytest.raises(Conflict, match="expired"):
+        await give(place, question, place.owner)
+
+    assert place.agent_secrets.all() == []
+    assert "nobody gave it in time" in (await task).output
 
 
 async def test_what_is_given_reaches_the_calls_that_name_it_and_no_words(
@@ -214,9 +225,11 @@ async def test_bad_names_and_reasons_are_refused_before_anyone_sees_them(
 async def test_nobody_gives_one_in_time_and_strangers_are_not_asked(place: Standing) -> None:
     task, _ = await asked(place)
     await place.clock.advance(901)
+    misnamed = await place.call("ask_secret", {**ASK, "name": "PATH"})
     stranger = await place.call("ask_secret", ASK, authority=place.stranger, session=GROUP)
     nowhere = await place.call("ask_secret", ASK, session="agent:main:direct:none")
 
     assert "in time" in (await task).output
     assert stranger.is_error
     assert "not kept" in nowhere.output
+    assert "name: expected capitals that end in _KEY" in misnamed.output

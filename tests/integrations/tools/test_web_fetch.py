@@ -138,6 +138,12 @@ def test_what_is_no_article_is_read_as_what_it_is(kind: str, body: bytes, shown:
     assert read(body, {"content-type": kind}, "http://a.example/", "markdown", 200_000) == shown
 
 
+def test_an_article_without_a_title_has_none() -> None:
+    body = b"<article><p>" + b"word " * 100 + b"</p></article>"
+
+    assert read(body, {"content-type": HTML}, "http://a.example/", "markdown", 200_000).title == ""
+
+
 async def test_what_cannot_be_read_says_so(reading: Reading) -> None:
     reading.server.page("/picture", b"\x89PNG", Content_Type="image/png")
     reading.server.page("/broken", b"%PDF-1.4 broken", Content_Type="application/pdf")

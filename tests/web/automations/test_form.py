@@ -132,7 +132,7 @@ def test_the_first_card_of_a_new_automation_is_written_as_a_block() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "then"),
+    ("command", "then"),
     [
         (
             "remove:actions.1",
@@ -144,8 +144,8 @@ def test_the_first_card_of_a_new_automation_is_written_as_a_block() -> None:
         ("remove:conditions", lambda item: "conditions" not in item),
     ],
 )
-def test_the_buttons_of_cards_do_what_they_say_and_keep_comments(wish: str, then: Any) -> None:
-    draft = perform(posted(TEXT, {}), wish, {})
+def test_the_buttons_of_cards_do_what_they_say_and_keep_comments(command: str, then: Any) -> None:
+    draft = perform(posted(TEXT, {}), command, {})
 
     assert then(draft.item)
     assert {"# the door", "# eol", "# a moment", "# keep"} <= {f"#{part}".strip() for part in _comments(draft.text)}
@@ -155,12 +155,12 @@ def _comments(text: str) -> list[str]:
     return [line.partition("#")[2].rstrip() for line in text.splitlines() if "#" in line]
 
 
-@pytest.mark.parametrize("wish", ["explode:actions.0", "remove:actions.9", "add:actions", "copy:nothing.there.0"])
-def test_a_button_that_is_not_there_is_refused(wish: str) -> None:
+@pytest.mark.parametrize("command", ["explode:actions.0", "remove:actions.9", "add:actions", "copy:nothing.there.0"])
+def test_a_button_that_is_not_there_is_refused(command: str) -> None:
     draft = posted(TEXT, {})
 
     with pytest.raises((InvalidRequest, NotFound)):
-        perform(draft, wish, {})
+        perform(draft, command, {})
 
 
 def test_what_is_not_there_cannot_be_moved() -> None:

@@ -231,6 +231,7 @@ async def test_it_is_run_and_its_trace_is_read_with_the_keyboard(signed_in: Brow
     await page.get_by_role("link", name="Traces").click()
     graph = page.get_by_role("group", name="Steps of the run")
     await expect(graph.get_by_role("link", name="event: by_hand: done")).to_be_visible()
+    await is_ready(page)
     await expect(graph.get_by_role("link", name="by the door: did not hold")).to_be_visible()
     await expect(graph.get_by_role("link", name="event: rang: not reached")).to_be_visible()
     await expect(graph.get_by_role("link", name="event: tick ×3: done")).to_be_visible()

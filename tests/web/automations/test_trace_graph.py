@@ -67,9 +67,10 @@ def test_a_box_counts_how_often_it_was_reached() -> None:
 
 
 def test_a_script_has_a_graph_too() -> None:
-    graph = graph_of({"sequence": [{"event": "a"}, {"delay": 1}]}, {"sequence/0": entry()}, None)
+    graph = graph_of({"sequence": [{"event": "a"}, {"delay": 5400.0}]}, {"sequence/0": entry()}, None)
 
     assert states(graph) == {"sequence/0": "done", "sequence/1": "unreached"}
+    assert [box.label for box in graph.boxes][1] == "Wait: 1 h 30 min"
 
 
 def test_a_line_is_lit_where_the_run_went() -> None:

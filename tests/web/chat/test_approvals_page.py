@@ -73,6 +73,8 @@ async def test_it_goes_by_itself_when_it_was_answered_elsewhere(
     await expect(page.locator(".approval[data-state=pending]")).to_have_count(1)
 
     (waiting,) = hub.rpc("approval.list")["approvals"]
+    in_chinese = await signed_in.request.get("/overview", headers={"Accept-Language": "zh-CN"})
+    assert "助手想调用此服务，每次都需要您的批准。" in await in_chinese.text()
     hub.rpc("approval.resolve", {"id": waiting["id"], "decision": "deny"})
 
     await expect(page.locator(".approval[data-state=pending]")).to_have_count(0)

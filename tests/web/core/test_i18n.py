@@ -129,7 +129,7 @@ def test_errors_that_pages_show_are_phrases(path: str) -> None:
         ("http: {port: {}}", "expected a port from 0 to 65535, got a mapping", "应为 0 到 65535 的端口，实际为 映射"),
         ("http: {prot: 1}", "there is no key prot here", "此处没有键 prot"),
         ("hub: {name: [1]}", "expected text, got a list", "应为文本，实际为 列表"),
-        ("people: [{name: Me}]", "id is missing here; expected a text", "此处缺少 id；应为 文本"),
+        ("people: [{name: Me}]", "id is missing here; expected text", "此处缺少 id；应为 文本"),
         (
             "memory: {search: {limit: 99}}",
             "value must be at most 50, got 99",

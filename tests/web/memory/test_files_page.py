@@ -111,6 +111,7 @@ async def test_a_file_is_edited_as_markdown(signed_in: BrowserContext, hub: HubP
     page = await opened(signed_in, "/memory/file?path=memory/2026-05-11.md")
     await page.get_by_role("link", name="Edit").click()
     await page.get_by_label("Content", exact=True).fill("# 2026-05-11\n\n- Sun, then thunder\n")
+    await is_ready(page)
 
     await page.keyboard.press("Control+s")
     await page.wait_for_url("**/memory/file?**told=saved**")

@@ -13,12 +13,13 @@ import time
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hub.memory.engine_contract import EngineMissing, EngineUnavailable, IndexDamaged, KeywordIndex, VectorIndex
 from integrations.memory.notes.index.catalog import HAS_VECTOR, REFUSED, UNBOUNDED, WAITING, Catalog, Portion
+from integrations.memory.notes.index.engines import Engines
 from integrations.memory.notes.index.passages import ReadFile
 from integrations.memory.notes.index.sqlite_file import SqliteFile
 from integrations.memory.notes.index.stored import StoredPassage
@@ -38,14 +39,6 @@ CHECKED_AT_ONCE = 500
 
 UNSOUND = (IndexDamaged, sqlite3.DatabaseError)
 """What says that an index is damaged."""
-
-
-class EngineOpener(Protocol):
-    """Opens the engines; see `engines.Engines`."""
-
-    def keywords(self, file: SqliteFile, directory: Path) -> KeywordIndex: ...
-
-    def vectors(self, file: SqliteFile, directory: Path, dimensions: int) -> VectorIndex: ...
 
 
 class Embedded(msgspec.Struct):
@@ -74,7 +67,7 @@ class IndexVersion:
         away: Why the engine for vectors cannot be used now.
     """
 
-    def __init__(self, directory: Path, engines: EngineOpener, *, is_new: bool) -> None:
+    def __init__(self, directory: Path, engines: Engines, *, is_new: bool) -> None:
         self.directory = directory
         self.name = directory.name
         self.damage: str | None = None

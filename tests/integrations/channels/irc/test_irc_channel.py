@@ -20,9 +20,10 @@ from hub.messaging.contract import (
 )
 from integrations.channels.irc.channel import IrcChannel
 from integrations.channels.irc.connection import IrcAccount, IrcTiming
-from tests.integrations.channels.receiving import Collected, HastyClock, until
+from tests.integrations.channels.receiving import Collected, HastyClock
 from tests.servers.ngircd import IrcPerson, Ngircd, free_nick
 from tests.servers.tcp_proxy import TcpProxy
+from tests.until import until
 
 
 @dataclass

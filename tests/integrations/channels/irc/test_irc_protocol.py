@@ -16,7 +16,8 @@ from integrations.channels.irc.channel import IrcChannel
 from integrations.channels.irc.connection import IrcAccount
 from integrations.channels.irc.protocol import LINE_BYTES, IrcLine, fold, is_target, lines_of, mentions, parse
 from integrations.channels.irc.schema import CONFIG_SCHEMA
-from tests.integrations.channels.receiving import Collected, HastyClock, until
+from tests.integrations.channels.receiving import Collected, HastyClock
+from tests.until import until
 
 ACCOUNT = {"host": "irc.example.org", "nick": "homarus"}
 

@@ -13,9 +13,10 @@ from hub.messaging.contract import Address, ChatType, Inbound, OutboundMessage
 from integrations.channels.matrix.channel import MatrixChannel
 from integrations.channels.matrix.listening import Waits
 from integrations.channels.matrix.login import MatrixAccount
-from tests.integrations.channels.receiving import Collected, HastyClock, until
+from tests.integrations.channels.receiving import Collected, HastyClock
 from tests.servers.matrix_proxy import MatrixProxy
 from tests.servers.synapse import MatrixUser, Synapse
+from tests.until import until
 
 
 @dataclass

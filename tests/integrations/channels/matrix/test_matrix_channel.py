@@ -22,8 +22,8 @@ from hub.messaging.contract import (
     ReactionChanged,
 )
 from tests.integrations.channels.matrix.rig import MatrixRig, matrix_rig
-from tests.integrations.channels.receiving import until
 from tests.servers.synapse import Synapse
+from tests.until import until
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from nio import AsyncClient, AsyncClientConfig
 
 from hub.messaging.contract import DeliveryState, InboundMessage, MediaKind, OutboundMedia
 from tests.integrations.channels.matrix.rig import MatrixRig, matrix_rig
-from tests.integrations.channels.receiving import until
 from tests.servers.synapse import Synapse
+from tests.until import until
 
 ENCRYPTED = {"type": "m.room.encryption", "state_key": "", "content": {"algorithm": "m.megolm.v1.aes-sha2"}}
 

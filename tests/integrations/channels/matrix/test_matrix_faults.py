@@ -12,8 +12,8 @@ import pytest
 
 from hub.messaging.contract import Address, DeliveryState
 from tests.integrations.channels.matrix.rig import MatrixRig, matrix_rig
-from tests.integrations.channels.receiving import until
 from tests.servers.synapse import Synapse
+from tests.until import until
 
 LIMITED = json.dumps({"errcode": "M_LIMIT_EXCEEDED", "error": "Too many", "retry_after_ms": 1_500})
 SEND = r"PUT .*/send/m\.room\.message/"

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from integrations.channels.telegram.channel import Telegram
-from tests.channels.kit import Heard, HurriedClock, until
+from tests.channels.kit import Heard, HurriedClock
 from tests.channels.telegram_rig import telegram_channel
 from tests.servers.telegram_server import TelegramServer
+from tests.until import until
 
 
 @pytest.fixture

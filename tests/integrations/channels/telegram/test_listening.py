@@ -11,9 +11,10 @@ from hub.core.errors import Unavailable
 from hub.messaging.contract import Address, ButtonPressed, Inbound, InboundMessage, OutboundMessage, Receipt
 from integrations.channels.telegram.channel import Telegram
 from integrations.channels.telegram.listener import CONFLICT_LIMIT_S, REFUSED_S, PollTiming
-from tests.channels.kit import Heard, HurriedClock, until
+from tests.channels.kit import Heard, HurriedClock
 from tests.channels.telegram_rig import telegram_channel
 from tests.servers.telegram_server import BAD_GATEWAY, CONFLICT, DRIPS, DROPPED, RATE_LIMITED, Fault, TelegramServer
+from tests.until import until
 
 
 class Picky(Heard):

@@ -24,10 +24,11 @@ from hub.messaging.contract import (
     PollAnswered,
 )
 from integrations.channels.telegram.channel import Telegram
-from tests.channels.kit import Heard, HurriedClock, until
+from tests.channels.kit import Heard, HurriedClock
 from tests.channels.telegram_rig import telegram_channel
 from tests.servers.telegram_chats import Json
 from tests.servers.telegram_server import BAD_GATEWAY, HANGS, Fault, TelegramServer
+from tests.until import until
 
 ADA = Address("telegram", "7")
 GROUP = -100123

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from integrations.channels.whatsapp.channel import WhatsAppChannel
-from tests.channels.kit import Heard, HurriedClock, until
+from tests.channels.kit import Heard, HurriedClock
 from tests.channels.whatsapp_rig import WhatsAppRig
 from tests.servers.whatsapp_server import WhatsAppServer
+from tests.until import until
 
 
 @pytest.fixture

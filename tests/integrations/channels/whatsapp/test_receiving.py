@@ -29,9 +29,10 @@ from hub.messaging.contract import (
 from hub.security.webhook_signature import FORMS, sign
 from integrations.channels.whatsapp.channel import WhatsAppChannel
 from integrations.channels.whatsapp.webhook import WhatsAppWebhook
-from tests.channels.kit import Heard, HurriedClock, until
+from tests.channels.kit import Heard, HurriedClock
 from tests.channels.whatsapp_rig import NUMBERS, WhatsAppRig
 from tests.servers.whatsapp_server import ADA, APP_SECRET, EVES_PHONE, NUMBER_ID, VERIFY_TOKEN, WhatsAppServer
+from tests.until import until
 
 pytestmark = pytest.mark.usefixtures("channel")
 

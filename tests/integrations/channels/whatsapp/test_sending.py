@@ -26,11 +26,12 @@ from hub.messaging.contract import (
 from integrations.channels.whatsapp import setup
 from integrations.channels.whatsapp.channel import WhatsAppChannel
 from integrations.channels.whatsapp.schema import CONFIG_SCHEMA
-from tests.channels.kit import Heard, HurriedClock, until
+from tests.channels.kit import Heard, HurriedClock
 from tests.channels.whatsapp_rig import WebhookHost
 from tests.hosting import host_on
 from tests.integrations.channels.rig import Rig
 from tests.servers.whatsapp_server import ADA, APP_SECRET, EVES_PHONE, NUMBER_ID, TOKEN, VERIFY_TOKEN, WhatsAppServer
+from tests.until import until
 
 WITH_ADA, WITH_EVE = Address("whatsapp", ADA), Address("whatsapp", EVES_PHONE)
 SECTION = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from hub.entities.services import EntityServices
 from integrations.devices import home_assistant
 from tests.integrations.devices.home_assistant.core_double import TOKEN, CoreDouble
 from tests.integrations.tools.standing import Standing
+from tests.until import until
 
 
 class _QuickClock(Clock):
@@ -47,11 +48,6 @@ class Connected:
     async def call(self, service: str, **data: Any) -> Any:
         domain, _, name = service.partition(".")
         return await self.parts.services.call(domain, name, data, context=Context(SYSTEM))
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
-            while not condition():  # noqa: ASYNC110  there is no event for what a test waits for
-                await asyncio.sleep(0.005)
 
 
 @pytest.fixture
@@ -94,7 +90,7 @@ async def hub(tmp_path: Path, core: CoreDouble) -> AsyncIterator[Connected]:
 
 async def test_its_entities_and_areas_become_ours(hub: Connected) -> None:
     await hub.begin()
-    await hub.until(lambda: hub.state("lock.door") == "locked")
+    await until(lambda: hub.state("lock.door") == "locked")
 
     state = hub.parts.states.get("light.counter")
     assert dict(state.attributes) == {
@@ -117,14 +113,14 @@ async def test_its_entities_and_areas_become_ours(hub: Connected) -> None:
 
 async def test_only_what_its_assist_may_see_comes_when_that_is_configured(hub: Connected) -> None:
     await hub.begin(entities="exposed")
-    await hub.until(lambda: hub.state("light.counter") == "on")
+    await until(lambda: hub.state("light.counter") == "on")
 
     assert hub.state("lock.door") is None
 
 
 async def test_commands_go_back_and_changes_come(hub: Connected, core: CoreDouble) -> None:
     await hub.begin()
-    await hub.until(lambda: hub.state("lock.door") == "locked")
+    await until(lambda: hub.state("lock.door") == "locked")
 
     await hub.call("light.turn_on", area_id="kitchen", brightness_pct=50)
     await core.change("light.counter", "on", brightness=128)
@@ -137,14 +133,14 @@ async def test_commands_go_back_and_changes_come(hub: Connected, core: CoreDoubl
             "target": {"entity_id": "light.counter"},
         }
     ]
-    await hub.until(lambda: hub.parts.states.get("light.counter").attributes["brightness"] == 128)
+    await until(lambda: hub.parts.states.get("light.counter").attributes["brightness"] == 128)
     await hub.call("test.call", action="notify.phone", data={"message": "hi"})
     assert core.called[1]["service_data"] == {"message": "hi"}
 
 
 async def test_a_refusal_says_what_home_assistant_said(hub: Connected, core: CoreDouble) -> None:
     await hub.begin()
-    await hub.until(lambda: hub.state("lock.door") == "locked")
+    await until(lambda: hub.state("lock.door") == "locked")
     core.refuses = "the bulb is on fire"
 
     with pytest.raises(InvalidRequest, match=r"light\.counter: Home Assistant refused it: the bulb is on fire"):
@@ -153,36 +149,36 @@ async def test_a_refusal_says_what_home_assistant_said(hub: Connected, core: Cor
 
 async def test_what_comes_and_goes_there_comes_and_goes_here(hub: Connected, core: CoreDouble) -> None:
     await hub.begin()
-    await hub.until(lambda: hub.state("lock.door") == "locked")
+    await until(lambda: hub.state("lock.door") == "locked")
 
     await core.add("switch.kettle", "off", friendly_name="Kettle")
     await core.remove("lock.door")
     core.registries["device"][0]["name_by_user"] = "Worktop lamp"
     await core.registry_changed("device")
 
-    await hub.until(lambda: hub.state("switch.kettle") == "off" and hub.state("lock.door") is None)
-    await hub.until(lambda: [each.name for each in hub.parts.registry.devices.values()] == ["Worktop lamp"])
+    await until(lambda: hub.state("switch.kettle") == "off" and hub.state("lock.door") is None)
+    await until(lambda: [each.name for each in hub.parts.registry.devices.values()] == ["Worktop lamp"])
 
 
 async def test_a_lost_connection_is_made_again(hub: Connected, core: CoreDouble) -> None:
     await hub.begin()
-    await hub.until(lambda: hub.state("light.counter") == "on")
+    await until(lambda: hub.state("light.counter") == "on")
     core.states["light.counter"]["s"] = "off"
     seen: list[str] = []
     hub.parts.bus.listen("state_changed", lambda event: seen.append(event.data["new_state"].state))
 
     await core.drop()
 
-    await hub.until(lambda: core.connections >= 2 and hub.state("light.counter") == "off")
+    await until(lambda: core.connections >= 2 and hub.state("light.counter") == "off")
     assert "unavailable" in seen
-    await hub.until(lambda: hub.parts.repairs.all() == [])
+    await until(lambda: hub.parts.repairs.all() == [])
 
 
 async def test_an_address_that_cannot_be_reached_is_a_repair_and_commands_say_so(
     hub: Connected, core: CoreDouble
 ) -> None:
     await hub.begin(url="http://127.0.0.1:9")
-    await hub.until(lambda: len(hub.parts.repairs.all()) == 1)
+    await until(lambda: len(hub.parts.repairs.all()) == 1)
 
     with pytest.raises(Unavailable, match="cannot be reached now"):
         await hub.call("test.call", action="notify.phone")
@@ -200,7 +196,7 @@ async def test_what_does_not_work_is_a_repair(
 ) -> None:
     await hub.begin(url=core.url + path, token=token)
 
-    await hub.until(lambda: len(hub.parts.repairs.all()) == 1)
+    await until(lambda: len(hub.parts.repairs.all()) == 1)
     [repair] = hub.parts.repairs.all()
     assert title in repair.title
     assert text in repair.text

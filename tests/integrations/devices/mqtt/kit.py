@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -30,13 +30,6 @@ from tests.hosting import host_on
 from tests.nodes.making import make_nodes
 
 LIMIT_S = 20.0
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    async with asyncio.timeout(LIMIT_S):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 class MqttKit(Bench):

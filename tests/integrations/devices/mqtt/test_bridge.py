@@ -14,8 +14,9 @@ from hub.core.ids import new_id
 from hub.core.schema import SchemaError
 from integrations.devices.mqtt.schema import CONFIG_SCHEMA
 from integrations.devices.mqtt.topics import Subscriptions, beginning, covers
-from tests.integrations.devices.mqtt.kit import Device, MqttKit, until
+from tests.integrations.devices.mqtt.kit import Device, MqttKit
 from tests.servers.mosquitto import Mosquitto
+from tests.until import until
 
 
 def place() -> str:

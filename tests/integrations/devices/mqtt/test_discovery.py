@@ -16,7 +16,8 @@ from tests.integrations.devices.mqtt.captured import Captured
 from tests.integrations.devices.mqtt.captured_bridges import BRIDGED
 from tests.integrations.devices.mqtt.captured_native import NATIVE
 from tests.integrations.devices.mqtt.captured_zigbee import ANNOUNCED
-from tests.integrations.devices.mqtt.kit import Device, MqttKit, until
+from tests.integrations.devices.mqtt.kit import Device, MqttKit
+from tests.until import until
 
 SWITCH = {"name": "Lamp", "unique_id": "lamp", "command_topic": "lamp/set", "state_topic": "lamp"}
 LAMP = "homeassistant/switch/lamp/config"

@@ -20,7 +20,8 @@ from integrations.devices.mqtt.broker import (
     EmbeddedBroker,
     anonymous,
 )
-from tests.integrations.devices.mqtt.kit import Device, MqttKit, until
+from tests.integrations.devices.mqtt.kit import Device, MqttKit
+from tests.until import until
 
 CLIENTS = {
     "all": BrokerClient("secret"),

@@ -11,7 +11,8 @@ import pytest
 
 from hub.core.schema import Optional, Schema
 from hub.core.services import ServiceCall
-from tests.integrations.devices.mqtt.kit import LIMIT_S, Device, MqttKit, until
+from tests.integrations.devices.mqtt.kit import LIMIT_S, Device, MqttKit
+from tests.until import until
 
 CREDENTIALS = {"username": "me", "password": "secret"}
 

@@ -10,8 +10,9 @@ import aiomqtt
 import pytest
 
 from hub.nodes.failures import NodeRefused
-from tests.integrations.devices.mqtt.kit import Device, MqttKit, until
+from tests.integrations.devices.mqtt.kit import Device, MqttKit
 from tests.nodes.making import admit
+from tests.until import until
 
 HELLO = {"name": "Shed", "platform": "linux", "commands": ["system.which", "location.get"]}
 CONFIG = {"port": 0, "publish_hub": False, "publish_birth": "never", "username": "me", "password": "secret"}

@@ -11,7 +11,8 @@ from hub.integration.catalog import CatalogEntry
 from hub.integration.manifest import Manifest
 from integrations.network.discovery.found import FoundServices
 from integrations.network.discovery.topics import follow_topics
-from tests.integrations.devices.mqtt.kit import Device, MqttKit, until
+from tests.integrations.devices.mqtt.kit import Device, MqttKit
+from tests.until import until
 
 PRESS = (
     '{"atype": "trigger", "t": "remote/action", "type": "button_short_press", "stype": "button_1", "pl": "single",'
@@ -70,10 +71,12 @@ async def test_a_notifier_gets_messages_and_bytes_are_published_as_bytes(kit: Mq
     await kit.call("notify.send_message", entity_id="notify.pager", message="Dinner!")
     await kit.call("mqtt.publish", topic="raw", payload="b'\\x41\\x42'", evaluate_payload=True)
     await kit.call("mqtt.publish", topic="raw", payload="b'broken", evaluate_payload=True)
-    await until(lambda: ("raw", "b'broken") in device.heard)
+    await kit.call("mqtt.publish", topic="raw", payload="b'a', 1", evaluate_payload=True)
+    await until(lambda: ("raw", "b'a', 1") in device.heard)
 
     assert ("pager", "Dinner!") in device.heard
     assert ("raw", "AB") in device.heard
+    assert ("raw", "b'broken") in device.heard
 
 
 async def test_an_integration_is_found_by_a_topic_of_its_manifest_and_only_shown(

@@ -180,6 +180,7 @@ def test_a_sentence_reaches_the_tool_that_is_meant(first_step: FirstStep, said: 
         ("delete everything!", "nothing was forgotten"),
         ("the wifi password is hunter2", "remember that the wifi password is hunter2"),
         ("I think we should go out for dinner tonight", "remember that I think"),
+        ("tell me a joke about lobsters", "know only some sentences"),
         ("I forgot where I put my keys today", "did not understand"),
         ("remind me to buy milk", "When?"),
         ("please delete the pin", "forget the pin"),

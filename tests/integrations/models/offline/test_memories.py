@@ -195,7 +195,7 @@ async def test_a_correction_that_names_what_it_replaces_is_looked_up() -> None:
 
     expected = {"text": "the bins go out on Tuesday", "replaces": "the bins go out on Monday"}
     assert writes(conversation) == [("remember", expected)]
-    assert "struck: the bins go out on Monday" in answer
+    assert "replaces: the bins go out on Monday" in answer
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ async def test_a_reminder_that_repeats_says_so() -> None:
     answer = await conversation.say("remind me every day at 9 to call Anna")
 
     assert conversation.calls == [("schedule", {"action": "add", "cron": "0 9 * * *", "text": "call Anna"})]
-    assert "again and again" in answer
+    assert "keep reminding" in answer
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ async def test_what_is_set_is_listed() -> None:
 
     answer = await conversation.say("what reminders do I have?")
 
-    assert answer == "This is set:\n- take the cake out: today at 15:40\n- call Anna: tomorrow at 09:00"
+    assert answer == "Reminders and timers:\n- take the cake out: today at 15:40\n- call Anna: tomorrow at 09:00"
     assert await talk(schedule={"schedules": []}).say("list my timers") == "No reminders or timers are set."
 
 

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from hub.core.errors import Unavailable
+from hub.core.errors import InvalidRequest, Unavailable
 from hub.gateway.calls.contract import ADMIN
 from tests.integrations.tools.browser.conftest import Browsing, ref
 from tests.integrations.tools.browser.dashboard import Dashboard
@@ -31,7 +31,7 @@ async def person(browsing: Browsing) -> AsyncIterator[Page]:
     browsing.named.append(dashboard.place)
     await browsing.visit("/wait")
     page = await browsing.profile("lan").context.new_page()
-    await page.goto(f"{url}?profile=lan")
+    await page.goto(url)
     yield page
     await page.close()
     browsing.named.remove(dashboard.place)
@@ -83,15 +83,23 @@ async def test_operators_look_and_open(browsing: Browsing) -> None:
 
     opened = await browsing.operate("open", url=f"{browsing.shop.url}/")
     seen = await browsing.operate("snapshot", interactive=True)
-    picture = await browsing.operate("screenshot")
+    picture = await browsing.operate("screenshot", labels=True)
+    printed = await browsing.operate("pdf")
+    led = await browsing.operate(
+        "use", action="act", steps=[{"kind": "click", "ref": ref(seen["snapshot"], "Table 4")}]
+    )
     listed = await browsing.operate("tabs")
     status = {each["profile"]: each["running"] for each in await browsing.operate("status")}
 
     with pytest.raises(Unavailable, match="ERR_SOCKS_CONNECTION_FAILED"):
         await browsing.operate("open", url=f"{browsing.shop.url}/away")
+    with pytest.raises(InvalidRequest, match=r"browser\.stop"):
+        await browsing.operate("use", action="stop")
 
     assert opened["title"] == "Café"
     assert ref(seen["snapshot"], "Table 4")
     assert base64.b64decode(picture["data"]).startswith(b"\xff\xd8")
+    assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+    assert (led["tab"], "/book?table=4" in led["output"]) == (opened["tab"], True)
     assert opened["tab"] in {each["tab"] for each in listed}
     assert (status["default"], status["lan"]) == (False, True)

@@ -159,6 +159,9 @@ async def test_a_chrome_elsewhere_is_attached_used_and_comes_back(
         await service.start("waits")
     with pytest.raises(Unavailable, match="the hub does not take it: 400"):
         await attach_chrome(way(hub, "/browser/attach/mine"), chrome, said.put_nowait)
+    with pytest.raises(Unavailable, match="no Chrome answers at"):
+        await attach_chrome(way(hub, "/browser/attach/waits"), "http://127.0.0.1:1", said.put_nowait)
+    assert said.empty()
 
     attaching = asyncio.create_task(attach_chrome(way(hub, "/browser/attach/waits"), chrome, said.put_nowait))
     titles = []

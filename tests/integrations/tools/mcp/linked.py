@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +17,7 @@ from integrations.tools.mcp.schema import CONFIG_SCHEMA
 from integrations.tools.mcp.servers import McpServers
 from tests.hosting import host_on
 from tests.integrations.tools.standing import Standing
+from tests.until import until
 
 PROGRAM = str(Path(__file__).parents[3] / "servers" / "mcp_program.py")
 
@@ -24,13 +25,6 @@ PROGRAM = str(Path(__file__).parents[3] / "servers" / "mcp_program.py")
 def program(mode: str = "", *more: str, **keys: Any) -> dict[str, Any]:
     """Return the configuration of the small server that misbehaves in some way."""
     return {"command": sys.executable, "args": ["-I", "-S", PROGRAM, mode, *more], **keys}
-
-
-async def until(true: Callable[[], object]) -> None:
-    """Wait until something is true; fail after a while that no machine needs."""
-    async with asyncio.timeout(30):
-        while not true():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

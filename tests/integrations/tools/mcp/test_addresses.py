@@ -13,9 +13,10 @@ from aiohttp.test_utils import TestServer
 from hub.core.errors import HubError
 from hub.security.egress import Egress
 from integrations.tools.mcp.connection import McpState
-from tests.integrations.tools.mcp.linked import linked, until
+from tests.integrations.tools.mcp.linked import linked
 from tests.integrations.tools.standing import Standing
 from tests.servers.mcp_server import make_server, serving
+from tests.until import until
 
 INITIALIZED = {
     "protocolVersion": "2025-06-18",

@@ -13,8 +13,9 @@ import pytest
 
 from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from integrations.tools.mcp.connection import McpState
-from tests.integrations.tools.mcp.linked import linked, program, until
+from tests.integrations.tools.mcp.linked import linked, program
 from tests.integrations.tools.standing import Standing
+from tests.until import until
 
 SDK_SERVER = str(Path(__file__).parents[3] / "servers" / "mcp_server.py")
 

@@ -31,7 +31,8 @@ from hub.storage.instance_lock import InstanceLock
 from integrations.tools.mcp.schema import CONFIG_SCHEMA
 from integrations.tools.mcp.serving import McpDoor
 from tests.hosting import host_on
-from tests.integrations.tools.mcp.linked import program, until
+from tests.integrations.tools.mcp.linked import program
+from tests.until import until
 from web.dashboard import Dashboard
 
 OLD = "2025-03-26"

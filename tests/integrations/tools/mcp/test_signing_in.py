@@ -14,9 +14,10 @@ from aiohttp.test_utils import TestServer
 from hub.core.errors import InvalidRequest
 from integrations.tools.mcp.coming_back import McpSignIns
 from integrations.tools.mcp.connection import McpState
-from tests.integrations.tools.mcp.linked import linked, until
+from tests.integrations.tools.mcp.linked import linked
 from tests.integrations.tools.standing import Standing
 from tests.servers.oauth_server import OAuthServer
+from tests.until import until
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,7 @@ from integrations.tools.shell.running import RunningCommand, RunningCommands
 from integrations.tools.shell.tool import shell_tools
 from tests.integrations.tools.standing import MAIN, Standing
 from tests.nodes.making import make_nodes
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    while not holds():  # noqa: ASYNC110  what is waited for fires no event
-        await asyncio.sleep(0.001)
+from tests.until import until
 
 
 def runs(pid: int) -> bool:
@@ -70,6 +65,7 @@ class LocalSandbox:
                 keep=(),
                 environment={"PATH": PATH, **command.environment},
                 terminal=command.pty,
+                home="a sandbox",
             )
         finally:
             os.close(workdir)
@@ -99,6 +95,8 @@ class ShellBench:
             place=place_of(self._sandbox_of, self._open, self.elevated.of),
             rules=lambda call: self.rules,
             ask=self.hub.approvals.ask,
+            writes_inside=lambda call: self.hub.tools.confine(call.agent_id, "", call.context.authority).outside,
+            refused=lambda call: "exec.mode: deny" if self.rules.mode == "deny" else self.hub.tools.refused(call),
             secrets=lambda call, arguments: self.secrets,
             allowed=self.allowed,
             log=self.log,

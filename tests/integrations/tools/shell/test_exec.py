@@ -11,10 +11,13 @@ from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest
 from hub.core.secret import Secret
 from hub.tools.approval import ApprovalState, shown
+from hub.tools.contract import Confinement
 from hub.tools.exec_rules import ExecRules
+from hub.tools.policy import ToolRules
 from integrations.models.openai_compatible.model import OpenAIProvider
-from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench, runs, until
+from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench, runs
 from tests.servers.openai_server import OpenAIServer
+from tests.until import until
 
 
 async def test_a_harmless_command_runs_at_once_and_its_listing_is_the_homes_own_word(bench: ShellBench) -> None:
@@ -35,6 +38,14 @@ async def test_a_listing_with_names_from_outside_is_not(bench: ShellBench) -> No
     trusted = [(await bench.exec(each)).trusted for each in ("ls", "ls inbox", "du", "date")]
 
     assert trusted == [False, False, False, True]
+
+
+async def test_a_listing_is_not_where_programs_of_a_sandbox_write(bench: ShellBench) -> None:
+    bench.hub.tools.confine = lambda agent_id, session_key, authority: Confinement(outside=True)
+
+    trusted = [(await bench.exec(each)).trusted for each in ("ls", "du sub", "date")]
+
+    assert trusted == [False, False, True]
 
 
 async def test_a_command_that_is_not_known_waits_for_a_yes_and_is_shown_exactly(bench: ShellBench) -> None:
@@ -110,6 +121,19 @@ async def test_no_answer_in_time_and_a_restart_mean_no(bench: ShellBench) -> Non
     ended = await bench.hub.approvals.get(approval.id)
     assert ended is not None
     assert ended.state is ApprovalState.EXPIRED
+    assert not (bench.workspace / "made").exists()
+
+
+async def test_a_yes_is_worth_nothing_once_the_configuration_forbids_it(bench: ShellBench) -> None:
+    denied = bench.hub.tools.rules, ToolRules.from_config({"deny": ["exec"]})
+    for rules, tools in ((ExecRules(mode="deny"), denied[0]), (ExecRules(), denied[1])):
+        approval, running = await bench.asked("touch made")
+        bench.rules = rules
+        bench.hub.tools.configure(tools)
+        await bench.answer(approval, True)
+        assert "the configuration forbids it now" in (await running).output
+        bench.rules = ExecRules()
+        bench.hub.tools.configure(denied[0])
     assert not (bench.workspace / "made").exists()
 
 
@@ -195,6 +219,9 @@ async def test_an_allowed_command_of_the_configuration_runs_and_in_allowlist_mod
     assert "exec.mode: allowlist" in others.output
     for tried in ("basename -z .txt", "basename /etc/passwd .txt", "basename a b .txt", "basename $HOME .txt"):
         assert (await bench.exec(tried)).is_error
+    for folder in ("..", "/etc", "../.storage"):
+        (bench.workspace / "../.storage").mkdir(exist_ok=True)
+        assert (await bench.exec("basename notes.txt .txt", workdir=folder)).is_error
     assert not bench.hub.approvals.pending()
 
 
@@ -202,10 +229,19 @@ async def test_deny_mode_refuses_all_and_full_mode_asks_nothing(bench: ShellBenc
     bench.rules = ExecRules(mode="deny")
     assert "switched off" in (await bench.exec("ls")).output
 
+    bench.rules = ExecRules(mode="full")
+    assert [(await bench.exec(each)).trusted for each in ("ls", "cat none")] == [True, False]
+
     bench.rules = ExecRules(mode="full", trust_output=True)
     result = await bench.exec("echo a | tr a b")
 
     assert (result.output, result.trusted) == ("b", True)
+
+
+async def test_a_command_that_is_waited_for_finds_its_input_at_the_end(bench: ShellBench) -> None:
+    bench.rules = ExecRules(mode="full", trust_output=True)
+
+    assert (await bench.exec("cat; echo end")).output == "end"
 
 
 async def test_only_an_untainted_owner_runs_on_the_hub(bench: ShellBench) -> None:
@@ -368,7 +404,9 @@ async def test_in_a_sandbox_nothing_is_asked_and_only_named_secrets_are_given(be
     assert (result.details["host"], result.trusted) == ("sandbox", False)
     assert sandbox.started[0].argv == ("sh", "-c", "echo $SHOP_TOKEN; pwd")
     assert sandbox.started[0].environment == {"SHOP_TOKEN": "sesame-open", "GOOGLE_API_KEY": "k", "TZ": "UTC"}
+    assert "in a sandbox, because" in result.output
     assert (failed.details["exit_code"], failed.is_error) == (1, True)
     assert asked.details["host"] == "sandbox"
+    assert "in a sandbox" not in failed.output + asked.output
     assert "run in a sandbox" in refused.output
     assert not bench.hub.approvals.pending()

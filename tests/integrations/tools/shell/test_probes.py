@@ -111,6 +111,8 @@ def test_the_verdict_is_the_same_whether_a_file_exists_or_not(workspace: Path) -
             "python3.12",
             "perl5.38",
         ),
+        *("jq", "xsltproc", "diff3", "sdiff", "dc", "htop", "cscope", "ctags", "patch", "journalctl", "homarus", "tig"),
+        *("autoconf", "flask", "claude", "nginx", "gvim", "code", "nmcli", "mariadb", "pm2", "needrestart", "dosbox"),
         *("node20", "ruby3.3", "php8.2", "lua5.4", "gcc-13", "git", "awk", "sed", "vim", "ssh", "docker", "make", "su"),
     ],
 )

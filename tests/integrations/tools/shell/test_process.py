@@ -10,8 +10,10 @@ import pytest
 
 from hub.tools.contract import ToolResult
 from hub.tools.exec_rules import ExecRules
+from integrations.tools.shell.local_process import kill_left
 from integrations.tools.shell.running import OUTPUT_LIMIT_BYTES, RUNNING_PER_SESSION, RunningCommand
-from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench, runs, until
+from tests.integrations.tools.shell.conftest import MAIN, LocalSandbox, ShellBench, runs
+from tests.until import until
 
 
 async def _start(bench: ShellBench, command: str, **arguments: Any) -> RunningCommand:
@@ -58,6 +60,19 @@ async def test_a_killed_command_takes_along_what_left_its_group(bench: ShellBenc
     await _process(bench, "kill", id=command.id)
 
     await until(lambda: not runs(child))
+
+
+async def test_what_a_hub_left_running_at_a_sudden_end_ends_with_the_next_start(bench: ShellBench) -> None:
+    command = await _start(bench, "setsid sleep 1000 & echo $!; wait")
+    polled = await _process(bench, "poll", id=command.id, wait_s=60)
+    child, mark = int(polled.output.split()[0]), bench.hub.workspaces.sandboxes.mark
+
+    kill_left(mark[:-1])
+    assert runs(child)
+
+    kill_left(mark)
+    await until(lambda: not runs(child))
+    await command.ended.wait()
 
 
 async def test_a_terminal_takes_keys_and_has_a_size(bench: ShellBench) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from hub import __version__
+from hub.core.light_packages import load_package
 from hub.core.secret import Secret
 from hub.models.classify import clean_message
 from hub.models.retry_after import retry_after_s
@@ -104,6 +105,7 @@ class Client:
             await session.close()
 
     async def _whole(self, method: str, url: str, data: Any, headers: Mapping[str, str]) -> bytes:
+        await load_package("aiohttp")
         import aiohttp
 
         try:

@@ -1,0 +1,79 @@
+"""Running the hub from the command line: an ordinary `homarus start` needs no library that reads command lines."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+DEFAULT_HOME = Path("~/.homarus")
+HOME_VARIABLE = "HOMARUS_CONFIG"
+URL_VARIABLE = "HOMARUS_URL"
+LIGHT = ("aiohttp", "anyio", "ruamel.yaml", "watchfiles")
+"""Packages of which most homes use a part: see `hub.core.light_packages`."""
+
+
+def run_hub(home: Path, host: str | None, port: int | None, *, verbose: bool, as_json: bool) -> NoReturn:
+    """Run the hub until it is asked to stop, and end the process."""
+    _import_hub()
+    from hub.bootstrap import StartOptions, run
+
+    on_ready = _print_line if as_json else None
+    _end(run(StartOptions(home=home, host=host, port=port, verbose=verbose, on_ready=on_ready)))
+
+
+def run_plainly(arguments: Sequence[str]) -> None:
+    """Run the hub for the arguments of an ordinary `start`; return if they are any others, or a module is missing."""
+    if (plain := plain_start(arguments)) is None:
+        return
+    try:
+        _import_hub()
+    except ModuleNotFoundError:
+        return
+    run_hub(plain[0], None, plain[1], verbose=False, as_json=False)
+
+
+def plain_start(arguments: Sequence[str]) -> tuple[Path, int | None] | None:
+    """Return the home and the port that an ordinary `start` names; None if the arguments are any others."""
+    values: dict[str, str] = {}
+    rest = iter(arguments)
+    for each in rest:
+        if each not in ("--config", "--port"):
+            return None
+        values[each] = next(rest, "")
+    port = values.get("--port", "")
+    named = values.get("--config", os.environ.get(HOME_VARIABLE) or str(DEFAULT_HOME))
+    if URL_VARIABLE in os.environ or not named or ("--port" in values and not (port.isdecimal() and int(port) < 65536)):
+        return None
+    return Path(named).expanduser().absolute(), int(port) if port else None
+
+
+def _import_hub() -> None:
+    gc.disable()  # imports stay in memory; the hub enables it once it runs
+    from hub.core.light_packages import make_light
+
+    make_light(*LIGHT)
+    import hub.bootstrap  # noqa: F401
+
+
+def _end(code: int) -> NoReturn:
+    """End the process without waiting for the threads that watch files: they look up to 200 ms later.
+
+    Everything that is to be kept has been written and closed.
+    """
+    import logging
+
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(code)
+
+
+def _print_line(told: Mapping[str, Any]) -> None:
+    print(json.dumps(told, ensure_ascii=False), flush=True)
