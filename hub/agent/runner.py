@@ -232,13 +232,12 @@ class AgentRunner:
                 outcome = await self._queue(run, held) or await self._execute(run)
                 result = await self._end(run, outcome)
                 held.callback(self._tell_end, run, result)
-                afterwards = held.pop_all()
+                asyncio.get_running_loop().call_soon(held.pop_all().close)
         finally:
             del self._active[run.request.run_id]
         self._remember(result)
         if answered is not None:
             answered(result)
-        asyncio.get_running_loop().call_soon(afterwards.close)
         return result
 
     async def _queue(self, run: AgentRun, held: ExitStack) -> RunOutcome | None:

@@ -142,11 +142,9 @@ class FilesEditor:
         checked = self._check({name: text})
         if must_be_valid:
             self._refuse_new_errors(name, checked.errors)
-        now = self._data(name, missing=None)  # checking takes its time, in which a person may have saved the file
-        if now != old:
-            raise _changed(name, content_hash(now) if now is not None else None)
         version = self.history.keep(name, old) if old is not None and old != data else None
-        self._root.write_bytes(name, data, parents=True)
+        # All this takes its time, in which a person may have saved the file.
+        self._root.write_bytes(name, data, parents=True, before_replacing=lambda: self._refuse_changed(name, old))
         return Saved(name, content_hash(data), checked.errors, checked.warnings, version)
 
     def check_text(self, files: Mapping[str, str]) -> list[ConfigError]:
@@ -259,6 +257,11 @@ class FilesEditor:
         if current.files and self.same_files(current.files, current.folders):
             return Checked(current, list(current.errors), [])
         return self._check({})
+
+    def _refuse_changed(self, name: str, old: bytes | None) -> None:
+        now = self._data(name, missing=None)
+        if now != old:
+            raise _changed(name, content_hash(now) if now is not None else None)
 
     def _refuse_new_errors(self, name: str, errors: list[ConfigError]) -> None:
         known = {(error.path, error.message) for error in self._fresh().errors}

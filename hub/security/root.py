@@ -10,7 +10,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -115,7 +115,14 @@ class Root:
             ) from error
 
     def write_bytes(
-        self, rel: str, data: bytes, mode: int = 0o600, *, parents: bool = False, executable: bool = True
+        self,
+        rel: str,
+        data: bytes,
+        mode: int = 0o600,
+        *,
+        parents: bool = False,
+        executable: bool = True,
+        before_replacing: Callable[[], None] = lambda: None,
     ) -> None:
         """Replace the contents of a file, whole or not at all; they are on the disk when this returns.
 
@@ -123,6 +130,7 @@ class Root:
             mode: Permissions of a new file; an existing one keeps its own.
             parents: Whether to make the directories that lead to it.
             executable: Whether an executable file may stay one.
+            before_replacing: Called when all but the replacing is done; an error of it leaves the file as it was.
         """
         names = self._names(rel, making=True)
         if parents and len(names) > 1:
@@ -135,6 +143,7 @@ class Root:
             temporary = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
             try:
                 write_new(temporary, data, mode, parent=parent)
+                before_replacing()
                 os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
                 unlink_quietly(parent, temporary)

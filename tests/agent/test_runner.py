@@ -48,6 +48,21 @@ async def test_the_model_gets_prompt_envelope_and_history(house: AgentHouse, ope
     assert after[3]["content"].endswith("\n\nsecond")
 
 
+async def test_a_listener_that_fails_with_the_result_does_not_hold_the_session(
+    house: AgentHouse, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue("one", "two")
+
+    def fails(result: RunResult) -> None:
+        raise RuntimeError(result.reply)
+
+    with pytest.raises(RuntimeError, match="one"):
+        await house.runner.start(house.request("first"), fails)
+    result = await asyncio.wait_for(house.runner.run(house.request("second")), 30)
+
+    assert result.reply == "two"
+
+
 async def test_events_tell_the_run_in_order(house: AgentHouse, openai_server: OpenAIServer) -> None:
     openai_server.queue([{"thinking": "hm"}, {"text": "Hello there", "chunks": 2}])
 

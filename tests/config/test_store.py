@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ class Kit:
     def __init__(self, home: Path, sections: Sections, tasks: TaskOwner) -> None:
         self.home = home
         self.now = 1_800_000_000.0
+        self.on_tick: Callable[[], None] = lambda: None
         self.bus = EventBus(tasks)
         self.repairs = Repairs(self.bus)
         self.tasks = tasks
@@ -56,6 +57,7 @@ class Kit:
 
     def tick(self) -> float:
         self.now += 1
+        self.on_tick()
         return self.now
 
     def write(self, name: str, text: str) -> None:
@@ -284,6 +286,17 @@ async def test_a_file_that_changed_meanwhile_is_not_overwritten(loaded: Kit) -> 
 
     assert raised.value.details["hash"] == content_hash(loaded.read("configuration.yaml").encode())
     assert "Other" in loaded.read("configuration.yaml")
+
+
+async def test_what_a_person_saves_while_a_file_is_written_is_not_overwritten(loaded: Kit) -> None:
+    text, digest = loaded.store.read_file("configuration.yaml")
+    loaded.on_tick = lambda: loaded.swap("configuration.yaml", "Home", "Other")  # asked when it goes into the history
+
+    with pytest.raises(Conflict):
+        loaded.store.write_file("configuration.yaml", text.replace("Home", "House"), digest)
+
+    assert "Other" in loaded.read("configuration.yaml")
+    assert not list(loaded.home.glob(".*.tmp"))
 
 
 async def test_a_version_is_restored_and_the_newer_one_kept(loaded: Kit) -> None:

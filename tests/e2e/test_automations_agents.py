@@ -222,6 +222,7 @@ def test_what_an_agent_schedules_is_text_and_never_a_template(hub: HubProcess, s
     ask(hub, "remind me strangely")
 
     until(lambda: "{{ states('sun.sun') }} of 7 {{ 6 * 7 }}" in said_in(hub))
+    until(lambda: "states(" not in json.dumps(listed(hub)))
 
 
 def test_a_turn_with_words_from_outside_schedules_nothing_without_the_owners_word(
