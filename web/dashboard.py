@@ -217,8 +217,8 @@ class Dashboard:
 
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub
-        parts = (hub.bus, self._live, self._renderer, Markdown(), hub.sessions, hub.agents, self._tasks)
-        return LiveChat(*parts, hub.clock.time)
+        parts = (hub.bus, self._live, self._renderer, Markdown(), hub.sessions)
+        return LiveChat(*parts, agents=hub.agents, tasks=self._tasks, wall_time=hub.clock.time)
 
     def _make_chat(self, live_chat: LiveChat) -> ChatPage:
         hub = self._hub

@@ -103,7 +103,9 @@ class AgentMemory:
                 needs.people,
             )
         )
-        self.intents = StandingIntents(needs.db, parts.bus, parts.clock, needs.people, parts.zone, self._dm_scope)
+        self.intents = StandingIntents(
+            needs.db, parts.bus, parts.clock, needs.people, parts.zone, dm_scope=self._dm_scope
+        )
         self.tidy = Tidy(
             TidyNeeds(
                 needs.memory,

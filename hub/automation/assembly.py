@@ -137,8 +137,10 @@ class AutomationEngine:
         clock, bus, db = needs.clock, needs.bus, needs.db
         self._tasks = TaskOwner("automations")
         self._addresses = Addresses(db, needs.people, needs.channels)
-        self._delivery = ResultDelivery(db, needs.outbox, needs.sessions, needs.lanes, bus, clock, self._tasks)
-        self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock, self._tasks)
+        self._delivery = ResultDelivery(
+            db, needs.outbox, needs.sessions, needs.lanes, bus, clock=clock, tasks=self._tasks
+        )
+        self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock=clock, tasks=self._tasks)
         self.system_events = SystemEvents(db, needs.sessions, bus, clock)
         self.webhooks = Webhooks(clock)
         self.sentences = Sentences(self._tasks)
@@ -168,7 +170,7 @@ class AutomationEngine:
             self._location,
             needs.people,
             needs.kinds,
-            Judge(needs.models, needs.agents, self._persona, bus, needs.history, clock),
+            Judge(needs.models, needs.agents, self._persona, bus, needs.history, clock=clock),
             self.spending,
             needs.history,
             webhooks=self.webhooks,
@@ -216,10 +218,10 @@ class AutomationEngine:
             self.automations,
             self._addresses,
             bus,
-            clock,
-            needs.zone,
-            needs.reload,
-            lambda: needs.agents.default().id,
+            clock=clock,
+            zone=needs.zone,
+            reload=needs.reload,
+            default_agent=lambda: needs.agents.default().id,
         )
         self.spoken = SpokenCommands(self.sentences, bus, needs.language)
         self.editor = AutomationEditor(
@@ -228,8 +230,8 @@ class AutomationEngine:
             self.automations.place,
             self.blueprints.expand,
             needs.reload,
-            self.automations.keep_off,
-            needs.kinds,
+            keep_off=self.automations.keep_off,
+            kinds=needs.kinds,
         )
         self._removers: list[Unsubscribe] = []
         self._armed_for: tuple[object, object] | None = None

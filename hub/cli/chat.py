@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +72,7 @@ def command(
         print_json(answer)
     elif answer["reply"]:
         click.echo(answer["reply"])
-    if notices := answer.get("notices"):
-        from hub.messaging.limit_texts import notice_text
-
-        click.echo("\n".join(notice_text(each, "en") for each in notices), err=True)
+    _show_notices(answer)
     if answer.get("error"):
         click.echo(f"{answer['error']['code']}: {answer['error']['message']}", err=True)
         ctx.exit(Exit.FINDINGS)
@@ -145,8 +142,10 @@ class _Talk:
             {"x-homarus-session": self._session_key},
             timeout_s=ANSWER_LIMIT_S,
         )
+        run_id = ""
         with contextlib.closing(chunks):
             for chunk in chunks:
+                run_id = str(chunk.get("id", run_id)).removeprefix("chatcmpl-")
                 if error := chunk.get("error"):
                     raise CommandFailed(str(error.get("message", error)))
                 for choice in chunk.get("choices", []):
@@ -154,6 +153,7 @@ class _Talk:
                         click.echo(piece, nl=False)
                         self._in_a_line = not piece.endswith("\n")
         click.echo()
+        _show_notices(self._client.call("agent.wait", {"runId": run_id, "timeoutMs": int(LOOK_S * 1000)}))
 
     def _watch(self, ended: threading.Event) -> None:
         # A connection of its own, in a thread of its own: the other one is read from. What fails is said over there.
@@ -184,6 +184,14 @@ class _Talk:
                     f"homarus approvals approve {each['code']}, or deny {each['code']}",
                     err=True,
                 )
+
+
+def _show_notices(ended: Mapping[str, Any]) -> None:
+    """Say what a run's answer does not, for instance that another model answered."""
+    if notices := ended.get("notices"):
+        from hub.messaging.limit_texts import notice_text
+
+        click.echo("\n".join(notice_text(each, "en") for each in notices), err=True)
 
 
 def _interactive(talk: _Talk) -> None:

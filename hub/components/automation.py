@@ -197,7 +197,7 @@ def automation_methods(
         engine.traces,
         agents,
         engine.system_events,
-        engine.heartbeats,
+        heartbeats=engine.heartbeats,
         beacon=beacon,
     )
     return [

@@ -186,7 +186,9 @@ class ClientsComponent(Component):
         needs = self._needs
         gateway = needs.gateway
         kept = KeptRuns(needs.db, gateway.clock)
-        runs = ApiRuns(needs.agents, needs.sessions, needs.runner, gateway.bus, needs.tasks, gateway.clock, kept)
+        runs = ApiRuns(
+            needs.agents, needs.sessions, needs.runner, gateway.bus, needs.tasks, clock=gateway.clock, kept=kept
+        )
         return [
             *self._tools.routes(),
             *ChatCompletions(runs).routes(),

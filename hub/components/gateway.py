@@ -34,7 +34,14 @@ class GatewayComponent(Component):
         self._people = people
         self._host, self._port = host, port
         self.gateway = Gateway(
-            self._settings(), people(), token, base.clock, base.bus, base.tasks, base.repairs, __version__
+            self._settings(),
+            people(),
+            token,
+            base.clock,
+            base.bus,
+            tasks=base.tasks,
+            repairs=base.repairs,
+            version=__version__,
         )
 
     def stages(self) -> Sequence[Stage]:

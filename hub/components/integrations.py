@@ -43,7 +43,7 @@ class IntegrationsComponent(Component):
     ) -> None:
         self._base = base
         self.manager = IntegrationManager(
-            make_host, base.catalog, base.repairs, base.bus, base.clock, base.tasks, schemas=base.schemas
+            make_host, base.catalog, base.repairs, base.bus, base.clock, tasks=base.tasks, schemas=base.schemas
         )
         self.control = IntegrationControl(base.config, base.schemas, self.manager, apply=apply, renew=renew_automations)
 

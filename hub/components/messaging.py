@@ -84,7 +84,7 @@ class MessagingComponent(Component):
             base.bus,
             base.clock,
             base.tasks,
-            base.repairs,
+            repairs=base.repairs,
             settings=lambda: replace(
                 self._sending, media_roots=tuple(agent.workspace for agent in agents.agents.all())
             ),
@@ -95,7 +95,7 @@ class MessagingComponent(Component):
         self._outbox_methods = OutboxMethods(self.outbox, self.addresses, agents.agents, agents.workspaces)
         buttons = CommandButtons(hub_token(base.home.path), channels)
         self.owner_places = OwnerPlaces(db, people)
-        ApprovalMessages(engines.approvals, self.owner_places, self.outbox, base.bus, base.language, buttons)
+        ApprovalMessages(engines.approvals, self.owner_places, self.outbox, base.bus, base.language, buttons=buttons)
         QuestionMessages(
             engines.approvals,
             self.owner_places,

@@ -105,7 +105,7 @@ class _Loader:
         self._state = _Reading()
         state = self._state
         self._secrets = SecretsFile(files, state.errors, state.warnings, state.hashes)
-        self._tags = Tags(self._include, files, self._secrets, environment, state.folders, self._tell)
+        self._tags = Tags(self._include, files, self._secrets, environment, state.folders, tell=self._tell)
 
     def load(self) -> Loaded:
         state = self._state
@@ -217,7 +217,9 @@ class _Loader:
 
     def _reader(self, origin: MarkOrigin, keys: KeyPath, first_index: int) -> YamlReader:
         state = self._state
-        return YamlReader(origin, self._tags, state.budget, state.errors, state.warnings, keys, first_index)
+        return YamlReader(
+            origin, self._tags, state.budget, state.errors, state.warnings, keys=keys, first_index=first_index
+        )
 
     def _tell(self, mark: Mark, keys: KeyPath, message: str, hint: str) -> None:
         if len(self._state.errors) < ERROR_LIMIT:

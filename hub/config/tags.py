@@ -54,6 +54,7 @@ class Tags:
         secrets: SecretsFile,
         environment: Mapping[str, str],
         folders: set[str],
+        *,
         tell: Callable[[Mark, KeyPath, str, str], None],
     ) -> None:
         self._read = read

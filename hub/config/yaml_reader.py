@@ -77,6 +77,7 @@ class YamlReader:
         budget: Budget,
         errors: list[ConfigError],
         warnings: list[ConfigError],
+        *,
         keys: KeyPath = (),
         first_index: int = 0,
     ) -> None:

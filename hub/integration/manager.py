@@ -64,8 +64,8 @@ class IntegrationManager:
         repairs: Repairs,
         bus: EventBus,
         clock: Clock,
-        tasks: TaskOwner,
         *,
+        tasks: TaskOwner,
         schemas: IntegrationSchemas | None = None,
         setup_limit_s: float = SETUP_LIMIT_S,
     ) -> None:

@@ -115,8 +115,8 @@ class TemplateEngine:
         zone: Callable[[], tzinfo],
         functions: Mapping[str, Callable[..., Any]] | None = None,
         deferred: Mapping[str, Callable[..., Awaitable[Any]]] | None = None,
-        limits: TemplateLimits | None = None,
         *,
+        limits: TemplateLimits | None = None,
         registries: Mapping[str, Callable[..., Any]] | None = None,
         custom_templates: Path | None = None,
     ) -> None:
@@ -141,7 +141,7 @@ class TemplateEngine:
             self._zone,
             self._functions,
             self._deferred,
-            self._limits,
+            limits=self._limits,
             registries=self._registries,
             custom_templates=self._custom_templates,
         )

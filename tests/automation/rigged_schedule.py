@@ -66,10 +66,10 @@ class Rig:
             self.automations,
             Addresses(self.db, lambda: self.people, self.channels),
             self.parts.bus,
-            self.clock,
-            self.parts.zone,
-            self.reload,
-            lambda: "main",
+            clock=self.clock,
+            zone=self.parts.zone,
+            reload=self.reload,
+            default_agent=lambda: "main",
         )
         self.tools = ToolRegistry(self.parts.bus)
         self.tools.register(schedule_tool(self.door))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.person import Person
 from tests.e2e.homes import MODELS, make_home
 from tests.e2e.talk import ask, chat, connected, until
 from tests.servers.hub_process import HubProcess
@@ -95,6 +96,13 @@ def test_a_fallback_answers_for_a_provider_that_is_not_there(hub: HubProcess, st
     assert answer["reply"] == "ok"
     assert "error" not in answer
     assert [(each["kind"], each["instead"]) for each in answer["notices"]] == [("failover", "test/other")]
+
+    person = Person("chat", "--session", "fallback_lines", "--config", str(hub.home))
+    person.wait_for("> ")
+    person.press(b"hello\r")
+    person.wait_for("test/other")
+    person.press(b"/quit\r")
+    assert person.leave() == 0
 
 
 def test_a_run_that_goes_on_is_not_disturbed_by_a_change_of_its_provider(

@@ -167,7 +167,7 @@ class FullRig(Rig):
             self.sessions, self.runner, self.models, self.agents, lambda: people, self.home.path, lambda: "webchat"
         )
         add_session_commands(commands, needs)
-        self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
+        self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, repairs=self.repairs)
         buttons = CommandButtons(Secret("key of buttons"), self.channels)
         router = Router(
             self.channels, self.agents, lambda: people, MessagingSettings, models=self.models, buttons=buttons

@@ -57,9 +57,9 @@ class Rig:
             hub_token(self.home),
             self.clock,
             self.bus,
-            self.tasks,
-            self.repairs,
-            "0.0-test",
+            tasks=self.tasks,
+            repairs=self.repairs,
+            version="0.0-test",
         )
         self.db = Database(self.home.hub_db, HUB_MIGRATIONS)
         self.tokens = TokenStore(self.db, self.clock)

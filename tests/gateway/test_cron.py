@@ -32,7 +32,9 @@ class Client:
         self.rig = rig
         self.desk = desk
         self.traces = TraceStore(None, Redactor(), rig.clock.time, lambda: BERLIN)
-        made = CronMethods(rig.door, rig.automations, self.traces, desk.house.agents, desk.events, desk.heartbeats)
+        made = CronMethods(
+            rig.door, rig.automations, self.traces, desk.house.agents, desk.events, heartbeats=desk.heartbeats
+        )
         self.methods = {method.name: method for method in made.methods()}
 
     async def call(self, method_name: str, /, **params: Any) -> Any:

@@ -72,7 +72,7 @@ class Kit:
         catalog = {domain: found for domain, found in find(self.home).items() if found.custom}
         self.schemas = IntegrationSchemas(catalog)
         self.manager = IntegrationManager(
-            self._host, catalog, self.repairs, self.bus, self.clock, self.tasks, schemas=self.schemas
+            self._host, catalog, self.repairs, self.bus, self.clock, tasks=self.tasks, schemas=self.schemas
         )
         return self.manager
 

@@ -120,7 +120,7 @@ async def outbox_bench(folder: Path) -> AsyncIterator[Bench]:
     channels = ChannelRegistry(bus, clock, repairs)
     channels.connect(receive, Cursors(db))
     hooks = Hooks(TaskOwner("hooks"))
-    outbox = Outbox(db, channels, bus, clock, tasks, repairs, settings=lambda: made.settings, hooks=hooks)
+    outbox = Outbox(db, channels, bus, clock, tasks, repairs=repairs, settings=lambda: made.settings, hooks=hooks)
     made = Bench(db, bus, channels, outbox, repairs, clock, tasks, hooks)
     await outbox.open()
     yield made

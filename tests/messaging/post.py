@@ -125,7 +125,7 @@ class Post:
             house.bus,
             clock or Clock(),
             house.tasks,
-            self.repairs,
+            repairs=self.repairs,
             settings=lambda: self.sending,
             hooks=house.hooks,
         )

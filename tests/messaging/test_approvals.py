@@ -52,7 +52,7 @@ async def desk(post: Post) -> AsyncIterator[Desk]:
     await approvals.open()
     add_approval_commands(post.commands, approvals)
     messages = ApprovalMessages(
-        approvals, post.owner_places, post.outbox, house.bus, lambda: post.settings.language, post.buttons
+        approvals, post.owner_places, post.outbox, house.bus, lambda: post.settings.language, buttons=post.buttons
     )
     yield Desk(post, approvals)
     messages.close()

@@ -103,7 +103,9 @@ async def test_what_needs_approval_is_answered_with_a_button(chat: ButtonChat, l
     approvals = Approvals(house.db, house.bus, house.clock, house.redactor)
     await approvals.open()
     add_approval_commands(post.commands, approvals)
-    messages = ApprovalMessages(approvals, post.owner_places, post.outbox, house.bus, lambda: "en", post.buttons)
+    messages = ApprovalMessages(
+        approvals, post.owner_places, post.outbox, house.bus, lambda: "en", buttons=post.buttons
+    )
     await post.said("/whoami")
     asking = house.tasks.spawn(
         approvals.ask(Ask("tool", "send", "why", {"to": "x"}, Context(OWNER).child(), "agent:main:main")), name="ask"

@@ -175,7 +175,7 @@ async def test_what_was_being_sent_in_a_crash_is_unknown_at_the_next_start(bench
     await bench.outbox.send(Address("test", "1"), "hello", system_context())
     await bench.db.write(lambda connection: connection.execute("UPDATE outbox SET state = 'sending'"))
 
-    second = Outbox(bench.db, bench.channels, bench.bus, bench.clock, TaskOwner("second"), bench.repairs)
+    second = Outbox(bench.db, bench.channels, bench.bus, bench.clock, TaskOwner("second"), repairs=bench.repairs)
     await second.open()
 
     assert await bench.states() == {"unknown": 1}

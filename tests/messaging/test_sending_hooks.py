@@ -129,7 +129,7 @@ async def test_what_was_changed_is_not_changed_again_after_a_stop(bench: Bench) 
     await bench.outbox.close()
 
     clock, tasks = Fast(), TaskOwner("second")
-    second = Outbox(bench.db, bench.channels, bench.bus, clock, tasks, bench.repairs, hooks=bench.hooks)
+    second = Outbox(bench.db, bench.channels, bench.bus, clock, tasks, repairs=bench.repairs, hooks=bench.hooks)
     await second.open()
     await bench.until(lambda states: states == {"sent": 1})
 

@@ -151,7 +151,7 @@ async def bomb() -> AsyncIterator[str]:
 
 @pytest.mark.parametrize("path", ["packed", "deep"])
 async def test_an_answer_is_bounded_however_it_is_packed(bomb: str, path: str) -> None:
-    client = Client("x", "m", Where(bomb), {}, (Secret(KEY),), 60.0)
+    client = Client("x", "m", Where(bomb), {}, (Secret(KEY),), timeout_s=60.0)
     try:
         with pytest.raises(ProviderFailed) as failed:
             await client.call("GET", f"{bomb}/{path}")

@@ -64,6 +64,7 @@ class AutomationPage:
         automations: Automations,
         traces: TraceStore,
         parts: AutomationParts,
+        *,
         redact: Callable[[Any], Any],
         duplicate: Duplicate,
         delete: Delete,

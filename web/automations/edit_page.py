@@ -88,6 +88,7 @@ class AutomationEditPage:
         automations: Automations,
         editor: AutomationEditor,
         entities: Names,
+        *,
         services: Names,
     ) -> None:
         self._renderer = renderer

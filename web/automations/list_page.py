@@ -82,6 +82,7 @@ class AutomationsPage:
         traces: TraceStore,
         spending: RunSpending,
         redact: Callable[[str], str],
+        *,
         wall_time: Callable[[], float],
     ) -> None:
         self._renderer = renderer

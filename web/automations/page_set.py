@@ -43,7 +43,7 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
         return (await engine.editor.duplicate(id)).written.id
 
     shown = AutomationsPage(
-        renderer, engine.automations, engine.traces, engine.spending, hub.redactor.redact, hub.clock.time
+        renderer, engine.automations, engine.traces, engine.spending, hub.redactor.redact, wall_time=hub.clock.time
     )
     detail = AutomationPage(
         renderer,
@@ -51,9 +51,9 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
         engine.automations,
         engine.traces,
         engine.parts,
-        hub.redactor.redact_data,
-        duplicate,
-        engine.editor.delete,
+        redact=hub.redactor.redact_data,
+        duplicate=duplicate,
+        delete=engine.editor.delete,
     )
     edit = AutomationEditPage(
         renderer,
@@ -61,7 +61,7 @@ def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) ->
         engine.automations,
         engine.editor,
         lambda: [state.entity_id for state in hub.states.all()[:SUGGESTED_LIMIT]],
-        lambda: [service.id for service in hub.services.all()[:SUGGESTED_LIMIT]],
+        services=lambda: [service.id for service in hub.services.all()[:SUGGESTED_LIMIT]],
     )
     return AutomationPages(
         list=shown,

@@ -53,6 +53,7 @@ class LiveChat:
         renderer: Renderer,
         markdown: Markdown,
         sessions: SessionStore,
+        *,
         agents: Agents,
         tasks: TaskOwner,
         wall_time: Callable[[], float],

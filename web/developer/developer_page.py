@@ -67,6 +67,7 @@ class DeveloperPage:
         states: StateRows,
         events: EventLog,
         preview: TemplatePreview,
+        *,
         suggestions: NameCatalog,
     ) -> None:
         self._renderer = renderer
@@ -275,7 +276,7 @@ def make_developer_page(hub: Hub, renderer: Renderer, client: MethodClient, even
     """Return the pages for a hub that is not in recovery mode."""
     states = StateRows(hub.states, hub.redactor, renderer)
     preview = TemplatePreview(hub.automation.parts.templates, hub.redactor)
-    return DeveloperPage(renderer, client, states, events, preview, NameCatalog(hub))
+    return DeveloperPage(renderer, client, states, events, preview, suggestions=NameCatalog(hub))
 
 
 def _one(fields: Mapping[str, Sequence[str]], name: str) -> str:

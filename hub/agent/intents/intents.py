@@ -78,6 +78,7 @@ class StandingIntents:
         clock: Clock,
         people: Callable[[], People],
         zone: Callable[[], tzinfo],
+        *,
         dm_scope: Callable[[], str] = lambda: "auto",
     ) -> None:
         self._store = IntentStore(db)

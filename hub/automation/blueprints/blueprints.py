@@ -92,6 +92,7 @@ class Blueprints:
         keep: Keep | None = None,
         bundled: Path | None = None,
         further: Callable[[], Iterable[Path]] = tuple,
+        *,
         kinds: Kinds = OUR_KINDS,
     ) -> None:
         self._store = store_of(home, bundled, further)

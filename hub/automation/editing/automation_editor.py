@@ -105,6 +105,7 @@ class AutomationEditor:
         place: Callable[[str], int | None],
         expand: Callable[[Mapping[str, Any]], Any],
         reload: Callable[[], Awaitable[Any]],
+        *,
         keep_off: Callable[[str], Awaitable[None]],
         kinds: Kinds = OUR_KINDS,
     ) -> None:

@@ -71,13 +71,14 @@ class ScheduleService:
         zone: The home's time zone as configured now.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  the composition root hands each part
+    def __init__(  # noqa: PLR0913  the composition root hands each part
         self,
         config: ConfigStore,
         db: Database,
         engine: Automations,
         addresses: Addresses,
         bus: EventBus,
+        *,
         clock: Clock,
         zone: Callable[[], tzinfo],
         reload: Callable[[], Awaitable[Any]],

@@ -110,8 +110,8 @@ class ArmedTriggers:
             config,
             variables,
             Schedules(self._kept, key, self._catch_up(config), self._states.stopped),
-            self._on_firing,
-            self._fail,
+            on_firing=self._on_firing,
+            on_problem=self._fail,
         )
         try:
             if not self._is_enabled(config, variables):

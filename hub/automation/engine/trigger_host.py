@@ -78,6 +78,7 @@ class ArmedTriggerHost:
         config: Mapping[str, Any],
         variables: Mapping[str, Any],
         schedules: Schedules,
+        *,
         on_firing: Callable[[Firing], Any],
         on_problem: Callable[[str, str], None],
     ) -> None:

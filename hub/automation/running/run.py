@@ -123,9 +123,9 @@ class Run:
             plan.alias,
             local.get("trigger") or {},
             context,
-            parts.clock,
-            parts.zone(),
-            plan.secrets,
+            clock=parts.clock,
+            zone=parts.zone(),
+            config=plan.secrets,
         )
 
     @property

@@ -101,7 +101,7 @@ class Waiting(Struct, frozen=True):
     def _interrupted(self, reason: str, parts: AutomationParts) -> TraceWriter:
         trigger = self.variables.get("trigger") or {}
         owner = f"script.{self.owner_id}" if self.owner_kind == "script" else self.owner_id
-        trace = TraceWriter(self.id, owner, self.alias, trigger, self.context, parts.clock, parts.zone())
+        trace = TraceWriter(self.id, owner, self.alias, trigger, self.context, clock=parts.clock, zone=parts.zone())
         for path, state in self.position.states.items():
             if isinstance(state, dict):
                 trace.step(path).result(interrupted=True, **{str(key): value for key, value in state.items()}).end()

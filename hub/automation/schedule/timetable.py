@@ -58,6 +58,7 @@ class ScheduledEntry:
         looked: float,
         callback: OnDue,
         on_skipped: OnDue | None,
+        *,
         catch_up: CatchUp,
         within_s: float | None,
     ) -> None:
@@ -138,7 +139,9 @@ class Timetable:
         """
         now = self._clock.time()
         looked = now if after is None or after > now + REANCHOR_S else after
-        entry = ScheduledEntry(self._forget, schedule, looked, callback, on_skipped, catch_up, within_s)
+        entry = ScheduledEntry(
+            self._forget, schedule, looked, callback, on_skipped, catch_up=catch_up, within_s=within_s
+        )
         if after is not None:
             entry.fired = looked
             entry.down_until = math.nextafter(now, -math.inf)

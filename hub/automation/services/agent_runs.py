@@ -95,6 +95,7 @@ class AgentRuns:
         db: Database,
         lanes: Lanes,
         bus: EventBus,
+        *,
         clock: Clock,
         tasks: TaskOwner,
     ) -> None:

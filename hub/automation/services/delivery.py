@@ -49,6 +49,7 @@ class ResultDelivery:
         sessions: SessionStore,
         lanes: Lanes,
         bus: EventBus,
+        *,
         clock: Clock,
         tasks: TaskOwner,
     ) -> None:

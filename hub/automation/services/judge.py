@@ -72,6 +72,7 @@ class Judge:
         persona: Persona,
         bus: EventBus,
         history: HistoryStore | None,
+        *,
         clock: Clock,
     ) -> None:
         self._models = models

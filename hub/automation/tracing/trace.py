@@ -154,6 +154,7 @@ class TraceWriter:
         alias: str,
         trigger: Mapping[str, Any],
         context: Context,
+        *,
         clock: Clock,
         zone: tzinfo,
         config: SecretMask = _NO_SECRETS,

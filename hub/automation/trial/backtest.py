@@ -86,7 +86,9 @@ async def backtest(
         raise Unavailable("no history is recorded, so there is nothing to try it on")
     replay = Replay(parts, since)
     try:
-        return await _Backtest(config, parts, history, replay, since, until, context or system_context()).run()
+        return await _Backtest(
+            config, parts, history, replay, since, until=until, context=context or system_context()
+        ).run()
     finally:
         await replay.close()
 
@@ -99,6 +101,7 @@ class _Backtest:
         history: HistoryStore,
         replay: Replay,
         since: float,
+        *,
         until: float,
         context: Context,
     ) -> None:
@@ -163,7 +166,13 @@ class _Backtest:
                 continue
             schedules = Schedules(SavedStates(armed={"": self._since}))
             host = ArmedTriggerHost(
-                parts, self._config, config, variables, schedules, self._fired.append, self._unknown
+                parts,
+                self._config,
+                config,
+                variables,
+                schedules,
+                on_firing=self._fired.append,
+                on_problem=self._unknown,
             )
             before = parts.bus.listener_counts()
             try:

@@ -101,6 +101,7 @@ class Gateway:
         hub_token: Secret,
         clock: Clock,
         bus: EventBus,
+        *,
         tasks: TaskOwner,
         repairs: Repairs,
         version: str,

@@ -46,9 +46,9 @@ class RunStream:
         tasks: TaskOwner,
         clock: Clock,
         request: RunRequest,
+        *,
         begin: Callable[[], Awaitable[None]] | None,
         finish: Callable[[RunResult], Answer | Coroutine[Any, Any, Answer]],
-        *,
         in_pieces: bool,
     ) -> None:
         self.run_id = request.run_id

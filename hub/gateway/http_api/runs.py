@@ -107,6 +107,7 @@ class ApiRuns:
         runner: AgentRunner,
         bus: EventBus,
         tasks: TaskOwner,
+        *,
         clock: Clock,
         kept: KeptRuns,
     ) -> None:
@@ -179,7 +180,7 @@ class ApiRuns:
         begin = partial(self.kept.keep, row) if key is not None else None
         finish = partial(self._finish, row, len(before))
         services = (self._runner, self._bus, self._tasks, self._clock)
-        stream = RunStream(*services, request, begin, finish, in_pieces=asked.stream)
+        stream = RunStream(*services, request, begin=begin, finish=finish, in_pieces=asked.stream)
         if place is not None:
             stream.keyed, stream.retried = place.keyed, True
             self._recent[place.name] = hashed, stream

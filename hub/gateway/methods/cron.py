@@ -61,8 +61,8 @@ class CronMethods:
         traces: TraceStore,
         agents: Agents,
         events: SystemEvents,
-        heartbeats: Heartbeats,
         *,
+        heartbeats: Heartbeats,
         beacon: Beacon = lambda params, connection_id: None,
     ) -> None:
         self._beacon = beacon

@@ -45,6 +45,7 @@ class ApprovalMessages:
         outbox: Outbox,
         bus: EventBus,
         language: Callable[[], str],
+        *,
         buttons: CommandButtons,
     ) -> None:
         self._approvals = approvals

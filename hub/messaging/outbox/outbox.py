@@ -54,8 +54,8 @@ class Outbox:
         bus: EventBus,
         clock: Clock,
         tasks: TaskOwner,
-        repairs: Repairs,
         *,
+        repairs: Repairs,
         settings: Callable[[], OutboxSettings] = OutboxSettings,
         hooks: Hooks | None = None,
     ) -> None:

@@ -82,8 +82,8 @@ def build(host: IntegrationHost) -> None:
         lambda agent_id: memory.sync(agent_id=agent_id),
         _has_anything,
         host.clock,
-        host.repairs,
-        tasks,
+        repairs=host.repairs,
+        tasks=tasks,
     )
     memory.set_transcripts(Conversations(ground, host.database))
     memory.set_observer(upkeep)

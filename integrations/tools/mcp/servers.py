@@ -149,7 +149,7 @@ class McpServers:
             text = phrase("Open this address in a browser: {address}", address=address)
             host.repairs.raise_(DOMAIN, f"sign_in:{name}", title, text)
 
-        tokens = McpTokens(host.storage("tokens"), host.clock, url, oauth, redirect, host.redactor.register)
+        tokens = McpTokens(host.storage("tokens"), host.clock, url, oauth, redirect, hide=host.redactor.register)
         return sign_in(url, oauth.get("scope"), redirect, tokens, self.sign_ins, show)
 
     async def _listed(self, connection: McpConnection, found: list[McpTool]) -> None:

@@ -35,6 +35,7 @@ SIGN_OF_LIFE_S = 15.0
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INVALID = -32600
+NOT_JSON = -32700
 EVENTS = "text/event-stream"
 INSTRUCTIONS = (
     "Tools of a personal assistant's hub. What changes something waits until the hub's owner has approved it; words "
@@ -61,7 +62,7 @@ class McpDoor:
         try:
             message = read_json(call.body, "the message")
         except InvalidRequest as error:
-            return _json(_refusal(None, INVALID, error.message), 400)
+            return _json(_refusal(None, NOT_JSON, error.message), 400)
         if not isinstance(message, Mapping) or not isinstance(message.get("method"), str):
             return _json(_refusal(None, INVALID, "expected one JSON-RPC request or notification"), 400)
         if "id" not in message:

@@ -41,6 +41,7 @@ class McpTokens:
         url: str,
         configured: Mapping[str, Any],
         redirect: str,
+        *,
         hide: Callable[[str], None],
     ) -> None:
         self._storage = storage

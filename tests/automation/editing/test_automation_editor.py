@@ -58,7 +58,12 @@ class Files:
         self.config = ConfigStore(home, all_sections(), bus, Repairs(bus))
         self.config.load()
         self.editor = AutomationEditor(
-            self.config, AutomationsFile(self.config), self.place, self.expand, self.config.reload, self.keep_off
+            self.config,
+            AutomationsFile(self.config),
+            self.place,
+            self.expand,
+            self.config.reload,
+            keep_off=self.keep_off,
         )
         self.off: list[str] = []
 

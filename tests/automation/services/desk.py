@@ -39,9 +39,11 @@ class Desk:
         self.states = StateMachine(house.bus)
         self.addresses = Addresses(house.db, lambda: self.post.people, self.post.channels)
         self.delivery = ResultDelivery(
-            house.db, self.post.outbox, house.sessions, house.lanes, house.bus, house.clock, house.tasks
+            house.db, self.post.outbox, house.sessions, house.lanes, house.bus, clock=house.clock, tasks=house.tasks
         )
-        self.runs = AgentRuns(house.runner, house.sessions, house.db, house.lanes, house.bus, house.clock, house.tasks)
+        self.runs = AgentRuns(
+            house.runner, house.sessions, house.db, house.lanes, house.bus, clock=house.clock, tasks=house.tasks
+        )
         self.events = SystemEvents(house.db, house.sessions, house.bus, house.clock)
         house.runner.on_begin(self.events.before)
         AgentRunService(self.runs, house.agents, self.addresses, self.delivery).register(self.services)

@@ -74,7 +74,7 @@ async def court(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Co
     told: list[Event] = []
     bus.listen(EVENT_JUDGED, told.append)
     agents = Agents([{"id": "main", "default": True}, {"id": "strict", "model": "test/other"}], home)
-    judge = Judge(models, agents, lambda agent: f"You are {agent}.", bus, history, clock)
+    judge = Judge(models, agents, lambda agent: f"You are {agent}.", bus, history, clock=clock)
     yield Court(judge, history, openai_server, told)
     await models.close()
     await history.close()

@@ -32,7 +32,16 @@ BERLIN = ZoneInfo("Europe/Berlin")
 def writer(clock: ManualClock) -> TraceWriter:
     context = Context(SYSTEM, id="c2", parent_id="c1")
     trigger = {"platform": "state", "id": "0", "entity_id": "light.hall"}
-    return TraceWriter("r1", "morning", "Good morning", trigger, context, clock, BERLIN, SecretMask({"id": "morning"}))
+    return TraceWriter(
+        "r1",
+        "morning",
+        "Good morning",
+        trigger,
+        context,
+        clock=clock,
+        zone=BERLIN,
+        config=SecretMask({"id": "morning"}),
+    )
 
 
 async def test_a_finished_run_is_told_with_times_in_the_zone_of_the_home() -> None:

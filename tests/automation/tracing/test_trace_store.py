@@ -38,7 +38,14 @@ class Kept:
     ) -> TraceWriter:
         self.clock.jump(1)
         return TraceWriter(
-            run_id, automation_id, "Morning", TRIGGER, Context(SYSTEM), self.clock, BERLIN, SecretMask(config)
+            run_id,
+            automation_id,
+            "Morning",
+            TRIGGER,
+            Context(SYSTEM),
+            clock=self.clock,
+            zone=BERLIN,
+            config=SecretMask(config),
         )
 
     def run(

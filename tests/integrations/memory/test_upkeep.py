@@ -43,8 +43,8 @@ class Rig:
             self._sync,
             lambda agent_id: self.files,
             self.clock,
-            self.repairs,
-            tasks,
+            repairs=self.repairs,
+            tasks=tasks,
         )
 
     async def _sync(self, agent_id: str) -> Synced:

@@ -72,6 +72,7 @@ class Upkeep:
         sync: Callable[[str], Awaitable[Synced]],
         has_files: Callable[[Job], bool],
         clock: Clock,
+        *,
         repairs: Repairs,
         tasks: TaskOwner,
     ) -> None:

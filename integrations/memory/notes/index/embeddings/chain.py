@@ -193,7 +193,7 @@ class _Choice:
             return Gemini(where, model, secret, dimensions, settings.timeout_s)
         if step == "voyage":
             return Voyage(where, model, secret, dimensions, settings.timeout_s)
-        return OpenAI("OpenAI", where, model, secret, dimensions, settings.timeout_s)
+        return OpenAI("OpenAI", where, model, secret, dimensions, timeout_s=settings.timeout_s)
 
     async def _server(self) -> Provider | None:
         settings = self._settings
@@ -209,12 +209,12 @@ class _Choice:
         if model is None:
             return None
         name = "OpenAI" if at_openai else "The embedding server"
-        return OpenAI(name, where, model, secret, settings.dimensions, settings.timeout_s)
+        return OpenAI(name, where, model, secret, settings.dimensions, timeout_s=settings.timeout_s)
 
     async def _model_at(self, where: Where, key: Secret | None) -> str | None:
         """Return the model that a server has, or had when it was last asked."""
         kept = await self._kept(where.shown)
-        client = Client("The embedding server", "", where, bearer(key), (key,) if key else (), ASK_TIMEOUT_S)
+        client = Client("The embedding server", "", where, bearer(key), (key,) if key else (), timeout_s=ASK_TIMEOUT_S)
         try:
             model, names = await find_model(client)
         except ProviderFailed as error:

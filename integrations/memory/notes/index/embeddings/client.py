@@ -47,6 +47,7 @@ class Client:
         where: Where,
         headers: Mapping[str, str],
         secrets: tuple[Secret, ...],
+        *,
         timeout_s: float,
         clock: Callable[[], float] = time.time,
     ) -> None:

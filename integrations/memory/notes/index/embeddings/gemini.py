@@ -32,7 +32,7 @@ class Gemini:
         self.priced = where.host == "generativelanguage.googleapis.com"
         self.length: int | None = dimensions or DEFAULT_DIMENSIONS
         self.id = EmbedderId("gemini", model, where.shown, self.length)
-        self.client = Client("Gemini", model, where, {"x-goog-api-key": key.reveal()}, (key,), timeout_s)
+        self.client = Client("Gemini", model, where, {"x-goog-api-key": key.reveal()}, (key,), timeout_s=timeout_s)
         self._in_words = model.startswith("gemini-embedding-2")
 
     async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:

@@ -49,6 +49,7 @@ class OpenAI:
         model: str,
         key: Secret | None,
         dimensions: int | None,
+        *,
         timeout_s: float,
         known_dimensions: int | None = None,
     ) -> None:
@@ -57,7 +58,7 @@ class OpenAI:
         self.limits = _OPENAI_LIMITS if self.at_openai else _SERVER_LIMITS
         usual = DIMENSIONS.get(model) if self.at_openai else None
         self.id = EmbedderId("openai", model, where.shown, dimensions or usual or known_dimensions)
-        self.client = Client(name, model, where, bearer(key), (key,) if key else (), timeout_s)
+        self.client = Client(name, model, where, bearer(key), (key,) if key else (), timeout_s=timeout_s)
         self.length = dimensions
         self._prefix = ""
         self._base64 = True

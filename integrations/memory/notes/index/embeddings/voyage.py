@@ -34,13 +34,14 @@ class Voyage:
         key: Secret,
         dimensions: int | None,
         timeout_s: float,
+        *,
         known_dimensions: int | None = None,
     ) -> None:
         self.limits = Limits(texts=512, tokens=90_000 if model in _LARGE else 240_000)
         self.priced = where.host == "api.voyageai.com"
         length = dimensions or DIMENSIONS.get(model) or known_dimensions
         self.id = EmbedderId("voyage", model, where.shown, length)
-        self.client = Client("Voyage", model, where, bearer(key), (key,), timeout_s)
+        self.client = Client("Voyage", model, where, bearer(key), (key,), timeout_s=timeout_s)
         self.length = dimensions
 
     async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
