@@ -135,12 +135,10 @@ class AutomationEngine:
     def __init__(self, needs: AutomationDependencies) -> None:
         self._needs = needs
         clock, bus, db = needs.clock, needs.bus, needs.db
-        self._tasks = TaskOwner("automations")
+        tasks = self._tasks = TaskOwner("automations")
         self._addresses = Addresses(db, needs.people, needs.channels)
-        self._delivery = ResultDelivery(
-            db, needs.outbox, needs.sessions, needs.lanes, bus, clock=clock, tasks=self._tasks
-        )
-        self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock=clock, tasks=self._tasks)
+        self._delivery = ResultDelivery(db, needs.outbox, needs.sessions, needs.lanes, bus, clock=clock, tasks=tasks)
+        self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock=clock, tasks=tasks)
         self.system_events = SystemEvents(db, needs.sessions, bus, clock)
         self.webhooks = Webhooks(clock)
         self.sentences = Sentences(self._tasks)

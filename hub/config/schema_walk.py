@@ -108,13 +108,9 @@ def choices_in_words(values: Iterable[Any]) -> str:
 
 
 def _or(words: list[str]) -> str:
-    return (
-        words[0]
-        if len(words) == 1
-        else phrase("{choices} or {last}", choices=words[:-1], last=words[-1])
-        if words
-        else ""
-    )
+    if len(words) > 1:
+        return phrase("{choices} or {last}", choices=words[:-1], last=words[-1])
+    return words[0] if words else ""
 
 
 def _words(schema: JsonSchema) -> str:

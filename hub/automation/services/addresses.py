@@ -124,42 +124,46 @@ class Addresses:
 
 _COLUMNS = "channel, account, peer, session_key, message"
 _RECENT = "position > (SELECT COALESCE(max(position), 0) FROM inbox) - ? AND state IN ('queued', 'done', 'command')"
+_PRIVATE = "session_key NOT LIKE '%:group:%' AND session_key NOT LIKE '%:channel:%'"
 
 
 def _last_of_session(connection: SqlConnection, session_key: str, people: People) -> DeliveryTarget | None:
-    rows = connection.execute(
-        f"SELECT {_COLUMNS}, principal FROM inbox WHERE {_RECENT} AND session_key = ? ORDER BY position DESC",  # noqa: S608
-        (LOOKED_AT, session_key),
-    )
-    for *place, said_by in rows:
-        said, now = Authority.from_dict(json.loads(said_by)), _now(said_by, people)
-        if now.owner == said.owner and (now.person is None) is (said.person is None):
-            return _place(place)
-    return None
+    def holds(said: Authority, now: Authority) -> bool:
+        return now.owner == said.owner and (now.person is None) is (said.person is None)
+
+    return _last(connection, "session_key = ?", (session_key,), people, holds)
 
 
 def _last_of_owner(connection: SqlConnection, prefix: str, people: People) -> DeliveryTarget | None:
-    rows = connection.execute(
-        f"SELECT {_COLUMNS}, principal FROM inbox WHERE {_RECENT} AND substr(session_key, 1, ?) = ?"  # noqa: S608
-        " AND owner = 1 AND session_key NOT LIKE '%:group:%'"
-        " AND session_key NOT LIKE '%:channel:%' ORDER BY position DESC",
-        (LOOKED_AT, len(prefix), prefix),
-    )
-    return next((_place(place) for *place, said_by in rows if _now(said_by, people).owner), None)
+    where = f"substr(session_key, 1, ?) = ? AND owner = 1 AND {_PRIVATE}"
+    return _last(connection, where, (len(prefix), prefix), people, lambda said, now: now.owner)
 
 
 def _last_of_person(connection: SqlConnection, person_id: str, people: People) -> DeliveryTarget | None:
+    where = f"person = ? AND {_PRIVATE}"
+    return _last(connection, where, (person_id,), people, lambda said, now: now.person == person_id)
+
+
+def _last(
+    connection: SqlConnection,
+    where: str,
+    values: Sequence[Any],
+    people: People,
+    holds: Callable[[Authority, Authority], bool],
+) -> DeliveryTarget | None:
+    """Return the last place by a condition in SQL and one on the rights of words, when they came and by now.
+
+    Nothing goes to an identity that was taken away.
+    """
     rows = connection.execute(
-        f"SELECT {_COLUMNS}, principal FROM inbox WHERE {_RECENT} AND person = ?"  # noqa: S608
-        " AND session_key NOT LIKE '%:group:%' AND session_key NOT LIKE '%:channel:%' ORDER BY position DESC",
-        (LOOKED_AT, person_id),
+        f"SELECT {_COLUMNS}, principal FROM inbox WHERE {_RECENT} AND {where} ORDER BY position DESC",  # noqa: S608
+        (LOOKED_AT, *values),
     )
-    return next((_place(place) for *place, said_by in rows if _now(said_by, people).person == person_id), None)
-
-
-def _now(said_by: str, people: People) -> Authority:
-    """Return the rights that words in the inbox have by now: nothing goes to an identity that was taken away."""
-    return people.heard_now(Authority.from_dict(json.loads(said_by)))
+    for *place, said_by in rows:
+        said = Authority.from_dict(json.loads(said_by))
+        if holds(said, people.heard_now(said)):
+            return _place(place)
+    return None
 
 
 def _known(connection: SqlConnection, address: Address, thread: str | None) -> DeliveryTarget:

@@ -123,9 +123,8 @@ class Gateway:
         self._tasks = tasks
         self._repairs = repairs
         self.bus = bus
-        self.ingress = Ingress(
-            settings, self.routes, self.authenticator, own_names(), "https" if settings.tls else "http"
-        )
+        scheme = "https" if settings.tls else "http"
+        self.ingress = Ingress(settings, self.routes, self.authenticator, own_names(), scheme)
         self.handshake = Handshake(self.authenticator, clock, lambda: self.state is GatewayState.STARTING)
         self.welcomer = Welcomer(clock, version, self.methods, self.presence, settings.limits.buffer_bytes)
         self._connections: dict[str, Connection] = {}

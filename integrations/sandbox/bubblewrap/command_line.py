@@ -110,9 +110,8 @@ def command_line(
     bounds = [f"--nproc={spec.settings['pids']}", f"--data={spec.settings['memory']}", "--core=0"]
     bounds += [] if command.file_limit is None else [f"--fsize={command.file_limit}"]
     line += [programs.prlimit, *bounds, "--"]
-    line += (
-        [programs.setsid, "--ctty", "--wait"] if command.pty else []
-    )  # inside, where its processes have their numbers
+    if command.pty:
+        line += [programs.setsid, "--ctty", "--wait"]  # inside, where its processes have their numbers
     return [*line, "/bin/sh", "-c", _SET_AND_RUN, "sh", *command.argv]
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the engine; nothing of Docker is imported or asked before the first sandbox."""
-    host.sandboxes.add(
-        DockerEngine((config or {}).get("socket", SOCKET), host.sandboxes.registry.places.mark, host.egress)
-    )
+    socket, left = (config or {}).get("socket", SOCKET), host.home.storage / "integrations" / host.domain / "containers"
+    engine = DockerEngine(socket, host.sandboxes.registry.places.mark, host.egress, left)
+    host.sandboxes.add(engine)
+    if engine.has_left:
+        host.spawn(engine.clear_left(), name="remove the containers of a hub that was killed")

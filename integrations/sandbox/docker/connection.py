@@ -38,11 +38,6 @@ class DockerConnection:
         self.socket = socket
         self._client: Any = None
 
-    @property
-    def used(self) -> bool:
-        """Whether the server was called since the start."""
-        return self._client is not None
-
     async def call(self, work: Callable[[Any], T]) -> T:
         """Return what `work` returns, called with the package's client in a thread.
 

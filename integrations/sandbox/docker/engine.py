@@ -7,9 +7,11 @@ import logging
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from hub.core.errors import Conflict, HubError, NotFound, Unavailable
+from hub.core.executors import FILES
 from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
 from hub.sandbox.contract import TERMINAL_SIZE, WORKSPACE, SandboxCommand, SandboxInfo, SandboxSpec
@@ -108,13 +110,18 @@ class DockerEngine:
         socket: The path of the socket.
         home: The mark of the hub's home: containers of other hubs are left alone.
         egress: Connects those that may reach some hosts.
+        left: A file that is there while there may be containers, so that a hub that makes none never asks Docker.
     """
 
     name = "docker"
 
-    def __init__(self, socket: str, home: str, egress: Egress) -> None:
+    def __init__(self, socket: str, home: str, egress: Egress, left: Path) -> None:
         self.connection = DockerConnection(socket)
         self._egress = egress
+        self._left = left
+        self.has_left = self._has_any = left.exists()
+        """Whether a hub of this home was killed that had containers; and whether there may be any."""
+        self._clearing = asyncio.Lock()
         self._proxies: dict[str, tuple[int, SandboxProxy]] = {}
         self._home = home
         self._sandboxes: dict[str, DockerSandbox] = {}
@@ -136,6 +143,7 @@ class DockerEngine:
 
     async def open(self, spec: SandboxSpec) -> DockerSandbox:
         """Return the container of a sandbox, made where it is missing or was made otherwise."""
+        await self.clear_left()
         await self.make(spec)
         known = self._sandboxes.get(spec.name)
         if known is None or known.spec != spec:
@@ -148,6 +156,8 @@ class DockerEngine:
         Raises:
             Unavailable: It cannot be made, or its setup command failed.
         """
+        if not self._has_any:
+            await FILES.run(self._note_containers)
         try:
             facts = await self.connection.call(lambda client: client.inspect_container(spec.name))
             if facts["Config"]["Labels"].get(DIGEST_LABEL) == spec.digest and facts["State"]["Running"]:
@@ -167,11 +177,16 @@ class DockerEngine:
 
     async def all(self) -> list[SandboxInfo]:
         """Return the containers of this hub; none where there is no server."""
-        label = f"{HOME_LABEL}={self._home}"
+        if not self._has_any:
+            return []
         try:
-            found = await self.connection.call(lambda client: client.containers(all=True, filters={"label": label}))
+            return await self._all()
         except Unavailable:
             return []
+
+    async def _all(self) -> list[SandboxInfo]:
+        label = f"{HOME_LABEL}={self._home}"
+        found = await self.connection.call(lambda client: client.containers(all=True, filters={"label": label}))
         return [
             SandboxInfo(
                 each["Names"][0].lstrip("/"),
@@ -192,11 +207,31 @@ class DockerEngine:
         if sandbox is not None:
             await sandbox.close()
 
+    async def clear_left(self) -> None:
+        """Remove the containers of a hub of this home that was killed: its programs may run in them."""
+        async with self._clearing:
+            if self.has_left:
+                self.has_left = not await self._remove_all()
+
     async def close(self) -> None:
-        """Remove the containers of this hub; those of a hub that was killed are removed when it prunes."""
-        if self.connection.used:
-            names = [each.name for each in await self.all()]
-            await asyncio.gather(*map(self.remove, names), return_exceptions=True)
+        """Remove the containers of this hub; those that cannot be are removed by the next."""
+        if self._has_any and await self._remove_all():
+            await FILES.run(self._left.unlink)
+            self._has_any = False
+
+    async def _remove_all(self) -> bool:
+        """Remove the containers of this hub; return whether all are gone."""
+        try:
+            await asyncio.gather(*(self.remove(each.name) for each in await self._all()))
+        except HubError as error:
+            _log.warning("containers of sandboxes were not removed: %s", error.message)
+            return False
+        return True
+
+    def _note_containers(self) -> None:
+        self._left.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._left.touch(mode=0o600)
+        self._has_any = True
 
     async def _open_proxy(self, spec: SandboxSpec, facts: Mapping[str, Any]) -> None:
         """Let a container reach the hosts that it may; one that has begun again has another network than before."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hub.core.ids import new_id
 from hub.core.schema import Schema
 from hub.sandbox.contract import Sandbox, SandboxCommand, SandboxEngine
 from hub.sandbox.places import SandboxPlaces, WorkspaceRules
@@ -28,7 +29,7 @@ class Kennel:
     """A home with an agent's workspace, and both engines for it."""
 
     def __init__(self, folder: Path, socket: str) -> None:
-        self.home = folder / "home"
+        self.home, self.socket = folder / "home", socket
         self.workspace = self.home / "workspace"
         (self.workspace / "memory").mkdir(parents=True)
         (self.home / ".storage").mkdir()
@@ -40,9 +41,13 @@ class Kennel:
         self.private: set[str] = set()
         self.egress = Egress(lambda: self.private)
         self.engines: Mapping[str, Callable[[], SandboxEngine]] = {
-            "docker": lambda: DockerEngine(socket, self.places.mark, self.egress),
+            "docker": lambda: self.docker_engine(new_id()),
             "bubblewrap": lambda: BubblewrapEngine(time.time, self.egress),
         }
+
+    def docker_engine(self, left: str) -> DockerEngine:
+        """Return an engine that keeps in a file of this name whether it has containers."""
+        return DockerEngine(self.socket, self.places.mark, self.egress, self.home / ".storage" / "containers" / left)
 
     async def open(self, name: str, access: str = "none", **settings: Any) -> tuple[SandboxEngine, Sandbox]:
         """Open the sandbox of an agent that is called like the access."""

@@ -332,6 +332,33 @@ async def test_a_container_that_begins_again_is_let_out_again(kennel: Kennel, ta
     assert "welcome" in reached
 
 
+async def test_what_a_hub_left_that_was_killed_is_removed_by_the_next(kennel: Kennel) -> None:
+    _, sandbox = await kennel.open("docker")
+    assert isinstance(sandbox, DockerSandbox)
+    opened = await kennel.docker_engine("one home").open(sandbox.spec)
+    process = await opened.start(SandboxCommand(("sleep", "61")))
+    after = kennel.docker_engine("one home")
+    assert after.has_left
+
+    await after.clear_left()
+
+    assert await process.wait() == 137
+    assert await after.all() == []
+    await after.close()
+    assert not kennel.docker_engine("one home").has_left
+
+
+async def test_docker_is_not_asked_before_there_is_a_container(kennel: Kennel, tmp_path: Path) -> None:
+    socket, asked = tmp_path / "docker", list[object]()
+    async with await asyncio.start_unix_server(lambda *streams: asked.append(streams), socket):
+        engine = DockerEngine(str(socket), "mark", kennel.egress, tmp_path / "containers")
+
+        assert await engine.all() == []
+        await engine.close()
+
+    assert asked == []
+
+
 async def test_no_proxy_is_opened_into_the_network_of_the_machine(kennel: Kennel) -> None:
     proxy = SandboxProxy(kennel.egress, ["example.org"])
 
