@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -30,6 +31,9 @@ def installed(package: str, version: str) -> Path:
     assert npm is not None, "npm is missing, which installs the programs that these tests try"
     prefix.mkdir(parents=True, exist_ok=True)
     command = [npm, "install", "--prefix", str(prefix), "--no-audit", "--no-fund", "--ignore-scripts"]
-    subprocess.run([*command, f"{package}@{version}"], check=True, timeout=INSTALL_LIMIT_S, capture_output=True)
-    (prefix / "complete").touch()
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of one run want the same
+        if not (prefix / "complete").exists():
+            subprocess.run([*command, f"{package}@{version}"], check=True, timeout=INSTALL_LIMIT_S, capture_output=True)
+            (prefix / "complete").touch()
     return folder
