@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from aiohttp import web
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
+
+from tests.gateway.certificates import certificate
 
 
 @dataclass
@@ -86,23 +82,6 @@ async def started(tls: ssl.SSLContext | None = None) -> tuple[WebServer, web.Ser
 
 def self_signed(folder: Path) -> ssl.SSLContext:
     """Make a certificate for localhost that nobody vouches for, and the context of a server that shows it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(minutes=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    both = folder / "both.pem"
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    both.write_bytes(certificate.public_bytes(Encoding.PEM) + private)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(both)
+    context.load_cert_chain(*certificate(folder))
     return context
