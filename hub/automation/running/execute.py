@@ -63,12 +63,13 @@ async def execute(run: Run) -> Ended:
         ended = Ended(StepOutcome.CANCELLED, reason=run.cancelled)
     finally:
         run.task = None
-    run.trace.end(ended.outcome, ended.error or ended.reason or None, run.scope.view)
     if run.keeper is not None:
         try:
             await run.keeper.forget(run.id)
         except HubError as error:
             _log.error("the run %s of %s has ended and is still kept: %s", run.id, run.plan.trace_id, error.message)
+    # Last: whoever sees that it has ended may set it off again.
+    run.trace.end(ended.outcome, ended.error or ended.reason or None, run.scope.view)
     return ended
 
 

@@ -10,7 +10,9 @@ import pytest
 from hub.automation.contract import StepOutcome
 from hub.automation.running.execute import execute
 from hub.automation.running.run import DryRun
+from hub.automation.running.waiting import WaitingRuns
 from tests.automation.actions.bench import Bench, results, steps_of
+from tests.automation.dying import Mortal, memory_database
 
 ON = {"action": "light.turn_on"}
 FAIL = {"action": "test.fail"}
@@ -209,3 +211,16 @@ async def test_the_trace_tells_how_it_ended(bench: Bench) -> None:
     assert trace["error"] == "enough"
     assert trace["trigger"] == {"platform": "event"}
     assert trace["finished"] is not None
+
+
+async def test_a_run_is_shown_as_finished_once_it_may_be_set_off_again(bench: Bench) -> None:
+    class Watched(Mortal):
+        async def forget(self, run_id: str) -> None:
+            assert not run.trace.finished  # in mode `single` there is no other run before the disk has it
+            await super().forget(run_id)
+
+    runs = WaitingRuns(memory_database(), bench.parts.clock.time)
+    run = bench.run([ON], keeper=Watched(runs, None))
+    ended = await bench.start(run)
+
+    assert (ended.outcome, run.trace.finished) == (StepOutcome.FINISHED, True)
