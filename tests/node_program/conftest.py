@@ -16,6 +16,7 @@ from node.connection import NodeConnection, NodeCredential
 from node.home import NodeHome, NodeSettings
 from node.offers import all_offers, handlers_of
 from tests.node_program.gateway_double import GatewayDouble, gateway_double
+from tests.until import until
 
 
 async def at_once(seconds: float) -> None:
@@ -30,6 +31,10 @@ class RunningNode:
     gateway: GatewayDouble
     task: asyncio.Task[None]
     said: list[str] = field(default_factory=list)
+
+    async def connected(self, times: int = 1) -> None:
+        """Wait until it has been welcomed so often, and knows it."""
+        await until(lambda: sum("connected to" in line for line in self.said) >= times)
 
 
 @asynccontextmanager
@@ -65,5 +70,5 @@ async def node(gateway: tuple[GatewayDouble, NodeHome]) -> AsyncIterator[Running
     """A node that is connected."""
     double, home = gateway
     async with running_node(home, double, credential=NodeCredential("token", "shared")) as running:
-        await double.connected()
+        await running.connected()
         yield running

@@ -13,7 +13,6 @@ from aiohttp.test_utils import TestServer
 
 from hub.gateway.access.device_identity import DeviceProof, verify
 from hub.gateway.connection.connect_request import CONNECT_SCHEMA, signed_client
-from tests.until import until
 
 NOW_MS = 1_795_364_812_131
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
@@ -82,9 +81,6 @@ class GatewayDouble:
         socket, self.socket = self.socket, None
         assert socket is not None
         await socket.close()
-
-    async def connected(self) -> None:
-        await until(lambda: self.socket is not None)
 
     def _event(self, name: str, payload: dict[str, Any]) -> None:
         assert self.socket is not None

@@ -38,7 +38,7 @@ async def test_it_connects_as_a_node_host_with_what_it_offers(node: RunningNode)
 
 async def test_the_token_of_the_device_is_kept_and_used_from_then_on(node: RunningNode) -> None:
     await node.gateway.drop()
-    await node.gateway.connected()
+    await node.connected(2)
 
     assert node.gateway.connects[1]["auth"] == {"deviceToken": "token-of-this-device"}
     assert node.home.settings().device_token == "token-of-this-device"
@@ -56,7 +56,7 @@ async def test_it_waits_until_a_person_approves_it(gateway: Gateway) -> None:
         await asyncio.sleep(0)
 
     async with running_node(home, double, credential=NodeCredential("token", "shared"), sleep=sleep) as node:
-        await double.connected()
+        await node.connected()
 
     assert node.said[0] == "waiting for approval: homarus devices approve 52bc40b5"
     assert len(node.said) == 2
