@@ -35,7 +35,7 @@ EXEC_KEYS = {
     Optional(
         "allow",
         description="Commands that run in the workspace without asking, word by word; * is any one word that is no "
-        "option and no path.",
+        "option, no path, no @file, and has no sign of a shell.",
     ): All(
         ensure_list(Described(_allowed, {"type": "string"}, "text")),
         Length(max=ALLOW_LIMIT),

@@ -1,4 +1,4 @@
-"""Commands that are allowed word by word; `*` is any one word that is no option and no path. Pure."""
+"""Commands that are allowed word by word; `*` is any one plain word: no option, no path, no sign of a shell. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from .command_line import CommandRefused, read_command, runs_others
 ANY = "*"
 
 _PLACE = "@any@"
-_ANY_WORD = re.compile(r"[^-/~.\s][^\x00-\x1f\x7f/]{0,254}")
+_ANY_WORD = re.compile(r"(?![-+@~.\s])[^\x00-\x1f\x7f/|<>&;$`\\]{1,255}")
+"""Programs take `+x` for an option, `@x` for a file with more of them, and Perl's open `x|` for a command to run."""
 
 
 def allowed_words(line: str) -> tuple[str, ...]:
@@ -19,6 +20,8 @@ def allowed_words(line: str) -> tuple[str, ...]:
         CommandRefused: It cannot be allowed, since it runs what its words do not name.
     """
     words = read_command(re.sub(r"(?<=\s)\*(?=\s|$)", _PLACE, line)).words
+    if words[:1] == (_PLACE,) or ANY in words or _PLACE in line:
+        raise CommandRefused(f"{line!r:.80} cannot be allowed: * is one word behind the program, without quotes")
     words = tuple(ANY if each == _PLACE else each for each in words)
     reason = runs_others(words)
     if reason is not None:
@@ -29,6 +32,10 @@ def allowed_words(line: str) -> tuple[str, ...]:
 def is_allowed(words: tuple[str, ...], rule: tuple[str, ...]) -> bool:
     """Whether a command is the one that a rule allows."""
     return len(rule) == len(words) and all(
-        _ANY_WORD.fullmatch(word) is not None if each == ANY else each == word
-        for each, word in zip(rule, words, strict=True)
+        can_stand_for_any(word) if each == ANY else each == word for each, word in zip(rule, words, strict=True)
     )
+
+
+def can_stand_for_any(word: str) -> bool:
+    """Whether a word may be in the place of a `*`."""
+    return _ANY_WORD.fullmatch(word) is not None

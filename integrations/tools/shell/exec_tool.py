@@ -219,8 +219,8 @@ class ExecTool:
         needs = self._needs
         view = needs.workspaces.view(call.agent_id, call.session_key, call.context.authority)
         plain = not environment and not call.arguments["pty"]
-        known = needs.allowed.has(call.agent_id)
-        judgement = await FILES.run(judge, bound, rules, plain=plain, view=view, has_rule=known)
+        known, shared = needs.allowed.has(call.agent_id), needs.writes_inside(call)
+        judgement = await FILES.run(judge, bound, rules, plain=plain, view=view, has_rule=known, shared=shared)
         if rules.reader and judgement.verdict not in (None, CommandVerdict.HARMLESS):
             agent = needs.agents.get(call.agent_id)
             why = await objection(needs.models, rules.reader, agent, call.arguments["command"], bound.workdir)

@@ -15,6 +15,7 @@ from hub.security.root import Root
 from hub.tools.command_line import runs_others
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.binding import BoundCommand
+from node.rules.allowed_words import can_stand_for_any
 from node.rules.harmless import Grammar, grammar_of, path_operands
 
 
@@ -47,7 +48,13 @@ class CommandJudgement(Struct, frozen=True):
 
 
 def judge(
-    bound: BoundCommand, rules: ExecRules, *, plain: bool, view: Root, has_rule: Callable[[BoundCommand], bool]
+    bound: BoundCommand,
+    rules: ExecRules,
+    *,
+    plain: bool,
+    view: Root,
+    has_rule: Callable[[BoundCommand], bool],
+    shared: bool = False,
 ) -> CommandJudgement:
     """Return what is decided of a command of the owner.
 
@@ -55,13 +62,16 @@ def judge(
         plain: Whether it has no environment and no terminal of its own.
         view: The workspace as the conversation sees it.
         has_rule: Whether the owner allowed exactly this for good.
+        shared: Whether programs in a sandbox write there: they can put a link in the place of a file that was judged.
     """
     words = bound.command.words
     base = posixpath.relpath(bound.workdir, posixpath.realpath(view.path))
     is_here = base != ".." and not base.startswith("../")
     other = runs_others(words) or runs_others((bound.path,))
     grammar = grammar_of(words) if other is None and plain and bound.system and is_here else None
-    if grammar is not None and _is_within(bound, base, grammar, view):
+    is_harmless = grammar is not None and _is_within(bound, base, grammar, view)
+    may_swap = shared and grammar is not None and bool(path_operands(words, grammar))
+    if grammar is not None and is_harmless and not may_swap:
         return CommandJudgement(CommandVerdict.HARMLESS, lists=grammar.lists)
     if rules.mode == "full":
         return CommandJudgement(CommandVerdict.FULL)
@@ -74,8 +84,11 @@ def judge(
         return CommandJudgement(None, phrase("it has a terminal or an environment of its own"))
     if not bound.system:
         return CommandJudgement(None, phrase("{path} is not a program of the system", path=bound.path))
-    if is_here and rules.allows(words):
+    named = (each for each in words[1:] if can_stand_for_any(each))
+    if is_here and rules.allows(words) and all(_is_seen(view, base, each, folders=True) for each in named):
         return CommandJudgement(CommandVerdict.ALLOWED)
+    if may_swap:
+        return CommandJudgement(None, phrase("programs in a sandbox write there, and can exchange the files it names"))
     if has_rule(bound):
         return CommandJudgement(CommandVerdict.RULE)
     return CommandJudgement(None, phrase("it is not known to be harmless"), may_persist=True)
@@ -86,15 +99,17 @@ def _is_within(bound: BoundCommand, base: str, grammar: Grammar, view: Root) -> 
 
     What prints files is given files alone: in a folder it would go by symlinks, and to what is hidden.
     """
-    if PurePosixPath(bound.path).name != bound.command.words[0]:
+    if PurePosixPath(bound.path).name != bound.command.words[0] or not _is_seen(view, base, ".", folders=True):
         return False
-    whole = Root(view.path)
-    for at, operand in enumerate((".", *path_operands(bound.command.words, grammar))):
-        path = posixpath.normpath(posixpath.join(base, operand))
-        try:
-            found = view.stat(path) if path == "." or whole.exists(path) else None
-        except (PathRefused, OSError):
-            return False
-        if found is not None and not found.is_file and not (found.is_dir and (grammar.lists or not at)):
-            return False
-    return True
+    operands = path_operands(bound.command.words, grammar)
+    return all(_is_seen(view, base, each, folders=grammar.lists) for each in operands)
+
+
+def _is_seen(view: Root, base: str, word: str, *, folders: bool) -> bool:
+    """Whether a word, from a folder of the workspace on, names a file that the conversation sees, or nothing."""
+    path = posixpath.normpath(posixpath.join(base, word))
+    try:
+        found = view.stat(path) if path == "." or Root(view.path).exists(path) else None
+    except (PathRefused, OSError):
+        return False
+    return found is None or found.is_file or (found.is_dir and folders)

@@ -43,9 +43,22 @@ async def test_a_listing_with_names_from_outside_is_not(bench: ShellBench) -> No
 async def test_a_listing_is_not_where_programs_of_a_sandbox_write(bench: ShellBench) -> None:
     bench.hub.tools.confine = lambda agent_id, session_key, authority: Confinement(outside=True)
 
-    trusted = [(await bench.exec(each)).trusted for each in ("ls", "du sub", "date")]
+    trusted = [(await bench.exec(each)).trusted for each in ("ls", "du", "date")]
 
     assert trusted == [False, False, True]
+
+
+@pytest.mark.parametrize("command", ["cat notes.txt", "ls sub", "stat notes.txt", "wc -l missing.txt"])
+async def test_a_file_is_not_looked_at_unasked_where_programs_of_a_sandbox_can_exchange_it(
+    bench: ShellBench, command: str
+) -> None:
+    bench.hub.tools.confine = lambda agent_id, session_key, authority: Confinement(outside=True)
+
+    approval, running = await bench.asked(command)
+    await bench.answer(approval, False)
+    await running
+
+    assert "can exchange the files it names" in approval.text
 
 
 async def test_a_command_that_is_not_known_waits_for_a_yes_and_is_shown_exactly(bench: ShellBench) -> None:
@@ -217,6 +230,23 @@ async def test_an_allowed_command_of_the_configuration_runs_and_in_allowlist_mod
 
     assert "\nnotes\n" in allowed.output
     assert "exec.mode: allowlist" in others.output
+
+
+@pytest.mark.parametrize("name", ["link", "folder", "people"])
+async def test_no_word_of_an_allowed_command_leads_out_by_a_link_or_to_what_is_hidden(
+    bench: ShellBench, name: str
+) -> None:
+    bench.rules = ExecRules.from_config({"mode": "allowlist", "allow": ["basename *"]}, {})
+    await bench.exec("date")
+    memory = bench.workspace / "memory"
+    (memory / "people").mkdir(parents=True)
+    (memory / "link").symlink_to("/etc/passwd")
+    (memory / "folder").symlink_to("/etc")
+
+    refused, allowed = await bench.exec(f"basename {name}", workdir="memory"), await bench.exec("basename memory")
+
+    assert "exec.mode: allowlist" in refused.output
+    assert "memory" in allowed.output
     for tried in ("basename -z .txt", "basename /etc/passwd .txt", "basename a b .txt", "basename $HOME .txt"):
         assert (await bench.exec(tried)).is_error
     for folder in ("..", "/etc", "../.storage"):

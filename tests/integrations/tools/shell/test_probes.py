@@ -13,6 +13,7 @@ from hub.tools.command_line import read_command, runs_others
 from hub.tools.exec_rules import ExecRules
 from integrations.tools.shell.binding import bind
 from integrations.tools.shell.verdict import judge
+from node.rules.command_line import CommandRefused
 from node.rules.harmless import GRAMMARS, grammar_of
 
 PROBES = (Path(__file__).parent / "probes.txt").read_text().splitlines()
@@ -92,6 +93,43 @@ def test_what_only_looks_is_allowed(workspace: Path, text: str) -> None:
 def test_the_verdict_is_the_same_whether_a_file_exists_or_not(workspace: Path) -> None:
     for text in ("cat {}", "ls {}", "sort {}", "grep x {}", "rm {}", "cat /etc/{}"):
         assert _asks(text.format("notes.txt"), workspace) is _asks(text.format("missing.txt"), workspace)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "-x",
+        "+x",
+        "@x",
+        "~x",
+        ".x",
+        "/x",
+        "a/x",
+        "x|",
+        "|x",
+        "<x",
+        ">x",
+        "x;y",
+        "x&",
+        "$x",
+        "`x`",
+        "x\\y",
+        "",
+        " x",
+        "x" * 256,
+    ],
+)
+def test_a_star_of_the_configuration_is_no_option_path_or_command(word: str) -> None:
+    rules = ExecRules.from_config({"allow": ["strings *"]}, {})
+
+    assert rules.allows(("strings", "x,y:z"))
+    assert not rules.allows(("strings", word))
+
+
+@pytest.mark.parametrize("line", ["basename '*'", 'basename "*" x', " * x", "basename @any@", "basename '*' *"])
+def test_a_star_in_quotes_or_for_a_program_is_not_allowed(line: str) -> None:
+    with pytest.raises(CommandRefused, match="without quotes"):
+        ExecRules.from_config({"allow": [line]}, {})
 
 
 @pytest.mark.parametrize(
