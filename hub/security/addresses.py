@@ -29,6 +29,7 @@ class Judgement(Struct, frozen=True):
 
 
 PUBLIC = Judgement(Reach.PUBLIC, "a public address")
+OWN_NETWORK = Judgement(Reach.PRIVATE, "an address of this home's own network")
 
 _METADATA = Judgement(Reach.NEVER, "where a cloud keeps its machines' credentials")
 _METADATA_ADDRESSES = frozenset(
@@ -98,6 +99,7 @@ _RULES_6 = sorted(
 _GLOBAL_6 = IPv6Network("2000::/3")
 _ISATAP_MARK = 0x5EFE
 _UNIVERSAL_BIT = 0x0200
+_HOST_BITS = 64
 
 
 def judge(address: str) -> Judgement:
@@ -112,6 +114,18 @@ def judge(address: str) -> Judgement:
     if found in _METADATA_ADDRESSES:
         return _METADATA
     return _judge_4(found) if isinstance(found, IPv4Address) else _judge_6(found)
+
+
+def is_of_own_network(address: str, own: str) -> bool:
+    """Whether a public address is that of this machine, or in the same IPv6 network: a home's devices have such ones.
+
+    Args:
+        own: The address from which this machine calls it.
+    """
+    here, there = ip_address(own.partition("%")[0]), ip_address(address.partition("%")[0])
+    if isinstance(here, IPv6Address) and isinstance(there, IPv6Address):
+        return int(here) >> _HOST_BITS == int(there) >> _HOST_BITS
+    return here == there
 
 
 def _judge_4(address: IPv4Address) -> Judgement:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hub.core.errors import Forbidden
 from hub.core.executors import EGRESS
-from hub.security.addresses import Reach, judge
+from hub.security.addresses import OWN_NETWORK, Judgement, Reach, is_of_own_network, judge
 
 if TYPE_CHECKING:
     from aiohttp.abc import ResolveResult
@@ -42,6 +42,24 @@ async def look_up(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(_numeric(family, address) for family, *_, address in infos))
 
 
+def judge_from_here(address: str) -> Judgement:
+    """Return what an IP address is on this machine, to which some public ones are those of its home."""
+    judgement = judge(address)
+    own = source_of(address) if judgement.reach is Reach.PUBLIC else None
+    return OWN_NETWORK if own is not None and is_of_own_network(address, own) else judgement
+
+
+def source_of(address: str) -> str | None:
+    """Return the address from which this machine would call another; None when there is no way. Nothing is sent."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))
+            return str(probe.getsockname()[0])
+    except OSError:
+        return None
+
+
 class Dial:
     """One connection to one host: resolver, socket factory, and what they refused.
 
@@ -65,7 +83,7 @@ class Dial:
         Raises:
             EgressRefused: It may not be called.
         """
-        judgement = judge(address)
+        judgement = judge_from_here(address)
         if judgement.reach is Reach.PUBLIC or (judgement.reach is Reach.PRIVATE and self._private):
             return
         where = "it is" if address == self._host else f"its address {address} is"

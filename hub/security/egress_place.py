@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
-from hub.security.addresses import Reach, judge
-from hub.security.egress_dial import Dial, EgressRefused, LookUp
+from hub.security.addresses import Reach
+from hub.security.egress_dial import Dial, EgressRefused, LookUp, judge_from_here
 
 if TYPE_CHECKING:
     from yarl import URL
@@ -74,7 +74,7 @@ async def judge_place(place: str, look_up: LookUp, named: Collection[str] | None
     addresses = [host] if is_literal(host) else [each["host"] for each in await dial.resolve(host, port)]
     for address in addresses:
         dial.check(address)
-        if named is not None and judge(address).reach is Reach.PUBLIC:
+        if named is not None and judge_from_here(address).reach is Reach.PUBLIC:
             raise EgressRefused(host, "it is a public address, and only private ones are reached from here")
     return JudgedPlace(dial, tuple(addresses), port)
 

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.security.addresses import Reach, judge
+from hub.security.addresses import Reach, is_of_own_network, judge
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "2a00:1450:4001::1"])
@@ -89,3 +89,20 @@ def test_no_clothes_make_an_address_of_version_4_callable(number: int) -> None:
     sixtofour = IPv6Address(0x2002 << 112 | number << 80)
 
     assert {judge(each).reach for each in [*clothed, str(sixtofour)]} <= {Reach.NEVER, judge("::1").reach}
+
+
+@pytest.mark.parametrize(
+    ("address", "own", "same"),
+    [
+        ("2a02:810:1:2::5", "2a02:810:1:2:aaaa::9", True),
+        ("2a02:810:1:2::5", "2a02:810:1:2::9%eth0", True),
+        ("2a02:810:1:3::5", "2a02:810:1:2::9", False),
+        ("81.2.69.142", "81.2.69.142", True),
+        ("81.2.69.143", "81.2.69.142", False),
+        ("81.2.69.142", "10.0.0.2", False),
+    ],
+)
+def test_a_public_address_is_of_the_home_when_it_is_its_own_or_in_its_network(
+    address: str, own: str, same: bool
+) -> None:
+    assert is_of_own_network(address, own) is same

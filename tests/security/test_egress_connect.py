@@ -9,6 +9,7 @@ import pytest
 
 from hub.core.errors import InvalidRequest
 from hub.security.egress import Egress, EgressRefused
+from hub.security.egress_dial import source_of
 from tests.security.web_servers import WebServer, started
 
 HOSTS = [
@@ -66,6 +67,25 @@ async def test_a_name_is_looked_up_once_and_all_its_addresses_are_judged() -> No
     with pytest.raises(EgressRefused, match="this machine itself"):
         await Egress(list, look_up).connect("rebinding.example:80")
     assert asked == 1
+
+
+async def test_a_public_address_of_the_home_is_reached_only_when_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hub.security.egress_dial.source_of", lambda address: "2a02:810:1:2::9")
+    device = "[2a02:810:1:2::5]:80"
+
+    for reach in (Egress(list).check, Egress(lambda: {device}).check):
+        with pytest.raises(EgressRefused, match="this home's own network"):
+            await reach(device)
+    with pytest.raises(EgressRefused, match="this home's own network"):
+        await Egress(list).fetch(f"http://{device}/")
+
+    await Egress(lambda: {device}).check(device, private=True)
+    await Egress(list).check("[2a02:810:1:3::5]:80")
+
+
+def test_the_address_that_another_is_called_from_is_asked_of_the_system() -> None:
+    assert source_of("127.0.0.1") == "127.0.0.1"
+    assert source_of("255.255.255.255") is None
 
 
 @pytest.mark.parametrize(
