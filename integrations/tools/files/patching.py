@@ -13,16 +13,19 @@ The grammar, after the one published with the Codex command line:
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import cached_property
+from itertools import accumulate
 
 from msgspec import Struct, field
 
 from hub.core.errors import InvalidRequest
 from hub.security.jail_path import components
-from integrations.tools.files.editing import fold, nearest
+from integrations.tools.files.editing import FOLDED_LIMIT, fold, nearest
 
 BEGIN, END, END_OF_FILE, MOVE = "*** Begin Patch", "*** End Patch", "*** End of File", "*** Move to: "
 SECTIONS_LIMIT = 100
@@ -149,7 +152,9 @@ def apply_hunks(text: str, section: PatchSection, *, quoting: bool = True) -> st
     breaks = "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"
     lines = text.split(breaks)
     last = lines.pop() if lines[-1] == "" else None
-    forms = (lines, [_folded(line) for line in lines])
+    forms = [_SearchedLines(lines, str)]
+    if len(text) <= FOLDED_LIMIT:
+        forms.append(_SearchedLines(lines, _folded))
     fresh: list[str] = []
     at = 0
     for number, hunk in enumerate(section.hunks, start=1):
@@ -176,17 +181,38 @@ def apply_hunks(text: str, section: PatchSection, *, quoting: bool = True) -> st
     return breaks.join(fresh if last is None else [*fresh, last])
 
 
-def _find(forms: tuple[list[str], list[str]], wanted: Sequence[str], start: int) -> int:
+class _SearchedLines:
+    """Lines among which others are looked for, in one form; a search takes no longer than reading them once.
+
+    Args:
+        form: Returns the form in which a line is compared.
+    """
+
+    def __init__(self, lines: Sequence[str], form: Callable[[str], str]) -> None:
+        self._lines, self._form = lines, form
+
+    @cached_property
+    def _text(self) -> str:
+        """All lines, with a line break before each and behind the last."""
+        return "\n" + "".join(f"{self._form(line)}\n" for line in self._lines)
+
+    def find(self, wanted: Sequence[str], start: int) -> int:
+        """Return where lines are; -1 when nowhere behind `start`."""
+        at = self._text.find("\n" + "".join(f"{self._form(line)}\n" for line in wanted), self._place(start))
+        return bisect_left(self._places, at) if at >= 0 else -1
+
+    @cached_property
+    def _places(self) -> array[int]:
+        """Where the line break before each line is in the text."""
+        return array("L", accumulate((len(line) + 1 for line in self._text[1:-1].split("\n")), initial=0))
+
+    def _place(self, line: int) -> int:
+        return self._places[min(line, len(self._lines))]
+
+
+def _find(forms: Sequence[_SearchedLines], wanted: Sequence[str], start: int) -> int:
     """Return where lines are, first exactly, then with other spaces and quotes; -1 when nowhere."""
-    for lines, asked in zip(forms, (list(wanted), [_folded(line) for line in wanted]), strict=True):
-        at = start
-        with contextlib.suppress(ValueError):
-            while True:
-                at = lines.index(asked[0], at)
-                if lines[at : at + len(asked)] == asked:
-                    return at
-                at += 1
-    return -1
+    return next((at for form in forms if (at := form.find(wanted, start)) >= 0), -1)
 
 
 def _folded(line: str) -> str:

@@ -240,6 +240,11 @@ async def test_a_patch_adds_updates_moves_and_deletes(place: Standing) -> None:
         ("say “a”\nb\n", ['@@ say "a"', "+x"], "say “a”\nx\nb\n"),
         ("a\nb\n", ["@@ a", "+x"], "a\nx\nb\n"),
         ("", ["@@", "+x"], "x\n"),
+        ("ab\nb\n", ["@@", "-b", "+c"], "ab\nc\n"),
+        ("b\nbb\na\nb\n", ["@@ a", "-b", "+c"], "b\nbb\na\nc\n"),
+        ("x\nx\ny\n", ["@@", "-x", "@@", "-x"], "y\n"),
+        ("\n\na\n", ["@@", " ", "-a", "+b"], "\n\nb\n"),
+        ("a\nb", ["@@ b", "+c"], "a\nb\nc"),
     ],
 )
 async def test_hunks_are_placed(place: Standing, text: str, hunks: list[str], patched: str) -> None:
@@ -248,6 +253,14 @@ async def test_hunks_are_placed(place: Standing, text: str, hunks: list[str], pa
     result = await place.call("apply_patch", patch("*** Update File: a.txt", *hunks))
 
     assert target.read_bytes().decode() == patched, result.output
+
+
+async def test_lines_that_are_nowhere_are_looked_for_in_one_go(place: Standing) -> None:
+    put(place, "a.txt", "x\n" * 2_000_000)
+
+    result = await place.call("apply_patch", patch("*** Update File: a.txt", "@@", *[" x"] * 20_000, "-y", "+z"))
+
+    assert "hunk 1 of a.txt" in result.output
 
 
 @pytest.mark.parametrize(
