@@ -8,7 +8,8 @@ from __future__ import annotations
 import difflib
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 from msgspec import Struct
 
@@ -67,6 +68,7 @@ def apply_edits(text: str, edits: Sequence[Replacement], path: str, *, quoting: 
         InvalidRequest: A piece is not there, or more than once while one place was meant, or two of them overlap.
     """
     crlf = "\r\n" in text
+    folded = cache(lambda: fold(text))
     found: list[tuple[int, int, str]] = []
     loosely = 0
     for number, edit in enumerate(edits, start=1):
@@ -78,7 +80,7 @@ def apply_edits(text: str, edits: Sequence[Replacement], path: str, *, quoting: 
             old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
         places = list(_exactly(text, old))
         if not places:
-            places = list(_folded_alike(text, old))
+            places = list(_folded_alike(text, old, folded))
             loosely += len(places)
         if not places:
             raise InvalidRequest(f"{which}old_text is not in {path}{nearest(text, old, quoting=quoting)}")
@@ -106,14 +108,13 @@ def _exactly(text: str, old: str) -> Iterator[tuple[int, int]]:
         at = text.find(old, at + len(old))
 
 
-def _folded_alike(text: str, old: str) -> Iterator[tuple[int, int]]:
+def _folded_alike(text: str, old: str, folded: Callable[[], FoldedText]) -> Iterator[tuple[int, int]]:
     """Yield where `old` is when spaces and quotes may differ."""
     wanted = fold(old).text
     if not wanted.strip() or len(text) > FOLDED_LIMIT:
         return
-    folded = fold(text)
-    for start, end in _exactly(folded.text, wanted):
-        yield folded.place(start), folded.place(end)
+    for start, end in _exactly(folded().text, wanted):
+        yield folded().place(start), folded().place(end)
 
 
 class FoldedText(Struct, frozen=True):

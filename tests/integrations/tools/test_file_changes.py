@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -123,6 +124,16 @@ def test_what_fits_exactly_goes_before_what_fits_loosely() -> None:
     done = apply_edits("“a”\n'a'\n", [Replacement("'a'", "X")], "f")
 
     assert (done.text, done.loosely) == ("“a”\nX\n", 0)
+
+
+def test_a_text_is_folded_once_for_all_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+    folding = Mock(side_effect=fold)
+    monkeypatch.setattr("integrations.tools.files.editing.fold", folding)
+    text = "a  1\nb  2\nc  3\n"
+
+    done = apply_edits(text, [Replacement(old, "X") for old in ("a 1", "b 2", "c 3")], "f")
+
+    assert (done.text, folding.mock_calls.count(call(text))) == ("X\nX\nX\n", 1)
 
 
 def test_a_place_in_a_folded_text_is_one_in_the_text() -> None:
