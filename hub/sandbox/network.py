@@ -36,6 +36,9 @@ EVERYWHERE, NAMED_PRIVATE = "*", "*private"
 """In place of a list, and not from a configuration: every public host at any port, or all in network.allow_private."""
 _WHOLE = {EVERYWHERE: False, NAMED_PRIVATE: True}
 _INSIDE = Path(__file__).with_name("listen_inside.py")
+_LINE = re.compile(rb"[!-~]+ [!-~]+ HTTP/1\.[01]")
+_HEADER = re.compile(rb"[!#-'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*")
+"""Nothing that a server may take for a further line, which could name another of its sites."""
 _HOPS = (b"connection:", b"proxy-", b"keep-alive:", b"host:")
 
 
@@ -157,15 +160,18 @@ def read_head(head: bytes) -> tuple[str, int, bytes | None]:
         ValueError: It is not a request that a proxy takes.
     """
     line, _, rest = head.partition(b"\r\n")
-    method, target, version = line.decode("ascii").split(" ")
+    headers = [each for each in rest.split(b"\r\n") if each]
+    if not _LINE.fullmatch(line) or not all(_HEADER.fullmatch(each) for each in headers):
+        raise ValueError(line)
+    method, target, _ = line.decode("ascii").split(" ")
     if method == "CONNECT":
         host, _, port = target.rpartition(":")
         return host.lower().rstrip("."), int(port), None
     parts = urlsplit(target)
-    if parts.scheme != "http" or not parts.hostname or "@" in parts.netloc or version not in ("HTTP/1.0", "HTTP/1.1"):
+    if parts.scheme != "http" or not parts.hostname or "@" in parts.netloc:
         raise ValueError(target)
     path = target[len("http://") + len(parts.netloc) :] or "/"
-    kept = [each for each in rest.split(b"\r\n") if each and not each.lower().startswith(_HOPS)]
+    kept = [each for each in headers if not each.lower().startswith(_HOPS)]
     lines = [f"{method} {path} HTTP/1.1".encode(), f"Host: {parts.netloc}".encode(), b"Connection: close", *kept]
     return parts.hostname.rstrip("."), parts.port or 80, b"\r\n".join(lines) + b"\r\n\r\n"
 

@@ -97,6 +97,16 @@ async def _chunks(tunnel: NamedTunnel) -> AsyncIterator[bytes]:
         "CONNECT example.org HTTP/1.1",
         "nonsense",
         "GET http://ex\u00e4mple.org/ HTTP/1.1",
+        "GET http://example.org/ HTTP/2",
+        "GET http://example.org/\nHost:evil.test HTTP/1.1",
+        "GET http://exa\nmple.org/ HTTP/1.1",
+        "CONNECT example.org\n:443 HTTP/1.1",
+        "GET http://example.org/ HTTP/1.1\r\nA: b\nHost: evil.test",
+        "GET http://example.org/ HTTP/1.1\r\nA: b\rHost: evil.test",
+        "GET http://example.org/ HTTP/1.1\r\nHost : evil.test",
+        "GET http://example.org/ HTTP/1.1\r\nA: b\r\n Host: evil.test",
+        "GET http://example.org/ HTTP/1.1\r\nA: \0",
+        "GET http://example.org/ HTTP/1.1\r\nA",
     ],
 )
 def test_what_is_no_request_to_a_proxy_is_refused(line: str) -> None:
