@@ -26,7 +26,8 @@ PORT = 3128
 CONNECTIONS_LIMIT = 64
 HEAD_LIMIT_S = 30.0
 LISTEN_LIMIT_S = 20.0
-PLAIN_PORTS = frozenset({80, 443})
+PLAIN_PORT = 80
+PLAIN_PORTS = frozenset({PLAIN_PORT, 443})
 """Those of a host that is named without a port."""
 ENVIRONMENT: Mapping[str, str] = dict.fromkeys(
     ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), f"http://127.0.0.1:{PORT}"
@@ -142,6 +143,9 @@ class SandboxProxy:
         place = f"{host}:{port}"
         if not allows(self._allow, host, port):
             return await _refuse(writer, 403, f"{place} is not in network.allow of this sandbox")
+        if first is None and port == PLAIN_PORT and self._allow[0] not in _WHOLE:
+            # In a tunnel nothing tells which of the server's hosts a plain request is for.
+            return await _refuse(writer, 403, f"{place} takes plain requests, which need no tunnel")
         try:
             dialled = await self._egress.connect(place, private=_WHOLE.get(self._allow[0]))
         except (HubError, OSError, TimeoutError) as error:
@@ -173,7 +177,7 @@ def read_head(head: bytes) -> tuple[str, int, bytes | None]:
     path = target[len("http://") + len(parts.netloc) :] or "/"
     kept = [each for each in headers if not each.lower().startswith(_HOPS)]
     lines = [f"{method} {path} HTTP/1.1".encode(), f"Host: {parts.netloc}".encode(), b"Connection: close", *kept]
-    return parts.hostname.rstrip("."), parts.port or 80, b"\r\n".join(lines) + b"\r\n\r\n"
+    return parts.hostname.rstrip("."), parts.port or PLAIN_PORT, b"\r\n".join(lines) + b"\r\n\r\n"
 
 
 async def _refuse(writer: asyncio.StreamWriter, status: int, why: str) -> None:

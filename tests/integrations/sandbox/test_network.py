@@ -10,9 +10,10 @@ from contextlib import suppress
 import pytest
 
 from hub.core.schema import Invalid, Schema
-from hub.sandbox.network import allows, read_head
+from hub.sandbox.network import EVERYWHERE, SandboxProxy, allows, read_head
 from hub.sandbox.schema import SANDBOX_SCHEMA
 from hub.sandbox.server_name import NamedTunnel
+from hub.security.egress import Egress
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,31 @@ async def test_a_tunnel_takes_no_tls_for_another_name(first: bytes, passes: bool
     else:
         with pytest.raises(ConnectionError):
             await tunnel.read(7)
+
+
+@pytest.mark.parametrize(
+    ("allow", "place", "told"),
+    [
+        ("example.org", "example.org:80", b"need no tunnel"),
+        ("example.org:80", "example.org:0080", b"need no tunnel"),
+        ("example.org", "example.org:443", b"cannot be reached"),
+        (EVERYWHERE, "example.org:80", b"cannot be reached"),
+    ],
+)
+async def test_a_plain_request_to_a_listed_host_goes_through_no_tunnel(allow: str, place: str, told: bytes) -> None:
+    async def look_up(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    proxy = SandboxProxy(Egress(list, look_up), [allow])
+    async with await asyncio.start_server(proxy._accept, "127.0.0.1", 0) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(f"CONNECT {place} HTTP/1.1\r\n\r\n".encode())
+
+        answer = await reader.read()
+        writer.close()
+    await proxy.close()
+
+    assert told in answer
 
 
 async def _chunks(tunnel: NamedTunnel) -> AsyncIterator[bytes]:
