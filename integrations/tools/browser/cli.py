@@ -185,7 +185,10 @@ def _use(home: Path, as_json: bool, **params: Any) -> None:
 
 
 def _save(found: dict[str, Any], file: Path, as_json: bool) -> None:
-    file.write_bytes(base64.b64decode(found.pop("data")))
+    try:
+        file.write_bytes(base64.b64decode(found.pop("data")))
+    except OSError as error:
+        raise CommandFailed(f"{file} cannot be written: {error.strerror}.") from error
     _print([{**found, "file": str(file)}], as_json)
 
 

@@ -43,8 +43,9 @@ def browser_methods(service: BrowserService) -> list[Method]:
 
     async def open_(call: MethodCall) -> Mapping[str, Any]:
         profile = await service.start(call.params.get("profile"))
-        tab = await profile.open(SESSION)
-        await profile.go(tab, call.params["url"])
+        with profile.opening(SESSION):
+            tab = await profile.open(SESSION)
+            await profile.go(tab, call.params["url"])
         return await _tab(tab)
 
     async def snapshot(call: MethodCall) -> Mapping[str, Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag
 
 from hub.core.clock import Clock
-from hub.core.errors import Conflict, Forbidden, LimitExceeded, NotFound, Unavailable
+from hub.core.errors import Conflict, Forbidden, HubError, LimitExceeded, NotFound, Unavailable
 from hub.sandbox.sandboxes import Sandboxes
 from hub.security.egress import Egress, EgressRefused
 from hub.security.egress_place import parse_url
@@ -240,6 +240,19 @@ class BrowserProfile:
             free = next(tab for tab in self.tabs.values() if tab.page is page)
         self.choose(session, free)
         return free
+
+    @contextlib.contextmanager
+    def opening(self, session: str) -> Iterator[None]:
+        """When an address is refused, lead a conversation back to the tab it was in; the empty one is used again."""
+        before, shown = self._chosen.get(session), self._shown
+        try:
+            yield
+        except HubError:
+            self._chosen.pop(session, None)
+            if before is not None:
+                self._chosen[session] = before
+            self._shown = shown
+            raise
 
     async def go(self, tab: Tab, url: str) -> int | None:
         """Lead a tab to an address; return the status of the answer.

@@ -90,11 +90,11 @@ class BrowserTool:
                 return ToolResult(_status(profile))
             case "tabs":
                 return ToolResult("\n".join([await _line(tab) for tab in profile.tabs.values()]) or "no tab is open")
-            case "open":
-                tab = await profile.open(session)
-                return await self._go(call, profile, tab) if "url" in arguments else ToolResult(await _line(tab))
-            case "navigate" if "tab" not in arguments and not profile.has_tab(session):
-                return await self._go(call, profile, await profile.open(session))
+            case "open" if "url" not in arguments:
+                return ToolResult(await _line(await profile.open(session)))
+            case "open" | "navigate" if _needs_tab(arguments, profile, session):
+                with profile.opening(session):
+                    return await self._go(call, profile, await profile.open(session))
             case "emulate":
                 await _emulate(profile, profile.tab(session, arguments.get("tab")), arguments)
                 return ToolResult("done")
@@ -152,6 +152,10 @@ class BrowserTool:
             status = await profile.go(tab, url)
             tab.refuse_foreign()
             return await _told(tab, [f"status {status}"] if status is not None else [])
+
+
+def _needs_tab(arguments: Mapping[str, Any], profile: BrowserProfile, session: str) -> bool:
+    return arguments["action"] == "open" or ("tab" not in arguments and not profile.has_tab(session))
 
 
 def _status(profile: BrowserProfile) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from hub.core.errors import Forbidden
 from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.contract import ToolResult
 from tests.integrations.tools.browser.conftest import Browsing, ref
@@ -197,6 +198,20 @@ async def test_no_forbidden_address_is_opened(shop: Browsing, place: str) -> Non
     result = await shop.use("navigate", url=place.format(canary=shop.canary.port))
 
     assert result.is_error, result.output
+
+
+async def test_an_address_that_is_refused_leaves_no_tab(shop: Browsing) -> None:
+    await shop.visit()
+    before = (await shop.use("tabs")).output
+
+    for _ in range(2):
+        assert (await shop.use("open", url="http://127.0.0.1:1/")).is_error
+        with pytest.raises(Forbidden):
+            await shop.operate("open", url="http://127.0.0.1:1/")
+
+    tabs = (await shop.use("tabs")).output.splitlines()
+    assert len(tabs) <= len(before.splitlines()) + 1, "the empty tab is used again"
+    assert "Closed on Mondays" in (await shop.use("snapshot")).output
 
 
 async def test_no_forbidden_address_is_reached_from_a_page(shop: Browsing) -> None:
