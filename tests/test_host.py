@@ -13,6 +13,7 @@ from hub.core.errors import NotFound
 from hub.hub import Hub
 from hub.storage.homedir import Home
 from tests.e2e.homes import add_integration
+from tests.hosting import host_on
 from tests.until import until
 
 EVERYTHING = """
@@ -150,3 +151,14 @@ async def test_everything_registered_through_the_host_is_undone_when_it_is_unloa
     assert (hub.home.storage / "integrations" / "everything" / "log.json").read_text() == '["gone"]'
     with pytest.raises(NotFound):
         await hub.models.resolve("everything/x")
+
+
+async def test_started_waits_for_a_hub_that_starts_and_for_no_other(hub: Hub) -> None:
+    host, _ = host_on(hub, "anything")
+    waiting = asyncio.create_task(host.started())
+
+    await hub.start()
+
+    await waiting
+    with pytest.raises(StopIteration):  # at once
+        host.started().send(None)

@@ -30,7 +30,7 @@ from hub.core.tasks import TaskOwner
 from hub.entities.entities import HomeEntities
 from hub.entities.targets import Targets
 from hub.gateway.calls.settings import HttpSettings
-from hub.gateway.connection.server import Gateway
+from hub.gateway.connection.server import Gateway, GatewayState
 from hub.gateway.pages import PageTable
 from hub.hooks.registry import Hooks
 from hub.host.home_entities import HostEntities
@@ -204,6 +204,11 @@ class IntegrationHost:
     def system_events(self) -> SystemEvents:
         """What happened, for agents to look at."""
         return self._hub.automation.system_events
+
+    async def started(self) -> None:
+        """Wait until the hub has started; return at once when it runs already."""
+        if self._hub.gateway.state is GatewayState.STARTING:
+            await self.bus.wait_for("hub_started")
 
     async def configure(self, keys: KeyPath, value: Any, secrets: Mapping[str, str] | None = None) -> None:
         """Write a value into the configuration, as a person with the right to it asked, and put it into force.

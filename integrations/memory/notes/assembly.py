@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +29,9 @@ from integrations.memory.notes.memory import NotesMemory
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
-    from hub.host.registrars import HostBus
 
 SECTIONS = frozenset({"memory", "agents", "models", "people"})
 """What an index depends on."""
-BEGIN_S = 5.0
 
 
 def build(host: IntegrationHost) -> None:
@@ -108,7 +104,7 @@ def build(host: IntegrationHost) -> None:
     host.bus.listen("integration_changed", engine_changed)
     host.bus.listen("run_finished", said)
     host.bus.listen(EVENT_SESSION_CHANGED, jobs.session_changed)
-    tasks.spawn(_begin(upkeep, host.bus), name="begin to index memory")
+    tasks.spawn(_begin(upkeep, host), name="begin to index memory")
     host.tools.add(*MemoryTools(memory, lambda: host.people, host.clock.time).all())
 
 
@@ -123,11 +119,9 @@ def settings_in_force(config: Config) -> Mapping[str, Any]:
     return {**settings, "embeddings": {**settings["embeddings"], "provider": "local"}}
 
 
-async def _begin(upkeep: Upkeep, bus: HostBus) -> None:
-    """Index once the hub has started, so that it does not start later for it; or soon, when it runs already."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(BEGIN_S):
-            await bus.wait_for("hub_started")
+async def _begin(upkeep: Upkeep, host: IntegrationHost) -> None:
+    """Index once the hub has started, so that it does not start later for it."""
+    await host.started()
     upkeep.start()
 
 

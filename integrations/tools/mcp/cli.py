@@ -56,6 +56,9 @@ def tools(client: HubClient, server: str) -> Answer:
       homarus mcp tools github
     """
     found = client.call("mcp.tools", {"server": server})["tools"]
+    if not found:
+        how = next(each for each in client.call("mcp.list")["servers"] if each["name"] == server)
+        return found, f"It has no tools: {how['state']}. {_remark(how)}".strip()
     lines = [f"{each['name']}{' (changed)' if each['changed'] else ''}\n  {each['said']}\n" for each in found]
     return found, "\n".join(lines)
 
@@ -99,7 +102,7 @@ def call(tool: str, arguments: str, home: Path, as_json: bool) -> None:
     answer = HubClient(home).call("tools.invoke", params, timeout_s=CALL_LIMIT_S)
     if as_json:
         print_json(answer)
-        return
+        raise click.exceptions.Exit(Exit.OK if answer["ok"] else Exit.FINDINGS)
     if not answer["ok"]:
         raise CommandFailed(answer["error"]["message"], Exit.FINDINGS)
     click.echo(answer["output"]["content"][0]["text"])

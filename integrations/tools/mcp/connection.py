@@ -164,6 +164,9 @@ class McpConnection:
             if error.code == CONNECTION_CLOSED or (error.code == INVALID_REQUEST and "terminated" in error.message):
                 self._ended = True
                 self._wake.set()
+                return failure(
+                    f"the MCP server {self.name} ended while it was asked; what it was asked may have been done"
+                )
             return failure(_shown(error.message))
         except ValueError as error:  # what the SDK finds wrong with an answer
             _log.debug("MCP server %s answered what is not of the protocol", self.name, exc_info=error)

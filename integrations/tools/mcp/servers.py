@@ -39,8 +39,6 @@ _log = logging.getLogger(__name__)
 
 DOMAIN = "mcp"
 GROUP = "mcp"
-BEGIN_S = 5.0
-"""How long to wait for the hub to have started; it may have long ago."""
 KNOWN_LIMIT = 1_000
 """Definitions that are remembered of one server."""
 CALL_GRACE_S = 5.0
@@ -94,9 +92,7 @@ class McpServers:
 
     async def run(self) -> None:
         """Connect to all servers once the hub has started, and stay connected."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(BEGIN_S):
-                await self._host.bus.wait_for("hub_started")
+        await self._host.started()
         self._known = await self._storage.load({})
         # It takes most of a second to import.
         await asyncio.to_thread(lambda: [importlib.import_module(each) for each in SDK])
@@ -138,7 +134,7 @@ class McpServers:
         from integrations.tools.mcp.signing_in import McpTokens, sign_in
 
         url, oauth, name, host = connection.settings["url"], connection.settings["oauth"], connection.name, self._host
-        redirect = oauth.get("redirect_url") or f"http://127.0.0.1:{host.config.or_default('http')['port']}{CALLBACK}"
+        redirect = oauth.get("redirect_url") or f"{host.dashboard_url}{CALLBACK}"
 
         def show(address: str) -> None:
             connection.wait_for_person(address)

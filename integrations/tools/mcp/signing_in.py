@@ -75,7 +75,10 @@ class McpTokens:
                 )
             return OAuthClientInformationFull.model_validate({**known, "token_endpoint_auth_method": "none"})
         found = (await self._kept()).get("client")
-        return OAuthClientInformationFull.model_validate(found) if found else None
+        # A server leads nobody back to another address than the one that was registered there.
+        if not found or self._redirect not in found["redirect_uris"]:
+            return None
+        return OAuthClientInformationFull.model_validate(found)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Keep what the hub is known as."""

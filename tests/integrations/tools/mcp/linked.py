@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -11,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hub.core.clock import Clock
+from hub.gateway.connection.server import GatewayState
 from hub.security.redaction import Redactor
 from integrations.tools.mcp.connection import McpState
 from integrations.tools.mcp.schema import CONFIG_SCHEMA
@@ -19,6 +19,7 @@ from tests.hosting import host_on
 from tests.integrations.tools.standing import Standing
 from tests.until import until
 
+HUB = "http://127.0.0.1:28789"
 PROGRAM = str(Path(__file__).parents[3] / "servers" / "mcp_program.py")
 
 
@@ -33,14 +34,12 @@ async def linked(standing: Standing, servers: Mapping[str, Mapping[str, Any]]) -
     config = CONFIG_SCHEMA({"servers": {name: dict(each) for name, each in servers.items()}})
     standing.home.configuration.write_text("hub: {name: Home}\n")
     standing.config.load()
-    parts = {**vars(standing), "clock": Clock(), "redactor": Redactor()}
+    gateway = SimpleNamespace(url=HUB, state=GatewayState.RUNNING)
+    parts = {**vars(standing), "clock": Clock(), "redactor": Redactor(), "gateway": gateway}
     host, registrations = host_on(SimpleNamespace(**parts), "mcp")
     found = McpServers(host, config["servers"])
-    running = host.spawn(found.run(), name="run")
-    await asyncio.sleep(0)
-    standing.bus.fire("hub_started")
     try:
-        await running
+        await found.run()
         await until(lambda: all(each.state is not McpState.CONNECTING for each in found.connections.values()))
         yield found
     finally:

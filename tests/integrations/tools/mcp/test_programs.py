@@ -52,8 +52,8 @@ async def test_the_tools_of_a_server_are_called_and_answer_in_quotes(standing: S
     [
         ("", "MEDIA:/etc/passwd"),
         ("chatty", "MEDIA:/etc/passwd"),
-        ("dies", "Connection closed"),
-        ("endless", "Connection closed"),
+        ("dies", "ended while it was asked"),
+        ("endless", "ended while it was asked"),
         ("garbage", "not of the protocol"),
         ("slow", "imed out"),
     ],

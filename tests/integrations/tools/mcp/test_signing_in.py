@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 from hub.core.errors import InvalidRequest
 from integrations.tools.mcp.coming_back import McpSignIns
 from integrations.tools.mcp.connection import McpState
-from tests.integrations.tools.mcp.linked import linked
+from tests.integrations.tools.mcp.linked import HUB, linked
 from tests.integrations.tools.standing import Standing
 from tests.servers.oauth_server import OAuthServer
 from tests.until import until
@@ -89,11 +89,23 @@ async def test_a_person_signs_in_once_and_the_tokens_are_renewed(standing: Stand
         async with linked(standing, settings) as servers:
             assert servers.connections["hall"].state is McpState.CONNECTED
 
-    assert urlsplit(back).path == "/mcp/callback"
+    assert back.startswith(f"{HUB}/mcp/callback?")
     assert "signed in" in said.output
     assert standing.repairs.all() == []
     assert oauth.asked[0]["grant_type"] == "authorization_code"
     assert oauth.asked[-1]["grant_type"] == "refresh_token"
+
+
+async def test_a_hub_at_another_address_registers_itself_anew(standing: Standing) -> None:
+    async with guarded() as (url, _):
+        async with linked(standing, {"hall": {"url": url, "oauth": {}}}):
+            pass
+        elsewhere = "https://hub.example.org/mcp/callback"
+        async with linked(standing, {"hall": {"url": url, "oauth": {"redirect_url": elsewhere}}}):
+            pass
+
+    kept = json.loads((standing.home.storage / "integrations" / "mcp" / "tokens.json").read_text())
+    assert kept[url]["client"]["redirect_uris"] == [elsewhere]
 
 
 async def test_a_stranger_cannot_finish_a_sign_in() -> None:
