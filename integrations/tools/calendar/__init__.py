@@ -22,7 +22,8 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     made = CalendarTool(CalendarAccounts(host.egress, host.clock, config), lambda: host.time_zone, host.clock.now)
 
     async def events(call: ServiceCall) -> Mapping[str, Any]:
-        return {"events": await made.events(call.data)}
+        found, missing = await made.events(call.data)
+        return {"events": found, "missing": missing}
 
     async def add(call: ServiceCall) -> None:
         await made.add(call.data)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hub.core.clock import Clock
-from hub.core.errors import Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
 from hub.security.egress import Egress, Fetched
 from integrations.tools.calendar.events import EVENTS_LIMIT, CalendarEvent, new_event, read_events
@@ -46,20 +46,33 @@ class CalendarAccounts:
         """Those that events can be added to."""
         return [name for name in self.names if "username" in self._calendars[name]]
 
-    async def events(self, names: Iterable[str], since: datetime, until: datetime) -> list[dict[str, str]]:
-        """Return the events of a range, in their order, each with the calendar it is in.
+    async def events(
+        self, names: Iterable[str], since: datetime, until: datetime
+    ) -> tuple[list[dict[str, str]], dict[str, str]]:
+        """Return the events of a range, in their order, each with the calendar it is in; and why others are missing.
 
         Raises:
-            HubError: A calendar cannot be read; the message names it.
+            HubError: No calendar can be read; the message names one.
         """
-        asked = list(names)
-        found = await asyncio.gather(*(self._read(name, since, until) for name in asked))
+        found: dict[str, list[CalendarEvent]] = {}
+        failed: dict[str, HubError] = {}
+
+        async def read(name: str) -> None:
+            try:
+                found[name] = await self._read(name, since, until)
+            except HubError as error:
+                failed[name] = error
+
+        await asyncio.gather(*map(read, names))
+        if failed and not found:
+            raise next(iter(failed.values()))
         events = [
             {"calendar": name} | {field: getattr(event, field) for field in CalendarEvent.__struct_fields__}
-            for name, some in zip(asked, found, strict=True)
+            for name, some in sorted(found.items())
             for event in some
         ]
-        return sorted(events, key=lambda each: each["start"])[:EVENTS_LIMIT]
+        shown = sorted(events, key=lambda each: each["start"])[:EVENTS_LIMIT]
+        return shown, {name: failed[name].message for name in sorted(failed)}
 
     async def add(self, name: str, event: CalendarEvent) -> None:
         """Add an event to a CalDAV calendar.
@@ -91,9 +104,13 @@ class CalendarAccounts:
         if "username" in account:
             pair = f"{account['username']}:{account['password'].reveal()}"
             headers = {**headers, "Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
-        answer = await self._egress.fetch(
-            url, method=method, headers=headers, body=body, limit_bytes=BODY_LIMIT_BYTES, timeout_s=self._timeout_s
-        )
+        try:
+            answer = await self._egress.fetch(
+                url, method=method, headers=headers, body=body, limit_bytes=BODY_LIMIT_BYTES, timeout_s=self._timeout_s
+            )
+        except HubError as error:
+            error.message = f"the calendar {name}: {error.message}"
+            raise
         if answer.status in (401, 403):
             raise Unavailable(f"the server of the calendar {name} refuses username or password")
         if not 200 <= answer.status < 300:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,13 +21,16 @@ GROUP = "home"
 DAYS_DEFAULT = 7
 DAYS_LIMIT = 400
 CALL_S = 150.0
+YEARS = range(1900, 2200)
+"""So that no sum with a time is out of what can be reckoned with."""
 KEEPS_EVENTS = Annotations(destructive=False, open_world=False, owner_only=False, egress=True)
 """Of what it gives back, only events are words from outside, and are marked as such."""
 
 
 def _when(value: str) -> str:
     try:
-        datetime.fromisoformat(value)
+        if datetime.fromisoformat(value).year not in YEARS:
+            raise ValueError
     except ValueError:
         raise Invalid("expected a day such as 2026-05-12, or a time such as 2026-05-12T18:00") from None
     return value
@@ -90,16 +93,17 @@ class CalendarTool:
         if call.arguments["action"] == "add":
             event = await self.add(self._given(call))
             return ToolResult(f"added {event.title} to {given['calendar']}: {event.start} to {event.end}")
-        events = await self.events(given)
+        events, missing = await self.events(given)
         lines = [
             f"{each['start']} – {each['end']} {each['title']} [{each['calendar']}]"
             + "".join(f"\n  {each[name]}" for name in ("location", "description") if each[name])
             for each in events
-        ]
-        return ToolResult("\n".join(lines) or "There are no events.", {"events": events}, trusted=False)
+        ] or ["There are no events."]
+        lines += [f"The events of {name} are missing: {why}" for name, why in missing.items()]
+        return ToolResult("\n".join(lines), {"events": events, "missing": missing}, trusted=False)
 
-    async def events(self, given: Mapping[str, Any]) -> list[dict[str, str]]:
-        """Return the events that are asked for, at most of `DAYS_LIMIT` days."""
+    async def events(self, given: Mapping[str, Any]) -> tuple[list[dict[str, str]], dict[str, str]]:
+        """Return the events that are asked for, at most of `DAYS_LIMIT` days, and why those of others are missing."""
         since = self._at(given["start"]) if "start" in given else self._now().astimezone(self._zone())
         until = self._at(given["end"]) if "end" in given else since + timedelta(days=DAYS_DEFAULT)
         if not since < until <= since + timedelta(days=DAYS_LIMIT):
@@ -130,18 +134,23 @@ class CalendarTool:
             raise InvalidRequest(
                 f"nothing can be added to {given['calendar']}; calendars with an account: {with_accounts}"
             )
-        start, later = given["start"], timedelta(days=1) if is_day(given["start"]) else timedelta(hours=1)
-        end = given.get("end") or (self._at(start) + later).isoformat()[: len(start) if is_day(start) else None]
-        if is_day(start) is not is_day(end) or not self._at(start) < self._at(end):
+        start, begins = given["start"], self._at(given["start"])
+        if is_day(start):
+            later = (begins + timedelta(days=1)).date().isoformat()
+        else:
+            later = (begins.astimezone(UTC) + timedelta(hours=1)).isoformat()
+        end = given.get("end") or later
+        if is_day(start) is not is_day(end) or not begins.timestamp() < self._at(end).timestamp():
             raise InvalidRequest("start and end are to be both days, or both times, and end the later one")
         if not is_day(start):
             start, end = (self._at(each).isoformat(timespec="minutes") for each in (start, end))
         return CalendarEvent(start, end, given["title"], given["location"], given["description"])
 
     def _at(self, text: str) -> datetime:
-        """Return a moment; one without a time zone is in the home's."""
+        """Return a moment; one without a time zone is in the home's, where the clock may skip it."""
         moment = datetime.fromisoformat(text)
-        return moment.replace(tzinfo=self._zone()) if moment.tzinfo is None else moment.astimezone(self._zone())
+        there = moment.replace(tzinfo=self._zone()) if moment.tzinfo is None else moment
+        return there.astimezone(UTC).astimezone(self._zone())
 
 
 def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:

@@ -100,6 +100,7 @@ async def planner(standing: Standing) -> AsyncIterator[Planner]:
     standing.tools.ask = made.decide
     account = {"username": "me", "password": PASSWORD}
     calendars = {"choir": {"url": f"http://{server.target}/choir.ics"}}
+    calendars["down"] = {"url": "http://127.0.0.1:9/"}
     calendars["mine"] = {"url": f"http://{server.target}/dav/"} | account
     await standing.set_up(calendar, CONFIG_SCHEMA({"calendars": calendars}))
     yield made
@@ -140,7 +141,22 @@ async def test_an_event_is_added_and_listed_beside_those_that_repeat(planner: Pl
             "the later one",
         ),
         ({"action": "add", "calendar": "mine", "title": "x", "start": "soon"}, "expected a day such as 2026-05-12"),
+        (
+            {"action": "add", "calendar": "mine", "title": "x", "start": "9999-12-31"},
+            "expected a day such as 2026-05-12",
+        ),
+        (  # the clock skips the hour from 2:00 on
+            {
+                "action": "add",
+                "calendar": "mine",
+                "title": "x",
+                "start": "2027-03-28T02:30",
+                "end": "2027-03-28T03:30",
+            },
+            "the later one",
+        ),
         ({"action": "events", "calendar": "hers"}, "calendar"),
+        ({"action": "events", "calendar": "down"}, "the calendar down: "),
         ({"action": "events", "start": "2026-05-13", "end": "2030-05-13"}, "at most 400 days"),
     ],
 )
@@ -166,6 +182,29 @@ async def test_a_server_that_fails_is_named_and_its_words_are_not_shown(
     assert PASSWORD not in f"{result.output} {result.details}"
 
 
+async def test_a_calendar_that_is_down_hides_no_other(planner: Planner) -> None:
+    found = await planner.do("events", start="2026-05-12", end="2026-05-13")
+
+    assert [each["title"] for each in found.details["events"]] == ["Choir, tenors"]
+    assert "The events of down are missing: the calendar down: " in found.output
+
+
+@pytest.mark.parametrize(
+    ("start", "begins", "ends"),
+    [
+        ("2026-10-25", "2026-10-25", "2026-10-26"),
+        ("2026-10-25T02:30", "2026-10-25T02:30+02:00", "2026-10-25T02:30+01:00"),
+        ("2027-03-28T02:30", "2027-03-28T03:30+02:00", "2027-03-28T04:30+02:00"),
+    ],
+)
+async def test_an_event_takes_an_hour_or_a_day_also_when_the_clock_changes(
+    planner: Planner, start: str, begins: str, ends: str
+) -> None:
+    added = await planner.do("add", calendar="mine", title="Nap", start=start)
+
+    assert added.output == f"added Nap to mine: {begins} to {ends}"
+
+
 async def test_without_a_yes_nothing_is_added(planner: Planner) -> None:
     planner.says = False
 
@@ -184,6 +223,7 @@ async def test_automations_list_and_add_by_services(planner: Planner) -> None:
     assert [(each["start"], each["end"], each["title"]) for each in found["events"]] == [
         ("2026-05-13", "2026-05-14", "Bin day")
     ]
+    assert found["missing"] == {}
 
 
 def test_what_is_written_is_read_again_whatever_it_holds(planner: Planner) -> None:
