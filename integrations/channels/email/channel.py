@@ -149,7 +149,8 @@ class Email:
         try:
             return await asyncio.to_thread(read, await self._login.secret())
         except (AccountRefused, MailboxRefused, *BROKEN) as error:
-            raise Unavailable(f"the mailbox cannot be read: {error}", outside=True) from error
+            where = f"{self._config.imap_host}:{self._config.imap_port}"
+            raise Unavailable(f"the mailbox at {where} cannot be read: {error}", outside=True) from error
 
     def new_mail(self, to: str, subject: str, text: str) -> EmailMessage:
         """Return a mail from this mailbox."""

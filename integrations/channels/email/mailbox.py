@@ -87,7 +87,7 @@ class Mailbox:
         except imaplib.IMAP4.abort:
             raise
         except (imaplib.IMAP4.error, MailboxLoginError) as error:
-            raise MailboxRefused(f"{account.imap_host} does not accept {account.username}: {error}") from error
+            raise MailboxRefused(f"{account.imap_host} does not accept {account.username}: {_said(error)}") from error
         box.folder.set(account.folder, readonly=True)
         status = box.folder.status(account.folder, ("UIDVALIDITY", "UIDNEXT"))
         return status["UIDVALIDITY"], status["UIDNEXT"]
@@ -189,3 +189,11 @@ def _has_read_ahead(box: BaseMailBox) -> bool:
         return False
     finally:
         client.sock.settimeout(before)
+
+
+def _said(error: Exception) -> str:
+    """Return what the server said of a login."""
+    if not isinstance(error, MailboxLoginError):
+        return str(error)
+    _, data = error.command_result
+    return b" ".join(data).decode("utf-8", "replace")

@@ -13,9 +13,23 @@ from email.message import EmailMessage
 from typing import Any
 
 from hub.core.context import Authority
-from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.errors import HubError, NotFound
 from hub.core.phrases import phrase
-from hub.core.schema import All, In, Invalid, Length, Match, Optional, Range, Required, Schema, boolean, integer, string
+from hub.core.schema import (
+    All,
+    In,
+    Invalid,
+    Length,
+    Match,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    SchemaError,
+    boolean,
+    integer,
+    string,
+)
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import DeliveryState
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
@@ -41,6 +55,18 @@ def _day(value: str) -> str:
     except ValueError:
         raise Invalid("expected a day such as 2026-05-12") from None
     return value
+
+
+_NEEDED = {"read": ("id",), "send": ("to", "subject", "text")}
+
+
+def _complete(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Check that nothing is missing, so that nobody is asked about a mail that cannot be sent."""
+    action = arguments["action"]
+    for name in _NEEDED.get(action, ()):
+        if name not in arguments:
+            raise SchemaError(f"needed for the action {action}", path=[name])
+    return arguments
 
 
 _SHORT = All(string, Length(min=1, max=200))
@@ -83,7 +109,7 @@ class MailTool:
         return Tool(
             NAME,
             f"The mailbox: search it (newest {FOUND_LIMIT}), read one by its id, send one. It marks nothing as read.",
-            from_schema(Schema(schema)),
+            from_schema(Schema(All(schema, _complete))),
             self._run,
             GROUP,
             Annotations(destructive=False, egress=True),
@@ -113,7 +139,7 @@ class MailTool:
             case "search":
                 return await self._search(account, arguments)
             case "read":
-                return await self._read(account, _given(arguments, "id"))
+                return await self._read(account, arguments["id"])
         return await self._send(account, arguments)
 
     async def _search(self, account: Email, arguments: Mapping[str, Any]) -> ToolResult:
@@ -142,11 +168,11 @@ class MailTool:
         return ToolResult("\n".join([*heads, *attached, "", text_of(mail)]), trusted=False)
 
     async def _send(self, account: Email, arguments: Mapping[str, Any]) -> ToolResult:
-        to = _given(arguments, "to")
-        mail = account.new_mail(to, _given(arguments, "subject"), _given(arguments, "text"))
-        delivery = await account.deliver(mail)
+        to = arguments["to"]
+        delivery = await account.deliver(account.new_mail(to, arguments["subject"], arguments["text"]))
         if delivery.state is not DeliveryState.DELIVERED:
-            raise HubError(f"the mail was not sent for certain: {delivery.error}", outside=True)
+            what = "may have been sent or not" if delivery.state is DeliveryState.UNKNOWN else "was not sent"
+            raise HubError(f"the mail {what}: {delivery.error}", outside=True)
         kept = [each for each in self._recipients if each != to.lower()]
         self._recipients = [*kept, to.lower()][-RECIPIENTS_KEPT:]
         await self._storage.save(self._recipients)
@@ -168,9 +194,3 @@ def _one_line(mail: EmailMessage, name: str) -> str:
         return " ".join(str(mail.get(name, "")).split())[:HEAD_CHARS]
     except (ValueError, LookupError, AttributeError, TypeError):  # strangers write heads that the parser fails on
         return "(cannot be read)"
-
-
-def _given(arguments: Mapping[str, Any], name: str) -> Any:
-    if name not in arguments:
-        raise InvalidRequest(f"{name}: missing")
-    return arguments[name]

@@ -16,6 +16,7 @@ from integrations.channels.email.channel import Email
 from integrations.channels.email.tool import MailTool
 from tests.channels.email_rig import EmailRig, mail
 from tests.integrations.tools.standing import Standing
+from tests.servers.shared import dovecot
 
 SENDER: dict[str, Any] = {"from": 'nobody" SEEN'}
 
@@ -105,11 +106,33 @@ async def test_what_is_no_address_is_refused_before_anybody_is_asked(letters: Co
     assert letters.asks == []
 
 
+@pytest.mark.parametrize(
+    ("action", "given", "missing"),
+    [("read", {}, "id"), ("send", {}, "to"), ("send", {"to": "a@b.test", "subject": "x"}, "text")],
+)
+async def test_what_is_missing_is_said_before_anybody_is_asked(
+    letters: Correspondence, action: str, given: dict[str, str], missing: str
+) -> None:
+    result = await letters.do(action, **given)
+
+    assert f"{missing}: needed for the action {action}" in result.output
+    assert letters.asks == []
+
+
 async def test_a_mail_that_the_server_refuses_leaves_its_recipient_unknown(letters: Correspondence) -> None:
     letters.rig.smtp.faults.append("550 5.1.1 no such person")
 
     failed = await letters.do("send", to="ada@ada.test", subject="x", text="y")
     await letters.do("send", to="ada@ada.test", subject="x", text="y")
 
-    assert "550" in failed.output
+    assert "the mail was not sent: 550" in failed.output
     assert len(letters.asks) == 2
+
+
+async def test_a_mailbox_that_refuses_is_named_with_what_its_server_said(letters: Correspondence) -> None:
+    letters.rig.revokes()
+
+    result = await letters.do("search")
+
+    assert f"the mailbox at 127.0.0.1:{dovecot().port} cannot be read: 127.0.0.1 does not accept" in result.output
+    assert ": [AUTHENTICATIONFAILED] Authentication failed." in result.output
