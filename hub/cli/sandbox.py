@@ -76,6 +76,8 @@ def explain(agent: str | None, home: Path, as_json: bool) -> None:
     print_table([(who, told["programsRunIn"][key]) for key, who in _WHO.items()], ("programs of", "run in"))
     click.echo()
     print_table([(each["name"], each["problem"] or "works") for each in told["engines"]], ("engine", "state"))
+    if told["engine"] is None:
+        click.echo("\nNo sandbox can be made here: programs that would run in one do not run.")
 
 
 @verb(command)

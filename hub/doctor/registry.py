@@ -18,6 +18,7 @@ from hub.doctor.network import NETWORK
 from hub.doctor.permissions import PERMISSIONS
 from hub.doctor.running import LOCK, RUNNING
 from hub.doctor.runtime import RUNTIME
+from hub.doctor.sandboxes import SANDBOXES
 from hub.doctor.token import HUB_TOKEN
 from hub.doctor.workspaces import WORKSPACES
 from hub.integration.catalog import CatalogEntry
@@ -36,6 +37,7 @@ CHECKS: tuple[Check, ...] = (
     WORKSPACES,
     DATABASES,
     RUNNING,
+    SANDBOXES,
 )
 MODULE = "doctor.py"
 
