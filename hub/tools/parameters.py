@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hub.core.errors import InvalidRequest
 from hub.core.json_schema import to_json_schema
-from hub.core.schema import Schema, SchemaError, describe_error
+from hub.core.schema import REQUIRED_MESSAGE, Schema, SchemaError, describe_error, each_error
 from hub.tools.contract import Parameters
 from hub.tools.json_check import check_schema, find_problems
 
 PROBLEMS_SHOWN = 5
+_EXTRA = "extra keys not allowed"
+_OBJECT = re.compile(r"expected (a dictionary|dict)$")
 
 
 def from_schema(schema: Schema | Mapping[Any, Any]) -> Parameters:
@@ -23,7 +26,8 @@ def from_schema(schema: Schema | Mapping[Any, Any]) -> Parameters:
         try:
             valid: dict[str, Any] = checked(dict(arguments))
         except SchemaError as error:
-            raise _invalid(describe_error(error), shown) from error
+            problems = sorted(_problem(each, shown) for each in each_error(error))
+            raise _invalid("; ".join(problems[:PROBLEMS_SHOWN]), shown) from error
         return valid
 
     return Parameters(shown, validate)
@@ -48,6 +52,29 @@ def from_json_schema(schema: Mapping[str, Any]) -> Parameters:
         return valid
 
     return Parameters(shown, validate)
+
+
+def _problem(error: SchemaError, schema: Mapping[str, Any]) -> str:
+    """Return what is wrong with one argument, and what is expected there."""
+    said = _OBJECT.sub("expected an object", describe_error(error))
+    if error.msg == REQUIRED_MESSAGE:
+        expected = _described(schema, error.path)
+        kind = ", ".join(map(str, expected.get("enum", ()))) or expected.get("type")
+        return f"{said} ({kind})" if kind else said
+    if said.endswith(_EXTRA) and len(error.path) > 1:
+        return f"{said}; there can be {', '.join(_described(schema, error.path[:-1]).get('properties', ()))}"
+    return said
+
+
+def _described(schema: Mapping[str, Any], path: Sequence[Any]) -> Mapping[str, Any]:
+    """Return the part of a schema that describes a place; nothing where there are alternatives."""
+    here = schema
+    for part in path:
+        found = here.get("items") if isinstance(part, int) else here.get("properties", {}).get(str(part))
+        if not isinstance(found, Mapping):
+            return {}
+        here = found
+    return here
 
 
 def _invalid(problems: str, schema: Mapping[str, Any]) -> InvalidRequest:
