@@ -104,6 +104,21 @@ async def test_what_a_token_has_a_tool_write_is_asked_about(echo: FullRig, owner
     assert answer["payload"]["ok"] is owner
 
 
+async def test_what_fails_after_nobody_waits_for_it_any_more_is_logged(
+    echo: FullRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    asks = Tool("ask", "Asks.", from_schema({str: object}), _echo, "files", Annotations(), approval=lambda *_: "why")
+    echo.tools.register(asks)
+
+    async with connected(echo) as client:
+        params = {"name": "ask", "args": {"action": "fail"}, "wait": False}
+        answer = await client.call("tools.run", params)
+        await echo.approvals.resolve(answer["payload"]["approval_id"], True, OWNER_HERE)
+        await until(lambda: "the tool ask failed after it was approved: error: it is broken" in caplog.text)
+
+    assert answer["payload"]["status"] == "approval_required"
+
+
 @pytest.mark.parametrize(
     ("params", "decided_by"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ from hub.tools.contract import Tool, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from hub.tools.policy import explain_tool, listed, profile_policy
 from hub.tools.registry import ToolRegistry
+
+_log = logging.getLogger(__name__)
 
 OWNER = "gateway"
 HTTP_LIMIT_BYTES = 2 * 1024 * 1024
@@ -220,6 +223,7 @@ class ToolMethods:
         finally:
             forget()
         if not task.done():
+            task.add_done_callback(lambda done: _tell_failure(params["name"], done))
             return {"status": "approval_required", "output": "", "approval_id": asked.result()}
         result = task.result()
         status = "ok"
@@ -324,6 +328,15 @@ def _named(entry: Mapping[str, Any]) -> dict[str, Any]:
         if entry["annotations"]["read_only"]
         else "medium",
     }
+
+
+def _tell_failure(name: str, done: asyncio.Task[ToolResult]) -> None:
+    """Log how a call failed that was done after its answer; a no of the owner is no failure."""
+    if done.cancelled() or done.exception() is not None:
+        return
+    result = done.result()
+    if result.is_error and result.details.get("code") != Forbidden.code:
+        _log.warning("the tool %s failed after it was approved: %.300s", name, result.output)
 
 
 def _output(result: ToolResult) -> dict[str, Any]:
