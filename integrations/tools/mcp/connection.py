@@ -80,6 +80,7 @@ class McpConnection:
         state, reason: How it is, and why.
         client: The SDK's client while it is connected.
         sign_in: Where a person has to go first.
+        settled: Set while it is not just being connected.
         offers: What it said that it has, by the names of the protocol: tools, resources, prompts.
     """
 
@@ -99,6 +100,8 @@ class McpConnection:
         self.offers: frozenset[str] = frozenset()
         self._needs = needs
         self._listed = listed
+        self.settled = asyncio.Event()
+        self._become(self.state)
         self._wake = asyncio.Event()
         self._ended = False
         self._program: McpProgram | None = None
@@ -110,7 +113,7 @@ class McpConnection:
         pause, logged, clock = RETRY_FIRST_S, "", self._needs.clock
         while True:
             begun = clock.monotonic()
-            self.state = McpState.CONNECTING
+            self._become(McpState.CONNECTING)
             try:
                 await self._serve()
                 self.reason = "the connection ended"
@@ -118,7 +121,7 @@ class McpConnection:
                 self.reason = _why(error)
             finally:
                 self.client = None
-                self.state = McpState.FAILED
+                self._become(McpState.FAILED)
             if self._program is not None and (said := self._program.errors.decode("utf-8", "replace").strip()):
                 self.reason = f"{self.reason}: {_shown(said[-REASON_LIMIT:])}"
             if self.reason != logged:
@@ -181,12 +184,19 @@ class McpConnection:
         self.sign_in = address
         if self.client is not None:
             return
-        self.state = McpState.SIGN_IN if address else McpState.CONNECTING
+        self._become(McpState.SIGN_IN if address else McpState.CONNECTING)
         if self._deadline is not None:
             loop = asyncio.get_running_loop()
             self._deadline.reschedule(None if address else loop.time() + CONNECT_S)
 
     # -- below ------------------------------------------------------------------------------------------------------
+
+    def _become(self, state: McpState) -> None:
+        self.state = state
+        if state is McpState.CONNECTING:
+            self.settled.clear()
+        else:
+            self.settled.set()
 
     async def _serve(self) -> None:
         """Connect and stay connected; return when the connection ended."""
@@ -210,7 +220,8 @@ class McpConnection:
             async with asyncio.timeout(CONNECT_S) as self._deadline:
                 await stack.enter_async_context(client)
                 await self._list(client)
-            self.client, self.state, self.reason = client, McpState.CONNECTED, ""
+            self.client, self.reason = client, ""
+            self._become(McpState.CONNECTED)
             if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 tasks.spawn(self._follow(client), name="follow its changes")
             while not await self._awoken():

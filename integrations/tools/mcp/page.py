@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 PATH = "/mcp-servers"
 FORM_LIMIT_BYTES = 1_024
 SERVER_LIMIT_BYTES = 32_768
+SETTLE_S = 2.0
 CHINESE = {
     "MCP servers": "MCP 服务器",
     "Server": "服务器",
@@ -68,6 +71,10 @@ def servers_page(servers: McpServers, settings: Mapping[str, Any]) -> Page:
     """
 
     async def data(call: HttpCall) -> Mapping[str, Any]:
+        with suppress(TimeoutError):  # whoever has just signed in or added a server sees what came of it
+            async with asyncio.timeout(SETTLE_S):
+                for each in servers.connections.values():
+                    await each.settled.wait()
         url = f"{call.request.scheme}://{call.request.host}/mcp" if settings["enabled"] else ""
         return {"servers": shown(servers), "url": url, "read_only": settings["read_only"]}
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import aiohttp
 import pytest
@@ -12,8 +14,10 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from hub.core.errors import InvalidRequest
+from hub.gateway.calls.contract import HttpCall
 from integrations.tools.mcp.coming_back import McpSignIns
 from integrations.tools.mcp.connection import McpState
+from integrations.tools.mcp.page import servers_page
 from tests.integrations.tools.mcp.linked import HUB, linked
 from tests.integrations.tools.standing import Standing
 from tests.servers.oauth_server import OAuthServer
@@ -120,3 +124,19 @@ async def test_a_stranger_cannot_finish_a_sign_in() -> None:
     sign_ins.complete("http://127.0.0.1/mcp/callback?error=access_denied&state=unguessable")
     with pytest.raises(InvalidRequest, match="access_denied"):
         await waiting
+
+
+async def test_the_page_shows_what_came_of_connecting(standing: Standing) -> None:
+    async with guarded() as (url, _), linked(standing, {"hall": {"url": url, "oauth": {}}}) as servers:
+        hall = servers.connections["hall"]
+        settled = hall.settled.is_set()
+        hall.settled.clear()
+        page = servers_page(servers, {"enabled": False, "read_only": True})
+        showing = asyncio.ensure_future(page.data(cast(HttpCall, None)))
+        await asyncio.sleep(0)
+
+        hall.state = McpState.CONNECTED
+        hall.settled.set()
+
+        assert settled
+        assert (await showing)["servers"][0]["state"] == "connected"
