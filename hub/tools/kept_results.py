@@ -31,7 +31,9 @@ SLICE_CHARS_MAX = 25_000
 
 _SCHEMA = Schema(
     {
-        Required("id", description="As the result says it."): All(string, Match(r"^[0-9A-Za-z-]{8,64}$")),
+        Required("id", description="As the result says it."): All(
+            string, Match(r"^[0-9A-Za-z-]{8,64}$", msg="expected an id as a shortened result gives it")
+        ),
         Optional("offset", default=0, description="Character to begin at."): All(integer, Range(min=0, max=CHARS_KEPT)),
         Optional("limit", default=SLICE_CHARS, description="Characters to read."): All(
             integer, Range(min=1, max=SLICE_CHARS_MAX)

@@ -196,7 +196,13 @@ def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print_json(rows)
     elif rows:
-        print_table([tuple("" if each is None else str(each) for each in row.values()) for row in rows], tuple(rows[0]))
+        print_table([tuple(map(_cell, row.values())) for row in rows], tuple(rows[0]))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
 
 
 add_commands(command, _use, _TAB, _PROFILE, json_option, home_option)
