@@ -111,7 +111,7 @@ async def test_what_is_no_address_is_refused_before_anybody_is_asked(letters: Co
     [("read", {}, "id"), ("send", {}, "to"), ("send", {"to": "a@b.test", "subject": "x"}, "text")],
 )
 async def test_what_is_missing_is_said_before_anybody_is_asked(
-    letters: Correspondence, action: str, given: dict[str, str], missing: str
+    letters: Correspondence, action: str, given: dict[str, Any], missing: str
 ) -> None:
     result = await letters.do(action, **given)
 
