@@ -55,6 +55,12 @@ def kept_runs(hub: HubProcess, id: str) -> int:
     return int(query(hub, "SELECT count(*) FROM automation_runs WHERE owner_id = ?", id)[0][0])
 
 
+def kept_at(hub: HubProcess, id: str, path: str) -> bool:
+    """Whether a run of an automation is kept in the middle of a step."""
+    rows = query(hub, "SELECT state FROM automation_runs WHERE owner_id = ?", id)
+    return any(path in json.loads(state)["states"] for (state,) in rows)
+
+
 def age(home: Path, seconds: float) -> None:
     """Let everything that is kept be so much older: the hub was down for so long."""
 
@@ -268,7 +274,7 @@ def test_killed_in_wait_for_trigger_it_waits_on_when_it_is_kept(hub: HubProcess)
     write_waiter(hub.home, persist="true")
     hub.start()
     hub.rpc("event.fire", {"type": "begin"})
-    until(lambda: kept_runs(hub, "waiter") == 1)
+    until(lambda: kept_at(hub, "waiter", "action/0"))
 
     hub.kill()
     hub.start()
