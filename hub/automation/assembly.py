@@ -239,6 +239,7 @@ class AutomationEngine:
     async def open(self) -> None:
         """Register the services, make the automations and arm them, and go on with what was cut off."""
         await self.spending.open()
+        await self.scheduled.name_accounts()
         config = self._needs.config.current
         self._removers = self._register()
         self._show_people()

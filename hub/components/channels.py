@@ -28,6 +28,7 @@ class ChannelsComponent(Component):
     ) -> None:
         self._base = base
         self._accounts = ChannelAccounts(base.config, channels, integrations, base.bus, apply)
+        channels.count_in(self._accounts.configured)
 
     def methods(self) -> Iterable[Method]:
         """Return `channels.*`."""

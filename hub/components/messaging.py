@@ -21,6 +21,7 @@ from hub.gateway.methods.outbox import OutboxMethods
 from hub.messaging.access.decide import MessagingSettings
 from hub.messaging.access.pairing import Pairings
 from hub.messaging.access.router import Router
+from hub.messaging.account_names import AccountNames
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.allowlist_commands import add_allowlist_command
 from hub.messaging.commands.command_buttons import CommandButtons
@@ -90,11 +91,12 @@ class MessagingComponent(Component):
             ),
             hooks=agents.runner.parts.hooks,
         )
+        AccountNames(db, self.outbox, base.bus, base.tasks)
         self.addresses = Addresses(db, people, channels)
         self.agent_messages = AgentMessages(db, self.outbox, self.addresses, agents.workspaces)
         self._outbox_methods = OutboxMethods(self.outbox, self.addresses, agents.agents, agents.workspaces)
         buttons = CommandButtons(hub_token(base.home.path), channels)
-        self.owner_places = OwnerPlaces(db, people)
+        self.owner_places = OwnerPlaces(db, people, channels)
         ApprovalMessages(engines.approvals, self.owner_places, self.outbox, base.bus, base.language, buttons=buttons)
         QuestionMessages(
             engines.approvals,

@@ -64,10 +64,7 @@ class ChannelAccounts:
 
     def all(self) -> list[dict[str, Any]]:
         """Return every account that is configured or logged in, by channel and name, and how it is doing."""
-        found: dict[tuple[str, str], dict[str, Any]] = {}
-        for domain in self._domains():
-            for name in self._written(domain):
-                found[domain, name] = self._down(domain, name)
+        found = {(domain, name): self._down(domain, name) for domain, name in self.configured()}
         for attached in self._channels.all():
             channel = attached.channel
             if self._channels.is_home(channel.name):
@@ -78,6 +75,10 @@ class ChannelAccounts:
                 "capabilities": sorted(attached.capabilities),
             }
         return [found[key] for key in sorted(found)]
+
+    def configured(self) -> list[tuple[str, str]]:
+        """Return channel and name of every account in the configuration."""
+        return [(domain, name) for domain in self._domains() for name in self._written(domain)]
 
     async def probe(self, channel: str, account: str = DEFAULT_ACCOUNT) -> dict[str, Any]:
         """Ask a platform whether it can be reached, and as whom; errors are in the answer.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from msgspec import Struct
 
+from hub.config.suggest import did_you_mean
 from hub.core.clock import Clock
-from hub.core.errors import Conflict, InvalidRequest, Unavailable
+from hub.core.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs
@@ -55,10 +57,15 @@ class ChannelRegistry:
         self._attached: dict[tuple[str, str], Attached] = {}
         self._inbox: tuple[ReceiveAs, Cursors] | None = None
         self._home: str | None = None
+        self._configured: Callable[[], Iterable[tuple[str, str]]] = tuple
 
     def connect(self, receive: ReceiveAs, cursors: Cursors) -> None:
         """Set where messages go, and where positions are kept; called once, before any channel is added."""
         self._inbox = (receive, cursors)
+
+    def count_in(self, configured: Callable[[], Iterable[tuple[str, str]]]) -> None:
+        """Set what returns channel and account of all that are configured, whether or not they could be set up."""
+        self._configured = configured
 
     @property
     def home(self) -> str:
@@ -147,10 +154,32 @@ class ChannelRegistry:
         """Return all channels, by name and account."""
         return [self._attached[key] for key in sorted(self._attached)]
 
+    def places(self) -> frozenset[tuple[str, str]]:
+        """Return channel and account of all that are configured or logged in: those that something can be sent to."""
+        return frozenset({*self._attached, *self._configured()})
+
+    def account(self, name: str, account: str = "default") -> str:
+        """Return the account that an address means: `default` is the only one of a channel, whatever its name.
+
+        Raises:
+            NotFound: There is no such channel, or it has no such account.
+        """
+        places = self.places()
+        if (name, account) in places:
+            return account
+        accounts = sorted(each for channel, each in places if channel == name)
+        if account == "default" and len(accounts) == 1:
+            return accounts[0]
+        if accounts:
+            raise NotFound(f"{name} has no account {account[:80]!r}; it has: {', '.join(accounts)}")
+        channels = sorted({channel for channel, _ in places})
+        hint = did_you_mean(name, channels) or f"there are: {', '.join(channels) or 'none'}"
+        raise NotFound(f"there is no channel {name[:80]!r}; {hint}")
+
     def _status_changed(self, channel: Channel, status: ChannelStatus) -> None:
         name, account = channel.name, channel.account
         told = {"channel": name, "account": account, "state": status.state.value, "error": status.error}
-        self._bus.fire(EVENT_CHANNEL_STATUS, told)
+        self._bus.fire(EVENT_CHANNEL_STATUS, told | {"account_id": status.account_id})
         if status.state is not ChannelState.FAILED:
             self._repairs.clear("channels", f"{name}:{account}")
             return

@@ -218,5 +218,46 @@ def eighth(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh, eighth)
+_NAMED = "CASE WHEN json_valid(message) THEN json_extract(message, '$.address.account') END"
+_NINTH = (
+    """DROP INDEX inbox_open""",
+    """DROP INDEX inbox_run""",
+    """ALTER TABLE inbox RENAME TO old_inbox""",
+    """CREATE TABLE inbox(
+        position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, channel TEXT NOT NULL, account TEXT NOT NULL,
+        account_id TEXT NOT NULL, peer TEXT NOT NULL, message_id TEXT NOT NULL, received_ms INTEGER NOT NULL,
+        state TEXT NOT NULL, reason TEXT, session_key TEXT, run_id TEXT, principal TEXT, context_id TEXT,
+        parent_id TEXT, message TEXT, person TEXT, owner INTEGER NOT NULL DEFAULT 0,
+        UNIQUE(channel, account_id, peer, message_id))""",
+    f"""INSERT INTO inbox SELECT position, id, channel, coalesce({_NAMED}, account), account, peer, message_id,
+        received_ms, state, reason, session_key, run_id, principal, context_id, parent_id, message, person, owner
+        FROM old_inbox""",  # noqa: S608  constants
+    """DROP TABLE old_inbox""",
+    """CREATE INDEX inbox_open ON inbox(state) WHERE state IN ('received', 'queued')""",
+    """CREATE INDEX inbox_run ON inbox(run_id) WHERE run_id IS NOT NULL""",
+    """CREATE TEMP TABLE account_names AS SELECT channel, account_id, account, max(position) FROM inbox
+        WHERE account != account_id GROUP BY channel, account_id""",
+    *(
+        f"""UPDATE {table} SET account = account_names.account FROM account_names
+        WHERE {table}.channel = account_names.channel AND {table}.account = account_names.account_id"""  # noqa: S608
+        for table in ("inbox", "outbox")
+    ),
+    """UPDATE subagents SET place = json_set(place, '$.address.account', account_names.account) FROM account_names
+        WHERE json_valid(place) AND json_extract(place, '$.address.channel') = account_names.channel
+        AND json_extract(place, '$.address.account') = account_names.account_id""",
+    """DROP TABLE account_names""",
+)
+
+
+def ninth(connection: sqlite3.Connection) -> None:
+    """Key what was received by the account's name in the configuration, and keep the platform's id beside it.
+
+    Until now the id stood in its place, and what was sent where somebody had written from went to an account that
+    the configuration does not know.
+    """
+    for statement in _NINTH:
+        connection.execute(statement)
+
+
+HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth)
 """In order; one that was released is never changed, only followed by another."""

@@ -170,8 +170,8 @@ async def test_whoever_was_not_told_of_an_interruption_is_told_after_the_next_cr
         await house.db.write(
             lambda connection: (
                 connection.execute(
-                    "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, run_id)"
-                    " VALUES ('i', 'webchat', 'default', 'x', 'm', 1, 'queued', 'r')"
+                    "INSERT INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state, run_id)"
+                    " VALUES ('i', 'webchat', 'default', 'default', 'x', 'm', 1, 'queued', 'r')"
                 ).rowcount
             )
         )

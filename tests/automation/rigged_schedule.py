@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.automation.definition.kinds import OUR_KINDS
 from hub.automation.definition.schema import sections
-from hub.automation.editing.schedule_authority import Asker
+from hub.automation.editing.schedule_authority import Asker, digest
 from hub.automation.editing.schedule_editor import ScheduleService
 from hub.automation.engine.automations import Automations
 from hub.automation.engine.environment import EngineEnvironment
@@ -32,6 +32,7 @@ from hub.tools.registry import ToolRegistry
 from integrations.channels.webchat.channel import WebChat
 from integrations.tools.schedule.tool import schedule_tool
 from tests.automation.ground import clock_of, make_parts
+from tests.messaging.post import Pigeons
 
 MAIN = "agent:main:main"
 ANNAS = "agent:main:test:direct:8"
@@ -84,6 +85,8 @@ class Rig:
         await self.db.open()
         self.channels.connect(self._received, Cursors(self.db))
         await self.channels.add(WebChat(self.parts.bus.fire), home=True)
+        for account in ("default", "work"):
+            await self.channels.add(Pigeons(account=account))
         await self.automations.open(self.config.current)
 
     async def close(self) -> None:
@@ -98,13 +101,22 @@ class Rig:
         await self.config.reload()
         await self.automations.apply(self.config.current)
 
-    async def heard(self, session: str) -> None:
+    async def heard(self, session: str, account: str = "default") -> None:
         """Have something said in a room, so that it is known where it is."""
         said_by = json.dumps(self.anna.as_dict())
-        columns = "id, channel, account, peer, message_id, received_ms, state, session_key, principal, message"
-        row = ("i", "test", "default", session.rsplit(":", maxsplit=1)[-1], "m", 1, "done", session, said_by, "{}")
+        peer = session.rsplit(":", maxsplit=1)[-1]
+        columns = "id, channel, account, account_id, peer, message_id, received_ms, state, session_key, principal"
+        row = ("i", "test", account, "bot-1", peer, "m", 1, "done", session, said_by)
         statement = f"INSERT INTO inbox({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         await self.db.write(lambda connection: connection.execute(statement, row).rowcount)
+
+    async def as_written_before(self, id: str, account_id: str) -> None:
+        """Let a schedule name its account by the platform's id, as agents wrote it once."""
+        self.write("automations.yaml", self.read().replace("account: work", f'account: "{account_id}"'))
+        await self.reload()
+        (item,) = (item for item in self.config.current.raw["automation"] if item["id"] == id)
+        sql = "UPDATE automation_authority SET text_hash = ? WHERE id = ?"
+        await self.db.write(lambda connection: connection.execute(sql, (digest(item), id)).rowcount)
 
     def read(self, name: str = "automations.yaml") -> str:
         return (self.home / name).read_text(encoding="utf-8")

@@ -63,6 +63,7 @@ class Pigeons:
 
     async def start(self, receive: Receiver) -> None:
         self.receive = receive
+        receive.connected(f"id of {self.account}")
 
     async def stop(self) -> None:
         self.receive = None
@@ -130,7 +131,7 @@ class Post:
             hooks=house.hooks,
         )
         buttons = self.buttons = CommandButtons(Secret("key of buttons"), self.channels)
-        self.owner_places = OwnerPlaces(house.db, lambda: self.people)
+        self.owner_places = OwnerPlaces(house.db, lambda: self.people, self.channels)
         self.pairing_clock = ManualClock()
         self.pairings = Pairings(
             house.db,

@@ -10,6 +10,7 @@ import pytest
 from hub.core.errors import Unavailable
 from hub.messaging.commands.command_publisher import CommandPublisher
 from hub.messaging.commands.registry import ChatCommand, CommandCall
+from hub.messaging.contract import Receiver
 from tests.messaging.post import Pigeons, Post
 
 
@@ -25,6 +26,9 @@ class Listing(Pigeons):
         self.published.append(commands)
         if self.refuses:
             raise Unavailable("not now")
+
+    async def start(self, receive: Receiver) -> None:
+        self.receive = receive
 
     def connect(self) -> None:
         assert self.receive is not None

@@ -42,8 +42,8 @@ async def test_commands_of_the_owner_are_refused_to_others(house: Besieged, comm
 async def test_refused_messages_do_not_fill_the_disk(house: Besieged) -> None:
     def many(connection: SqlConnection) -> None:
         connection.executemany(
-            "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state)"
-            " VALUES (?, 'platform', 'default', '-666', ?, 0, 'rejected')",
+            "INSERT INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state)"
+            " VALUES (?, 'platform', 'default', 'bot-1', '-666', ?, 0, 'rejected')",
             [(f"old-{number}", f"old-{number}") for number in range(REJECTED_KEPT + 2_000)],
         )
 

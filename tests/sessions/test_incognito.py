@@ -48,8 +48,8 @@ class Rig:
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute(
-                "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, session_key, message)"
-                " VALUES (?, 'webchat', '', '', ?, ?, 'done', ?, ?)",
+                "INSERT INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state,"
+                " session_key, message) VALUES (?, 'webchat', '', '', '', ?, ?, 'done', ?, ?)",
                 (f"i-{key}-{word}", word, now_ms, key, word),
             )
             connection.execute(

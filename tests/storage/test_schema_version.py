@@ -90,8 +90,8 @@ async def test_a_message_is_stored_once(tmp_path: Path) -> None:
 
     def receive(connection: SqlConnection) -> int:
         return connection.execute(
-            "INSERT OR IGNORE INTO inbox(id, channel, account, peer, message_id, received_ms, state) "
-            "VALUES(hex(randomblob(8)), 'telegram', 'default', '1', '77', 0, 'received')"
+            "INSERT OR IGNORE INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state) "
+            "VALUES(hex(randomblob(8)), 'telegram', 'default', '42', '1', '77', 0, 'received')"
         ).rowcount
 
     first, second = await database.write(receive), await database.write(receive)
@@ -177,8 +177,9 @@ async def test_a_database_of_before_positions_keeps_its_rows_their_order_and_who
     again = await new.write(
         lambda connection: (
             connection.execute(
-                f"{insert} ('n', 'telegram', 'default', '1', 'a', 0, 'queued', '{{}}')"
-                " ON CONFLICT(channel, account, peer, message_id) DO NOTHING"
+                "INSERT INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state)"
+                " VALUES ('n', 'telegram', 'default', 'default', '1', 'a', 0, 'queued')"
+                " ON CONFLICT(channel, account_id, peer, message_id) DO NOTHING"
             ).rowcount
         )
     )
@@ -189,3 +190,48 @@ async def test_a_database_of_before_positions_keeps_its_rows_their_order_and_who
         name for (name,) in indexes
     }
     assert again == 0
+
+
+async def test_what_was_kept_under_the_id_of_an_account_gets_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    at = '{"address":{"channel":"telegram","peer":"7","account":"%s","account_id":"%s"}}'
+    heard = [
+        ("a", "4242", at % ("default", "4242")),
+        ("b", "4242", "{}"),
+        ("c", "4343", at % ("work", "4343")),
+        ("d", "site", "{damaged"),
+    ]
+    waits = [("1", "4242", "queued"), ("2", "4343", "queued"), ("3", "default", "sent"), ("4", "5555", "queued")]
+    old = Database(path, HUB_MIGRATIONS[:8])
+    await old.open()
+
+    def before(connection: SqlConnection) -> None:
+        connection.executemany(
+            "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, message)"
+            " VALUES (?1, 'telegram', ?2, '7', ?1, 0, 'done', ?3)",
+            heard,
+        )
+        connection.executemany(
+            "INSERT INTO outbox(id, channel, account, peer, state, created_ms) VALUES (?, 'telegram', ?, '7', ?, 0)",
+            waits,
+        )
+        connection.execute(
+            "INSERT INTO subagents VALUES (1, 's', 'r', 'k', 'k', 'main', 'main', 'l', 1, '{}', ?, 'keep', 0, 0,"
+            " 'done', 0, '{}', 0, 0, 0, NULL, NULL, 't', '')",
+            (at % ("4343", "null"),),
+        )
+
+    await old.write(before)
+    await old.close()
+
+    new = Database(path, HUB_MIGRATIONS)
+    await new.open()
+    sql = "SELECT id, account FROM outbox ORDER BY id", "SELECT account, account_id FROM inbox ORDER BY id"
+    sent = await new.read(lambda connection: connection.execute(sql[0]).fetchall())
+    received = await new.read(lambda connection: connection.execute(sql[1]).fetchall())
+    ((place,),) = await new.read(lambda connection: connection.execute("SELECT place FROM subagents").fetchall())
+    await new.close()
+
+    assert received == [("default", "4242"), ("default", "4242"), ("work", "4343"), ("site", "site")]
+    assert sent == [("1", "default"), ("2", "work"), ("3", "default"), ("4", "5555")]
+    assert '"account":"work"' in place

@@ -25,6 +25,7 @@ from hub.automation.engine.environment import Begun
 from hub.automation.services.addresses import Addresses, DeliveryTarget
 from hub.config.store import ConfigStore
 from hub.core.clock import Clock
+from hub.core.context import system_context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.slugs import slugify
@@ -160,11 +161,9 @@ class ScheduleService:
             old = await self.get(id, asker)
             self._refuse_changed(old, asker)
             request = await self._bounded(change(old.request), asker, old.request)
-            written, after = to_item(old.request, old.id, old.made_by), to_item(request, old.id, old.made_by)
-            changes = {key: after.get(key) for key in {**written, **after} if written.get(key) != after.get(key)}
+            after, changes = _changes(old, request)
             if changes:
-                before = (await self._authorities.all()).get(old.id)
-                await self._authorities.put(old.id, after, asker, self._ids(), before)
+                await self._put(old.id, after, asker)
                 await asyncio.to_thread(self._file.change, old.id, changes)
                 await self._reload()
         self._tell("updated", old.id, asker)
@@ -186,6 +185,29 @@ class ScheduleService:
             await self._reload()
         self._tell("removed", old.id, asker)
         return old
+
+    async def name_accounts(self) -> bool:
+        """Name the account where a schedule has the platform's id of it; return whether a file was changed.
+
+        Agents wrote it so while the inbox kept the id in the place of the name.
+        """
+        rows = await self._authorities.all()
+        items = (self._scheduled(item, rows) for item in self._file.items() if isinstance(item, Mapping))
+        placed = [(each, place) for each in items if each is not None and (place := _account(each.request.address))]
+        names = await self._addresses.names({place for _, place in placed})
+        wrong = [(each, names[place]) for each, place in placed if names.get(place, place[1]) != place[1]]
+        for each, name in wrong:
+            address = {**each.request.address, "account": name}  # type: ignore[dict-item]
+            if name == "default":
+                del address["account"]
+            after, changes = _changes(each, replace(each.request, address=address))
+            try:
+                if not each.by_hand:
+                    await self._put(each.id, after, Asker(system_context()))
+                await asyncio.to_thread(self._file.change, each.id, changes)
+            except HubError as error:
+                _log.warning("%s is sent to an account that is now called %s: %s", each.id, name, error.message)
+        return bool(wrong)
 
     async def run(self, id: str, asker: Asker) -> Begun:
         """Set one of them off now.
@@ -301,6 +323,11 @@ class ScheduleService:
 
     # --- inside ---
 
+    async def _put(self, id: str, item: Mapping[str, Any], asker: Asker) -> None:
+        """Keep the authority of a schedule that is changed."""
+        before = (await self._authorities.all()).get(id)
+        await self._authorities.put(id, item, asker, self._ids(), before)
+
     def _scheduled(self, item: Mapping[str, Any], rows: Mapping[str, ScheduleAuthority]) -> Scheduled | None:
         id = str(item.get("id") or "")
         try:
@@ -344,6 +371,18 @@ def _narrow(address: Mapping[str, Any] | str, here: DeliveryTarget) -> Mapping[s
     if isinstance(address, Mapping) and {key: str(each) for key, each in address.items()} != found:
         raise Forbidden("an agent schedules messages to the conversation it is in, and to no other")
     return found
+
+
+def _account(address: Mapping[str, Any] | str) -> tuple[str, str] | None:
+    """Return channel and account of an address that names both."""
+    named = isinstance(address, Mapping) and {"channel", "account"} <= address.keys()
+    return (address["channel"], str(address["account"])) if named else None  # type: ignore[index]
+
+
+def _changes(old: Scheduled, request: ScheduleRequest) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the automation that a request makes of another one, and which of its keys that changes."""
+    written, after = to_item(old.request, old.id, old.made_by), to_item(request, old.id, old.made_by)
+    return after, {key: after.get(key) for key in {**written, **after} if written.get(key) != after.get(key)}
 
 
 def _made_by(item: Any) -> str | None:

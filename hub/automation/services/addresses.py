@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -83,14 +83,14 @@ class Addresses:
         """Return where a session, or else an owner with an agent, was heard from last."""
         found = await self.of_session(session_key) if session_key is not None else None
         if found is None:
-            prefix, people = f"agent:{agent_id}:", self._people()
-            found = await self._db.read(lambda connection: _last_of_owner(connection, prefix, people))
+            heard = self._heard()
+            found = await self._db.read(lambda connection: _last_of_owner(connection, f"agent:{agent_id}:", heard))
         return found or DeliveryTarget(Address(self._channels.home, main_key(agent_id)), main_key(agent_id))
 
     async def of_session(self, session_key: str) -> DeliveryTarget | None:
         """Return where a conversation is held; None for one that is held nowhere, such as an automation's."""
-        people = self._people()
-        found = await self._db.read(lambda connection: _last_of_session(connection, session_key, people))
+        heard = self._heard()
+        found = await self._db.read(lambda connection: _last_of_session(connection, session_key, heard))
         if found is not None:
             return found
         kind = SessionKey.parse(session_key).kind.value
@@ -99,11 +99,23 @@ class Addresses:
         return DeliveryTarget(Address(self._channels.home, session_key), session_key)
 
     async def at(self, channel: str, peer: str, account: str = "default", thread: str | None = None) -> DeliveryTarget:
-        """Return an address with what is known of it: what kind of chat it is, and which conversation is held there."""
+        """Return an address with what is known of it: what kind of chat it is, and which conversation is held there.
+
+        Raises:
+            NotFound: There is no such channel or account; see `ChannelRegistry.account`.
+        """
+        account = self._channels.account(channel, account)
         if self._channels.is_home(channel):
             key = str(SessionKey.parse(peer))
             return DeliveryTarget(Address(channel, key, account), key)
         return await self._db.read(lambda connection: _known(connection, Address(channel, peer, account), thread))
+
+    async def names(self, ids: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """Return the names of accounts by channel and the platform's id, as far as that is known."""
+        return await self._db.read(lambda connection: _names(connection, ids))
+
+    def _heard(self) -> _Heard:
+        return _Heard(self._people(), self._channels.places())
 
     async def of_person(self, person_id: str) -> DeliveryTarget:
         """Return where a person was heard from last.
@@ -115,8 +127,8 @@ class Addresses:
         if person is None:
             known = ", ".join(each.id for each in self._people().all())
             raise NotFound(f"there is no person {person_id!r}; there are: {known}")
-        people = self._people()
-        found = await self._db.read(lambda connection: _last_of_person(connection, person_id, people))
+        heard = self._heard()
+        found = await self._db.read(lambda connection: _last_of_person(connection, person_id, heard))
         if found is None:
             raise NotFound(f"{person.name} has not written yet, so it is not known where to reach them")
         return found
@@ -127,43 +139,56 @@ _RECENT = "position > (SELECT COALESCE(max(position), 0) FROM inbox) - ? AND sta
 _PRIVATE = "session_key NOT LIKE '%:group:%' AND session_key NOT LIKE '%:channel:%'"
 
 
-def _last_of_session(connection: SqlConnection, session_key: str, people: People) -> DeliveryTarget | None:
+class _Heard(Struct, frozen=True):
+    """What is asked of a place beside who wrote from there: who has which identity now, and which accounts there are.
+
+    Nothing goes to an identity that was taken away, or to an account that is there no more.
+    """
+
+    people: People
+    places: frozenset[tuple[str, str]]
+
+
+def _last_of_session(connection: SqlConnection, session_key: str, heard: _Heard) -> DeliveryTarget | None:
     def holds(said: Authority, now: Authority) -> bool:
         return now.owner == said.owner and (now.person is None) is (said.person is None)
 
-    return _last(connection, "session_key = ?", (session_key,), people, holds)
+    return _last(connection, "session_key = ?", (session_key,), heard, holds)
 
 
-def _last_of_owner(connection: SqlConnection, prefix: str, people: People) -> DeliveryTarget | None:
+def _last_of_owner(connection: SqlConnection, prefix: str, heard: _Heard) -> DeliveryTarget | None:
     where = f"substr(session_key, 1, ?) = ? AND owner = 1 AND {_PRIVATE}"
-    return _last(connection, where, (len(prefix), prefix), people, lambda said, now: now.owner)
+    return _last(connection, where, (len(prefix), prefix), heard, lambda said, now: now.owner)
 
 
-def _last_of_person(connection: SqlConnection, person_id: str, people: People) -> DeliveryTarget | None:
+def _last_of_person(connection: SqlConnection, person_id: str, heard: _Heard) -> DeliveryTarget | None:
     where = f"person = ? AND {_PRIVATE}"
-    return _last(connection, where, (person_id,), people, lambda said, now: now.person == person_id)
+    return _last(connection, where, (person_id,), heard, lambda said, now: now.person == person_id)
 
 
 def _last(
     connection: SqlConnection,
     where: str,
     values: Sequence[Any],
-    people: People,
+    heard: _Heard,
     holds: Callable[[Authority, Authority], bool],
 ) -> DeliveryTarget | None:
-    """Return the last place by a condition in SQL and one on the rights of words, when they came and by now.
-
-    Nothing goes to an identity that was taken away.
-    """
+    """Return the last place by a condition in SQL and one on the rights of words, when they came and by now."""
     rows = connection.execute(
         f"SELECT {_COLUMNS}, principal FROM inbox WHERE {_RECENT} AND {where} ORDER BY position DESC",  # noqa: S608
         (LOOKED_AT, *values),
     )
     for *place, said_by in rows:
         said = Authority.from_dict(json.loads(said_by))
-        if holds(said, people.heard_now(said)):
+        if (place[0], place[1]) in heard.places and holds(said, heard.people.heard_now(said)):
             return _place(place)
     return None
+
+
+def _names(connection: SqlConnection, ids: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    sql = "SELECT account FROM inbox WHERE channel = ? AND account_id = ? ORDER BY position DESC LIMIT 1"
+    found = {id: connection.execute(sql, id).fetchone() for id in ids}
+    return {id: row[0] for id, row in found.items() if row is not None}
 
 
 def _known(connection: SqlConnection, address: Address, thread: str | None) -> DeliveryTarget:

@@ -57,15 +57,16 @@ def insert(connection: SqlConnection, row: InboxRow) -> Receipt | None:
     message_id = inbound.message_id if isinstance(inbound, InboundMessage) else inbound.event_id
     if row.part:
         message_id = f"{message_id} for {row.part}"
-    account = address.account_id or address.account  # the same one, whatever the configuration calls it
+    account_id = address.account_id or address.account  # the same one, whatever the configuration calls it
     cursor = connection.execute(
-        "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, reason, session_key, run_id,"
-        " principal, person, owner, context_id, parent_id, message) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-        " ON CONFLICT(channel, account, peer, message_id) DO NOTHING",
+        "INSERT INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state, reason, session_key,"
+        " run_id, principal, person, owner, context_id, parent_id, message) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+        " ON CONFLICT(channel, account_id, peer, message_id) DO NOTHING",
         (
             row.id,
             address.channel,
-            account,
+            address.account,
+            account_id,
             address.peer,
             message_id,
             row.received_ms,
@@ -85,8 +86,8 @@ def insert(connection: SqlConnection, row: InboxRow) -> Receipt | None:
         return None
     found = connection.execute(
         "SELECT id, state, reason, session_key, run_id FROM inbox"
-        " WHERE channel = ? AND account = ? AND peer = ? AND message_id = ?",
-        (address.channel, account, address.peer, message_id),
+        " WHERE channel = ? AND account_id = ? AND peer = ? AND message_id = ?",
+        (address.channel, account_id, address.peer, message_id),
     ).fetchone()
     return Receipt(found[0], found[1] != "rejected", True, found[2], found[3], found[4])
 

@@ -192,6 +192,10 @@ class Outbox:
             self.notify(address, ids)
         return ids
 
+    async def wake(self) -> None:
+        """Start sending in all chats that wait for something."""
+        await self._sender.wake_all()
+
     def hold(self, run_id: str, until: asyncio.Task[Any]) -> None:
         """Send nothing of a run before a task ended that shows its answer: that must not arrive behind it."""
         self._sender.hold(run_id, until)

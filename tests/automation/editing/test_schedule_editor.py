@@ -220,6 +220,29 @@ async def test_what_a_person_changed_is_no_longer_the_agents(rig: Rig) -> None:
     assert "a person changed" in result.output
 
 
+@pytest.mark.parametrize(("account", "written"), [("work", "account: work"), ("default", "")])
+@pytest.mark.parametrize("do", ["remind", "run"])
+async def test_a_schedule_with_the_id_of_its_account_gets_the_name(
+    rig: Rig, account: str, written: str, do: str
+) -> None:
+    await rig.heard(FAMILY, "work")
+    added = (await rig.told("add", at="20m", text="dinner", do=do, authority=rig.anna, within=FAMILY))["added"]
+    await rig.as_written_before(added["id"], account_id="bot-1")
+    await rig.db.write(lambda connection: connection.execute("UPDATE inbox SET account = ?", (account,)).rowcount)
+
+    assert await rig.door.name_accounts()
+    await rig.reload()
+    assert not await rig.door.name_accounts()
+
+    text = rig.read()
+    assert "bot-1" not in text
+    assert ("account:" in text) is bool(written)
+    assert written in text
+    await rig.clock.advance(1_300)
+    await _until(lambda: len(rig.calls) == 1)
+    assert rig.calls[0].context.authority.person == "anna"  # it is still what the agent wrote
+
+
 async def test_another_conversation_cannot_be_written_to(rig: Rig) -> None:
     trigger = at_trigger("20m", NEW_YEAR, BERLIN)
     request = ScheduleRequest(trigger, Do.REMIND, "x", "main", address={"channel": "test", "to": "99"})

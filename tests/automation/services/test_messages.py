@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from hub.automation.services.messages import Messages
 from hub.core.context import Context
-from hub.core.errors import HubError
+from hub.core.errors import HubError, NotFound
 from hub.core.events import Event
 from hub.core.services import AgentRule
-from tests.automation.services.desk import AUTOMATION, Desk
+from hub.messaging.account_names import AccountNames
+from hub.messaging.contract import Address, ChatType, InboundMessage
+from tests.automation.services.desk import ACCESS, AUTOMATION, Desk
+from tests.messaging.post import Pigeons
 
 
 async def test_a_message_goes_to_an_address(desk: Desk) -> None:
@@ -17,6 +21,71 @@ async def test_a_message_goes_to_an_address(desk: Desk) -> None:
 
     await desk.post.until(lambda: desk.pigeons.texts("42") == ["the wash is done"])
     assert (answer["channel"], answer["to"]) == ("test", "42")
+
+
+async def test_what_goes_to_where_somebody_wrote_leaves_through_the_account_they_wrote_to(desk: Desk) -> None:
+    work = Pigeons(account="work")
+    await desk.post.channels.add(work, ACCESS)
+    assert work.receive is not None
+    wrote = Address("test", "8", "work", ChatType.DIRECT, thread="77")
+    await work.receive(InboundMessage(wrote, "m1", "test:user:8", "hello"))
+    await desk.post.until(lambda: len(work.sent) == 1)
+
+    await desk.call("notify.anna", {"message": "to a person"})
+    await desk.call("message.send", {"text": "to a conversation", "session_key": "agent:main:test:direct:8"})
+    await desk.call("message.send", {"text": "to an address", "channel": "test", "account": "work", "to": "8"})
+
+    await desk.post.until(lambda: len(work.sent) == 4)
+    assert {(sent.address.account, sent.address.peer, sent.address.thread) for sent in work.sent} == {
+        ("work", "8", "77")
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"channel": "tset", "to": "7"}, "there is no channel 'tset'; did you mean test?"),
+        ({"channel": "test", "to": "7", "account": "wrok"}, "test has no account 'wrok'; it has: default"),
+    ],
+)
+async def test_an_address_that_leads_nowhere_is_refused(desk: Desk, data: dict[str, str], told: str) -> None:
+    with pytest.raises(NotFound, match=re.escape(told)):
+        await desk.call("message.send", {"text": "news", **data})
+
+    assert await desk.post.outbox.counts() == {}
+
+
+async def test_without_an_account_the_only_one_is_meant_whatever_its_name(desk: Desk) -> None:
+    await desk.post.channels.remove("test")
+    await desk.post.channels.add(Pigeons(account="work"))
+
+    assert (await desk.call("message.send", {"text": "news", "channel": "test", "to": "7"}))["account"] == "work"
+
+
+async def test_nothing_goes_to_an_account_that_is_gone(desk: Desk) -> None:
+    await desk.post.said("hello", who="8")
+    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
+    await desk.post.channels.remove("test")
+
+    with pytest.raises(NotFound, match="Anna has not written yet"):
+        await desk.call("notify.anna", {"message": "news"})
+
+
+async def test_an_account_with_another_name_keeps_its_conversations_and_what_waits(desk: Desk) -> None:
+    AccountNames(desk.house.db, desk.post.outbox, desk.house.bus, desk.house.tasks)
+    await desk.post.said("hello", who="8")
+    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
+    await desk.post.channels.remove("test")
+    renamed = Pigeons(account="other")
+    await desk.post.outbox.send(Address("test", "8"), "it waited", Context(AUTOMATION))
+
+    await desk.post.channels.add(renamed)
+    assert renamed.receive is not None
+    renamed.receive.connected("id of default")
+    await desk.post.until(lambda: [sent.text for sent in renamed.sent] == ["it waited"])
+    await desk.call("notify.anna", {"message": "news"})
+
+    await desk.post.until(lambda: [sent.text for sent in renamed.sent] == ["it waited", "news"])
 
 
 async def test_a_message_without_address_goes_where_the_owner_wrote_last(desk: Desk) -> None:
