@@ -85,6 +85,7 @@ class ScheduleService:
         reload: Callable[[], Awaitable[Any]],
         default_agent: Callable[[], str],
     ) -> None:
+        self._config = config
         self._file = AutomationsFile(config)
         self._db = db
         self._authorities = ScheduleAuthorities(db, clock)
@@ -186,8 +187,8 @@ class ScheduleService:
         self._tell("removed", old.id, asker)
         return old
 
-    async def name_accounts(self) -> bool:
-        """Name the account where a schedule has the platform's id of it; return whether a file was changed.
+    async def name_accounts(self) -> None:
+        """Name the account where a schedule has the platform's id of it, before the engine reads the schedules.
 
         Agents wrote it so while the inbox kept the id in the place of the name.
         """
@@ -207,7 +208,8 @@ class ScheduleService:
                 await asyncio.to_thread(self._file.change, each.id, changes)
             except HubError as error:
                 _log.warning("%s is sent to an account that is now called %s: %s", each.id, name, error.message)
-        return bool(wrong)
+        if wrong:
+            await self._config.reload()
 
     async def run(self, id: str, asker: Asker) -> Begun:
         """Set one of them off now.
