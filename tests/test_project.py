@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -146,12 +147,60 @@ def test_the_node_program_needs_two_packages(imported: Imported) -> None:
     assert imported["node"] == declared(toml("node/pyproject.toml")["project"]["dependencies"])
 
 
+# What building needs from a registry: the back end and its dependencies, as the lock has them.
+BACK_END = ("hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers")
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout, built with the back end of the lock."""
-    folder = tmp_path_factory.mktemp("wheel")
-    uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", folder)
-    return next(folder.glob("homarus-*.whl"))
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a person has after cloning: every file that git knows, and no environment."""
+    folder = tmp_path_factory.mktemp("clone")
+    for name in run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=CHECKOUT).split("\0"):
+        if (CHECKOUT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(CHECKOUT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment in which pip and uv find the back end in a folder, in the place of a registry."""
+    folder = tmp_path_factory.mktemp("registry")
+    for name in BACK_END:
+        distribution = importlib.metadata.distribution(name)
+        wheel = folder / f"{normalised(name).replace('-', '_')}-{distribution.version}-py3-none-any.whl"
+        with zipfile.ZipFile(wheel, "w") as packed:
+            for file in distribution.files or ():
+                if ".." not in file.parts and "__pycache__" not in file.parts:
+                    packed.write(file.locate(), str(file))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "PIP_"))}
+    places = {"UV_FIND_LINKS": f"{folder}", "PIP_FIND_LINKS": f"{folder}", "UV_NO_INDEX": "1", "PIP_NO_INDEX": "1"}
+    return {**kept, **places, "UV_CACHE_DIR": f"{folder}/cache", "UV_PYTHON_DOWNLOADS": "never"}
+
+
+@pytest.fixture(scope="module")
+def wheel(clone: Path, registry: dict[str, str]) -> Path:
+    """The wheel that `uv build` makes of a clone."""
+    run(UV, "build", cwd=clone, env=registry)
+    return next((clone / "dist").glob("homarus-*.whl"))
+
+
+def test_pip_makes_the_same_wheel_of_a_clone(
+    wheel: Path, clone: Path, registry: dict[str, str], tmp_path: Path
+) -> None:
+    # Without --no-deps it would also collect the wheels of the dependencies, which are no part of this project.
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", tmp_path, ".", cwd=clone, env=registry)
+
+    (made,) = tmp_path.glob("*.whl")
+    assert zipfile.ZipFile(made).namelist() == zipfile.ZipFile(wheel).namelist()
+
+
+def test_the_node_program_can_be_built_of_a_clone(clone: Path, registry: dict[str, str]) -> None:
+    run(UV, "build", cwd=clone / "node", env=registry)
+
+    (made,) = (clone / "node/dist").glob("*.whl")
+    inside = {name.removeprefix("homarus_node/") for name in zipfile.ZipFile(made).namelist() if name.endswith(".py")}
+    assert inside == {f"{path.relative_to(CHECKOUT / 'node')}" for path in (CHECKOUT / "node").rglob("*.py")}
 
 
 def test_the_wheel_carries_the_program_and_its_data(wheel: Path) -> None:
@@ -172,20 +221,33 @@ def sources(folder: Path) -> list[Path]:
     ]
 
 
+def with_our_dependencies(environment: Path) -> Path:
+    """Let an environment see the packages of this one, but not what is edited in place, and return its programs."""
+    site = next((environment / "lib").glob("python3*/site-packages"))
+    (site / "dependencies.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n", encoding="utf-8")
+    return environment / "bin"
+
+
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel: Path, registry: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment of its own in which the wheel is installed, and the checkout is not."""
     folder = tmp_path_factory.mktemp("installed") / "env"
     venv.create(folder, symlinks=True)
-    uv("pip", "install", "--quiet", "--no-deps", "--python", folder / "bin/python", wheel)
-    # Its dependencies are those of this environment; a path file brings them, but not what is edited in place.
-    site = next((folder / "lib").glob("python3*/site-packages"))
-    (site / "dependencies.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n", encoding="utf-8")
-    return folder / "bin"
+    run(UV, "pip", "install", "--no-deps", "--python", folder, wheel, cwd=folder, env=registry)
+    return with_our_dependencies(folder)
 
 
-def run(*command: str | Path, cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+def test_a_clone_is_installed_by_naming_it(clone: Path, registry: dict[str, str], tmp_path: Path) -> None:
+    venv.create(tmp_path / "env", symlinks=True)
+
+    run(UV, "pip", "install", "--no-deps", "--python", tmp_path / "env", ".", cwd=clone, env=registry)
+
+    told = run(with_our_dependencies(tmp_path / "env") / "homarus", "--version", cwd=tmp_path)
+    assert hub.__version__ in told
+
+
+def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -196,5 +258,15 @@ def test_an_installed_wheel_is_found_before_the_checkout(installed: Path, tmp_pa
     assert Path(found.strip()).is_relative_to(installed.parent)
 
 
-def test_the_command_of_an_installed_wheel_tells_its_version(installed: Path, tmp_path: Path) -> None:
-    assert hub.__version__ in run(installed / "homarus", "--version", cwd=tmp_path)
+def test_an_installed_wheel_starts_a_hub_in_an_empty_home(installed: Path, tmp_path: Path) -> None:
+    command: list[str | Path] = [installed / "homarus", "start", "--json", "--port", "0", "--config", tmp_path / "home"]
+    started = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    assert started.stdout is not None
+    ready = started.stdout.readline()
+    started.terminate()
+    _, said = started.communicate(timeout=30)
+
+    assert ready.startswith("{"), said
+    assert (tmp_path / "home/configuration.yaml").is_file()
+    assert started.returncode == 0, said

@@ -101,6 +101,7 @@ def test_the_first_run_makes_an_environment_and_installs_the_extras_of_the_docum
 
     assert "python -m venv --clear --prompt homarus .venv" in calls
     assert "uv sync --locked" in calls[-1]
+    assert "--no-build-isolation-package homarus" in calls[-1]
     assert re.findall(r"--extra (\w+)", calls[-1]) == EXTRAS
     assert "--group dev" not in calls[-1]
 
