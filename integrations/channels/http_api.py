@@ -24,6 +24,8 @@ CONNECT_LIMIT_S = 10.0
 PIECE_BYTES = 65_536
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 REDIRECTS_LIMIT = 3
+RETRIED = frozenset({408, 425, 429})
+"""Refusals of a request that may be sent again."""
 
 T = TypeVar("T")
 
@@ -207,6 +209,21 @@ async def delivery_of(request: Awaitable[Any], *, done_already: int | str | None
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         return Delivery(DeliveryState.UNKNOWN, error=f"the platform answered something else: {error!r}")
     return Delivery(DeliveryState.DELIVERED, (id,) if id and isinstance(id, str) else ())
+
+
+def refusal_state(status: int, *, own: bool) -> DeliveryState:
+    """Return what an answer that is no success means for a message.
+
+    Args:
+        status: Of the answer, or the one that its body states.
+        own: Whether the body is the platform's own error: whatever the status, nothing was sent then. Another one is
+            the page of a proxy, which cannot know what the platform did behind it.
+    """
+    if status in RETRIED:
+        return DeliveryState.TRANSIENT
+    if 400 <= status < 500:
+        return DeliveryState.PERMANENT
+    return DeliveryState.TRANSIENT if own else DeliveryState.UNKNOWN
 
 
 @contextmanager

@@ -18,7 +18,8 @@ HEARTBEAT_MS = 400
 POST = r"POST /channels/\d+/messages$"
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"status": 429, "body": {"message": "slow down", "retry_after": 0.5}},
-    Trouble.SERVER_ERROR: {"status": 502, "body": "bad gateway"},
+    Trouble.REFUSED_FOR_NOW: {"status": 500, "body": {"message": "500: Internal Server Error", "code": 0}},
+    Trouble.PROXY_PAGE: {"status": 502, "body": "bad gateway"},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"status": 403, "body": {"message": "Missing Permissions", "code": 50013}},
 }

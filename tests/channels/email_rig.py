@@ -21,7 +21,7 @@ from tests.servers.shared import dovecot
 SERVER = "mx.home.test"
 FAULTS = {
     Trouble.RATE_LIMITED: "451 4.7.1 try later",
-    Trouble.SERVER_ERROR: "421 4.3.0 not now",
+    Trouble.REFUSED_FOR_NOW: "421 4.3.0 not now",
     Trouble.ANSWER_LOST: "lost",
     Trouble.FORBIDDEN: "550 5.1.1 no such person",
 }

@@ -23,7 +23,7 @@ class IrcRig:
 
     name = "irc"
     can = frozenset({Can.GROUPS, Can.MALFORMED})
-    troubles = frozenset({Trouble.ANSWER_LOST, Trouble.FORBIDDEN})
+    troubles = frozenset({Trouble.REFUSED_FOR_NOW, Trouble.ANSWER_LOST, Trouble.FORBIDDEN})
 
     async def start(self) -> None:
         server = shared.ngircd()
@@ -32,6 +32,8 @@ class IrcRig:
         self._people: dict[str, IrcPerson] = {who: await server.person(None, self._room) for who in (ADA, EVE)}
         self._proxies = {each: await TcpProxy(server.port).__aenter__() for each in self._nicks}
         self._lines = self._proxies["default"].lines
+        self._refusals: list[str] = []
+        self._refused: set[int] = set()
 
     async def stop(self) -> None:
         for proxy in self._proxies.values():
@@ -88,7 +90,8 @@ class IrcRig:
         target = self._target(who, group)
         heard = self._people[who].said(self._nicks["default"], self._room if group else None)
         messages: list[list[str]] = [[]]
-        for each in map(parse, (line.decode() for line in self._lines)):
+        passed = [line for at, line in enumerate(self._lines) if at not in self._refused]
+        for each in map(parse, (line.decode() for line in passed)):
             if each.command == "PING":
                 messages.append([])
             elif (each.command, each.parameter(0)) == ("PRIVMSG", target) and each.parameters[-1] in heard:
@@ -119,6 +122,7 @@ class IrcRig:
             if each is Trouble.ANSWER_LOST:
                 proxy.cut_after = lambda line: line.startswith(b"PRIVMSG")
             else:
+                self._refusals.append("404" if each is Trouble.FORBIDDEN else "439")
                 proxy.answer = self._refuse
 
     def goes_deaf(self) -> None:
@@ -138,5 +142,7 @@ class IrcRig:
         said = parse(line.decode())
         if said.command != "PRIVMSG":
             return None
-        self._proxies["default"].answer = None
-        return f":irc.test 404 bot {said.parameter(0)} :Cannot send\r\n".encode()
+        if not self._refusals:
+            return None
+        self._refused.add(len(self._lines) - 1)
+        return f":irc.test {self._refusals.pop(0)} bot {said.parameter(0)} :Cannot send\r\n".encode()

@@ -23,6 +23,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from hub.core.clock import Clock
 from hub.core.schema import Schema
 from hub.messaging.access.access import AccessPolicy
+from hub.messaging.capabilities import CanFind
 from hub.messaging.contract import Address, Channel, ChannelState, Inbound, Receipt
 from hub.messaging.outbox.outbound_policy import OutboundPolicy
 from hub.messaging.schema import ACCESS_KEYS, access_policy
@@ -58,8 +59,10 @@ class Trouble(StrEnum):
     """What can happen to a message that is sent."""
 
     RATE_LIMITED = "rate limited"
-    SERVER_ERROR = "server error"
-    """An error of the server's, and nothing was done."""
+    REFUSED_FOR_NOW = "refused for now"
+    """The platform itself says that it failed, and nothing was done."""
+    PROXY_PAGE = "page of a proxy"
+    """What stands before the platform says that it is not there, and nothing was done."""
     ANSWER_LOST = "answer lost"
     """It was done, and the connection broke."""
     MARKUP_REFUSED = "markup refused"
@@ -308,6 +311,10 @@ class ChannelHub(Post):
     def repairs_of(self, source: str) -> list[str]:
         """Return the ids of the open repairs of a part."""
         return [repair.id for repair in self.repairs.all() if repair.source == source]
+
+    def can_tell(self) -> bool:
+        """Whether the platform shows a message with one id once, or has a history to look it up in."""
+        return self.pigeons.limits.idempotent or isinstance(self.pigeons, CanFind)
 
     async def until_settled(self) -> str:
         """Wait until the one message of the outbox needs no more work; return its state."""

@@ -32,7 +32,8 @@ WAITS = Waits(poll_s=0.5, grace_s=0.5, first_s=2.0)
 LIMITED = json.dumps({"errcode": "M_LIMIT_EXCEEDED", "error": "Too many", "retry_after_ms": 1_000})
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"status": 429, "body": LIMITED},
-    Trouble.SERVER_ERROR: {"status": 502},
+    Trouble.REFUSED_FOR_NOW: {"status": 500, "body": '{"errcode": "M_UNKNOWN", "error": "Internal server error"}'},
+    Trouble.PROXY_PAGE: {"status": 502},
     Trouble.ANSWER_LOST: {"drops": True, "passes": True},
     Trouble.FORBIDDEN: {"status": 403, "body": '{"errcode": "M_FORBIDDEN", "error": "Not here"}'},
 }

@@ -14,7 +14,8 @@ from tests.servers.signal_server import ADA as ADAS_ID, GROUP, ME, NUMBER, Signa
 PEOPLE = {ADA: ADAS_ID, EVE: "cccccccc-0000-0000-0000-000000000666"}
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"error": {"code": -5, "message": "Rate limited"}},
-    Trouble.SERVER_ERROR: {"status": 502, "body": "bad gateway"},
+    Trouble.REFUSED_FOR_NOW: {"error": {"code": -32603, "message": "Internal error"}},
+    Trouble.PROXY_PAGE: {"status": 502, "body": "bad gateway"},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"error": {"code": -1, "message": "Unregistered user"}},
 }

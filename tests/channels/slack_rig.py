@@ -18,7 +18,8 @@ ROOMS = {ADA: DM, EVE: "D666"}
 PING_S = 0.4
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"status": 429, "retry_after": 1},
-    Trouble.SERVER_ERROR: {"status": 503, "body": "unavailable"},
+    Trouble.REFUSED_FOR_NOW: {"status": 200, "body": {"ok": False, "error": "service_unavailable"}},
+    Trouble.PROXY_PAGE: {"status": 503, "body": "unavailable"},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"status": 200, "body": {"ok": False, "error": "is_archived"}},
 }

@@ -20,6 +20,7 @@ from tests.servers.telegram_server import (
     DROPPED_AFTER,
     HANGS,
     MALFORMED,
+    PROXY_PAGE,
     RATE_LIMITED,
     TelegramServer,
 )
@@ -30,7 +31,8 @@ TIMING = PollTiming(poll_s=1, answer_s=0.5)
 SENDS = ("sendmessage", "sendphoto", "senddocument", "sendpoll")
 FAULTS = {
     Trouble.RATE_LIMITED: RATE_LIMITED,
-    Trouble.SERVER_ERROR: BAD_GATEWAY,
+    Trouble.REFUSED_FOR_NOW: BAD_GATEWAY,
+    Trouble.PROXY_PAGE: PROXY_PAGE,
     Trouble.ANSWER_LOST: DROPPED_AFTER,
     Trouble.MARKUP_REFUSED: BAD_MARKUP,
     Trouble.FORBIDDEN: BLOCKED,

@@ -28,7 +28,7 @@ class WebhookRig(Rig):
 
     name = "webhook_chat"
     can = frozenset({Can.GROUPS, Can.THREADS, Can.OFFERS_AGAIN})
-    troubles = frozenset({Trouble.RATE_LIMITED, Trouble.SERVER_ERROR, Trouble.ANSWER_LOST, Trouble.FORBIDDEN})
+    troubles = frozenset(set(Trouble) - {Trouble.MARKUP_REFUSED})
 
     def __init__(self) -> None:
         self._shown: dict[str, dict[str, Any]] = {}
@@ -164,7 +164,9 @@ class WebhookRig(Rig):
         match self._troubles.pop(0) if self._troubles else None:
             case Trouble.RATE_LIMITED:
                 return web.Response(status=429, headers={"Retry-After": "1"})
-            case Trouble.SERVER_ERROR:
+            case Trouble.REFUSED_FOR_NOW:
+                return web.json_response({"error": "later"}, status=503)
+            case Trouble.PROXY_PAGE:
                 return web.Response(status=502)
             case Trouble.FORBIDDEN:
                 return web.Response(status=403)

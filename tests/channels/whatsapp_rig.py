@@ -30,7 +30,8 @@ PEOPLE = {ADA: ADAS_ID, EVE: EVES_PHONE}
 NUMBERS = {"default": NUMBER_ID, "second": "106540352242923"}
 FAULTS: dict[Trouble, dict[str, Any]] = {
     Trouble.RATE_LIMITED: {"status": 429, "code": 130429},
-    Trouble.SERVER_ERROR: {"status": 500, "code": 131000},
+    Trouble.REFUSED_FOR_NOW: {"status": 500, "code": 131000},
+    Trouble.PROXY_PAGE: {"status": 502},
     Trouble.ANSWER_LOST: {"done": True},
     Trouble.FORBIDDEN: {"status": 400, "code": 131047},
 }

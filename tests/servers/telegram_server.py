@@ -19,7 +19,7 @@ import threading
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -65,7 +65,8 @@ class Fault:
 
 RATE_LIMITED = Fault(429, "Too Many Requests: retry after 1", {"retry_after": 1})
 BAD_GATEWAY = Fault(502, "Bad Gateway")
-BAD_GATEWAY_AFTER = Fault(502, "Bad Gateway", commit=True)
+PROXY_PAGE = Fault(502, body=b"<html>502 Bad Gateway</html>")
+PROXY_PAGE_AFTER = replace(PROXY_PAGE, commit=True)
 DROPPED = Fault(drop=True)
 DROPPED_AFTER = Fault(drop=True, commit=True)
 HANGS = Fault(hang=True)

@@ -209,7 +209,8 @@ class OutboxSender:
             safe = attached.channel.limits.idempotent or is_repeatable(row.outgoing)
             if row.state == "sending":
                 delivery = await self._cleared_up(row, attached, safe=safe)
-                wait_s = 0.0 if delivery.state is DeliveryState.TRANSIENT else None
+                # Once at once: a platform that fails again and again, and shows nothing, is in trouble.
+                wait_s = 0.0 if delivery.state is DeliveryState.TRANSIENT and row.attempts <= 1 else None
             else:
                 delivery = await self._attempt(row, attached, safe=safe)
                 wait_s = 0.0 if delivery.state is DeliveryState.UNKNOWN and not safe else None

@@ -14,8 +14,7 @@ import aiohttp
 
 import hub
 from hub.core.secret import Secret
-from hub.messaging.contract import DeliveryState
-from integrations.channels.http_api import HttpApi
+from integrations.channels.http_api import HttpApi, refusal_state
 
 CDN_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")
 USER_AGENT = f"DiscordBot (homarus, {hub.__version__})"
@@ -58,11 +57,9 @@ class DiscordRest(HttpApi):
         text = f"{known.get('message') or 'refused'} (HTTP {status}, code {code})"
         if "errors" in known:
             text += f": {json.dumps(known['errors'])[:300]}"
-        if status == 429:
-            wait = known.get("retry_after") or answer.retry_after_s or 1.0
-            raise self.error(DeliveryState.TRANSIENT, text, status=status, retry_after_s=wait)
-        state = DeliveryState.PERMANENT if 400 <= status < 500 else DeliveryState.UNKNOWN
-        raise self.error(state, text, status=status, reason=code)
+        wait = known.get("retry_after") or answer.retry_after_s or (1.0 if status == 429 else None)
+        state = refusal_state(status, own="message" in known)
+        raise self.error(state, text, status=status, reason=code, retry_after_s=wait)
 
     def fetch(self, reference: str) -> AsyncIterator[bytes]:
         """Yield a file of Discord's own servers; the token is not sent to them."""

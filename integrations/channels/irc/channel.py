@@ -37,6 +37,8 @@ NAME = "irc"
 ANSWER_S = 30.0
 _ACTION = "\x01ACTION "
 _CANNOT_SEND = {"401", "403", "404", "407", "412", "442", "477", "531"}
+_NOT_NOW = "439"
+"""Too many people were written to in a short time."""
 
 
 class IrcChannel:
@@ -91,7 +93,8 @@ class IrcChannel:
         finally:
             del link.answers[token]
         if (refused := link.refused.pop(fold(target), None)) is not None:
-            return Delivery(DeliveryState.PERMANENT, error=refused)
+            state = DeliveryState.TRANSIENT if refused.startswith(_NOT_NOW) else DeliveryState.PERMANENT
+            return Delivery(state, error=refused)
         return Delivery(DeliveryState.DELIVERED, (message.id,))
 
     async def probe(self) -> dict[str, Any]:
@@ -147,7 +150,7 @@ class IrcLink(KeptConnection):
         if line.command == "PONG" and (answer := self.answers.get(line.parameters[-1])) is not None:
             if not answer.done():
                 answer.set_result(None)
-        elif line.command in _CANNOT_SEND:
+        elif line.command in (*_CANNOT_SEND, _NOT_NOW):
             self.refused[fold(line.parameter(1))] = f"{line.command} {line.parameters[-1]}"
         elif (inbound := self._read(line, connection)) is not None:
             await self.stored(lambda: self._receive(inbound))

@@ -11,14 +11,19 @@ from typing import Any
 import aiohttp
 
 from hub.messaging.contract import DeliveryState
-from integrations.channels.http_api import HttpApi, PlatformError
+from integrations.channels.http_api import HttpApi, PlatformError, refusal_state
 
 REQUEST_LIMIT_S = 50.0
 SILENCE_LIMIT_S = 40.0
 """The daemon says something each 15 seconds; a stream that does not is dead."""
 EVENT_LIMIT_BYTES = 4 * 1024 * 1024
 RATE_LIMIT_S = 60.0
-IO_ERROR, UNTRUSTED_KEY, RATE_LIMIT, CAPTCHA = -3, -4, -5, -6
+IO_ERROR, UNTRUSTED_KEY, RATE_LIMIT, CAPTCHA, INTERNAL_ERROR = -3, -4, -5, -6, -32603
+STATES = {
+    IO_ERROR: DeliveryState.UNKNOWN,  # it heard nothing from Signal itself
+    RATE_LIMIT: DeliveryState.TRANSIENT,
+    INTERNAL_ERROR: DeliveryState.TRANSIENT,
+}
 WHAT_TO_DO = {
     UNTRUSTED_KEY: "their safety number changed; compare it, then: signal-cli -a NUMBER trust -a THEIR_NUMBER",
     CAPTCHA: "Signal asks for a captcha; see docs/channels/signal.md",
@@ -51,7 +56,7 @@ class SignalRpc(HttpApi):
         answer = await self.request("POST", "api/v1/rpc", json=body)
         data = answer.json
         if not isinstance(data, dict) or not ("result" in data or "error" in data):
-            state = DeliveryState.PERMANENT if 400 <= answer.status < 500 else DeliveryState.UNKNOWN
+            state = refusal_state(answer.status, own=False)
             raise self.error(state, f"HTTP {answer.status} to {method}, and no JSON-RPC")
         if "error" in data:
             raise self._refusal(data["error"])
@@ -97,13 +102,12 @@ class SignalRpc(HttpApi):
         return self.error(DeliveryState.PERMANENT, f"not delivered: {', '.join(sorted(map(str, kinds)))}")
 
     def _refusal(self, error: dict[str, Any]) -> PlatformError:
-        code, data = error.get("code"), error.get("data") or {}
+        code, data = int(error.get("code") or 0), error.get("data") or {}
         response = data.get("response") if isinstance(data, dict) else None
         if isinstance(response, dict) and (found := self._failure_of(response.get("results"))) is not None:
             return found
         text = f"{error.get('message', 'refused')} (code {code})"
         if code in WHAT_TO_DO:
             text += f"; {WHAT_TO_DO[code]}"
-        if code == RATE_LIMIT:
-            return self.error(DeliveryState.TRANSIENT, text, retry_after_s=RATE_LIMIT_S)
-        return self.error(DeliveryState.UNKNOWN if code == IO_ERROR else DeliveryState.PERMANENT, text)
+        wait = RATE_LIMIT_S if code == RATE_LIMIT else None
+        return self.error(STATES.get(code, DeliveryState.PERMANENT), text, retry_after_s=wait)

@@ -11,9 +11,11 @@ from typing import Any
 
 from hub.core.secret import Secret
 from hub.messaging.contract import DeliveryState
-from integrations.channels.http_api import HttpApi
+from integrations.channels.http_api import HttpApi, refusal_state
 
-FAILED_MIDWAY = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+FAILED_MIDWAY = frozenset({"internal_error", "fatal_error"})
+"""With these, Slack says, a part may have been done: a message is looked up before it is sent again."""
+FAILED_FOR_NOW = frozenset({"ratelimited", "request_timeout", "service_unavailable", "team_added_to_org"})
 FILE_HOSTS = (".slack.com",)
 CDN_HOSTS = (".slack-edge.com", "slack-files.com", ".slack-files.com")
 """Where files of some workspaces are, by addresses that Slack signs itself."""
@@ -48,15 +50,19 @@ class SlackWeb(HttpApi):
         status, data = answer.status, answer.json
         known: dict[str, Any] = data if isinstance(data, dict) else {}
         error = known.get("error", "")
-        if status == 429 or error == "ratelimited":
-            text, wait = f"{method}: too many requests", answer.retry_after_s or 1.0
-            raise self.error(DeliveryState.TRANSIENT, text, reason=error, retry_after_s=wait)
-        if status >= 500 or not known or error in FAILED_MIDWAY:
-            raise self.error(DeliveryState.UNKNOWN, f"{method} failed (HTTP {status} {error})", reason=error)
-        if not known.get("ok"):
-            needed = f" (needs {known['needed']})" if "needed" in known else ""
-            raise self.error(DeliveryState.PERMANENT, f"{method}: {error or status}{needed}", reason=error)
-        return known
+        if known.get("ok") and status < 400:
+            return known
+        own = known.get("ok") is False
+        state = refusal_state(status, own=own)
+        if own and error in FAILED_MIDWAY:
+            state = DeliveryState.UNKNOWN
+        elif own and status < 400 and error not in FAILED_FOR_NOW:
+            state = DeliveryState.PERMANENT
+        limited = status == 429 or error == "ratelimited"
+        needed = f" (needs {known['needed']})" if "needed" in known else ""
+        text = "too many requests" if limited else f"{error or f'failed (HTTP {status})'}{needed}"
+        wait = answer.retry_after_s or (1.0 if limited else None)
+        raise self.error(state, f"{method}: {text}", reason=error, retry_after_s=wait)
 
     async def upload(self, name: str, content: bytes) -> str:
         """Upload a file and return its id; it is shown to nobody yet."""

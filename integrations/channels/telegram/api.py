@@ -12,8 +12,7 @@ from typing import Any
 import aiohttp
 
 from hub.core.secret import Secret
-from hub.messaging.contract import DeliveryState
-from integrations.channels.http_api import HttpApi
+from integrations.channels.http_api import HttpApi, refusal_state
 
 UPLOAD_S = 120.0
 _DONE_ALREADY = ("message is not modified", "message to delete not found")
@@ -64,17 +63,17 @@ class TelegramApi(HttpApi):
         found = answer.json if isinstance(answer.json, dict) else {}
         if found.get("ok") is True:
             return found.get("result")
-        status, text = answer.status, str(found.get("description") or f"{method} failed (HTTP {answer.status})")
+        status = found.get("error_code") or answer.status
+        text = str(found.get("description") or f"{method} failed (HTTP {answer.status})")
         if any(done in text for done in _DONE_ALREADY):
             return None
-        state = DeliveryState.PERMANENT if 400 <= status < 500 else DeliveryState.UNKNOWN
         more = found.get("parameters") or {}
         raise self.error(
-            DeliveryState.TRANSIENT if status == 429 else state,
+            refusal_state(status, own=found.get("ok") is False),
             text,
             status=status,
             reason=more.get("migrate_to_chat_id"),
-            retry_after_s=more.get("retry_after"),
+            retry_after_s=more.get("retry_after") or answer.retry_after_s,
         )
 
     async def fetch(self, reference: str) -> AsyncIterator[bytes]:

@@ -30,7 +30,7 @@ from hub.messaging.contract import (
     Receiver,
 )
 from hub.security.webhook_signature import SignatureForm, is_signed, sign
-from integrations.channels.http_api import HttpAnswer, HttpApi, PlatformError
+from integrations.channels.http_api import HttpAnswer, HttpApi, PlatformError, refusal_state
 
 BODY_LIMIT_BYTES = 48_000
 TIMEOUT_S = 20.0
@@ -63,7 +63,6 @@ _BUTTON = Schema(
         Optional("thread"): _ID,
     }
 )
-_TRANSIENT = frozenset({408, 425, 429})
 
 
 class WebhookChannel:
@@ -194,9 +193,7 @@ class WebhookChannel:
         error = f"{self._url} answered {status}"
         if status == 401 and self._receive is not None:
             self._receive.disconnected(f"{error}: the other side does not accept the secret", permanent=True)
-        if status in _TRANSIENT:
-            return Delivery(DeliveryState.TRANSIENT, error=error, retry_after_s=answer.retry_after_s)
-        return Delivery(DeliveryState.UNKNOWN if status >= 500 else DeliveryState.PERMANENT, error=error)
+        return Delivery(refusal_state(status, own=False), error=error, retry_after_s=answer.retry_after_s)
 
 
 def _refused(status: int, code: str, message: str) -> web.Response:

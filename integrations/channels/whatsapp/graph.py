@@ -10,7 +10,7 @@ from typing import Any
 
 from hub.core.secret import Secret
 from hub.messaging.contract import DeliveryState
-from integrations.channels.http_api import HttpApi
+from integrations.channels.http_api import HttpApi, refusal_state
 
 REQUEST_LIMIT_S = 35.0
 """With the wait for a status it is less than what the outbox waits for a message."""
@@ -47,17 +47,18 @@ class GraphApi(HttpApi):
         answer = await self.request(method, path, **request)
         status, data = answer.status, answer.json
         known: dict[str, Any] = data if isinstance(data, dict) else {}
-        if known and status == 200:
+        if known and status == 200 and "error" not in known:
             return known
         error = known.get("error")
+        own = isinstance(error, dict)
         if not isinstance(error, dict):
             error = {"message": f"HTTP {status} without a reason"}
-        code, text = error.get("code"), describe(error)
-        if status == 429 or code in PAUSES_S:
-            wait = answer.retry_after_s or PAUSES_S.get(code or 0)
-            raise self.error(DeliveryState.TRANSIENT, text, reason=code, retry_after_s=wait)
-        state = DeliveryState.PERMANENT if 400 <= status < 500 else DeliveryState.UNKNOWN
-        raise self.error(state, text, reason=code)
+        code = error.get("code")
+        state = refusal_state(status, own=own)
+        if code in PAUSES_S or error.get("is_transient"):
+            state = DeliveryState.TRANSIENT
+        wait = answer.retry_after_s or PAUSES_S.get(code or 0)
+        raise self.error(state, describe(error), reason=code, retry_after_s=wait)
 
     async def fetch(self, reference: str) -> AsyncIterator[bytes]:
         """Yield a file by its id; its address is good for minutes, and needs the token too.

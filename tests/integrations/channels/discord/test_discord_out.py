@@ -147,6 +147,7 @@ async def test_commands_are_published_once_for_one_list(discord: DiscordServer, 
     [
         ({"status": 429, "body": {"message": "slow", "retry_after": 0.65}}, DeliveryState.TRANSIENT, 0),
         ({"status": 500, "body": {}}, DeliveryState.UNKNOWN, 0),
+        ({"status": 500, "body": {"message": "500: Internal", "code": 0}}, DeliveryState.TRANSIENT, 0),
         ({"status": 502, "body": "<html>", "done": True}, DeliveryState.UNKNOWN, 1),
         ({"done": True}, DeliveryState.UNKNOWN, 1),
         ({"status": 200, "body": "{broken", "done": True}, DeliveryState.UNKNOWN, 1),

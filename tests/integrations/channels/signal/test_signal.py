@@ -233,6 +233,7 @@ async def test_a_poll_is_opened_and_typing_is_shown(signal: SignalServer, channe
         ({"error": {"code": -3, "message": "Connection closed"}}, DeliveryState.UNKNOWN, None),
         ({"error": {"code": -4, "message": "Untrusted"}}, DeliveryState.PERMANENT, None),
         ({"error": {"code": -5, "message": "Rate limit"}}, DeliveryState.TRANSIENT, 60.0),
+        ({"error": {"code": -32603, "message": "Internal error"}}, DeliveryState.TRANSIENT, None),
         ({"results": [{"type": "RATE_LIMIT_FAILURE", "retryAfterSeconds": 7}]}, DeliveryState.TRANSIENT, 7.0),
         ({"results": [{"type": "UNREGISTERED_FAILURE"}]}, DeliveryState.PERMANENT, None),
         ({"results": [{"type": "NETWORK_FAILURE"}]}, DeliveryState.UNKNOWN, None),

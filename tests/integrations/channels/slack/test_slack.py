@@ -351,6 +351,8 @@ async def test_a_message_is_edited_reacted_to_and_deleted(slack: SlackServer, ch
     [
         ({"status": 429, "retry_after": 7}, DeliveryState.TRANSIENT, 0),
         ({"status": 200, "body": {"ok": False, "error": "internal_error"}, "done": True}, DeliveryState.UNKNOWN, 1),
+        ({"status": 200, "body": {"ok": False, "error": "service_unavailable"}}, DeliveryState.TRANSIENT, 0),
+        ({"status": 500, "body": {"ok": False, "error": "anything"}}, DeliveryState.TRANSIENT, 0),
         ({"status": 503, "body": "<html>"}, DeliveryState.UNKNOWN, 0),
         ({"done": True}, DeliveryState.UNKNOWN, 1),
         ({"status": 200, "body": "{broken", "done": True}, DeliveryState.UNKNOWN, 1),

@@ -119,7 +119,7 @@ async def test_a_file_is_sent_as_what_whatsapp_shows_and_else_as_a_document(
         ({"status": 400, "code": 131056}, DeliveryState.TRANSIENT, "131056"),
         ({"status": 400, "code": 80007}, DeliveryState.TRANSIENT, "80007"),
         ({"status": 429, "headers": {"Retry-After": "7"}}, DeliveryState.TRANSIENT, "429"),
-        ({"status": 500, "code": 131000}, DeliveryState.UNKNOWN, "131000"),
+        ({"status": 500, "code": 131000}, DeliveryState.TRANSIENT, "131000"),
         ({"status": 503}, DeliveryState.UNKNOWN, "503"),
         ({}, DeliveryState.UNKNOWN, "did not answer"),
     ],
