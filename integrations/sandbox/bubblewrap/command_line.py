@@ -21,7 +21,14 @@ from integrations.sandbox.bubblewrap.held_start import HeldStart
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SETTINGS = (
     *("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"),
-    *("/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/ssl/certs", "/etc/ssl/openssl.cnf"),
+    *(
+        "/etc/chromium.d",
+        "/etc/mime.types",
+        "/etc/protocols",
+        "/etc/services",
+        "/etc/ssl/certs",
+        "/etc/ssl/openssl.cnf",
+    ),
 )
 """What programs need of the system, and nothing that is private to it."""
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"

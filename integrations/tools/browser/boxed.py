@@ -12,7 +12,7 @@ from integrations.tools.browser.chromium import CLOSED, NAMES, VIEWPORT
 NOT_FOUND = 127
 _START = (
     'for name in $1; do found=$(command -v "$name") && break; done; [ -n "$found" ] || exit 127; shift; '
-    'exec "$found" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1'
+    '{ "$found" "$@" 3<&0 4>&5 5>&- </dev/null 2>&1 >/dev/null | tail -c 300; } 5>&1'
 )
 
 
@@ -25,16 +25,21 @@ class BoxedChromium:
 
     def __init__(self, process: SandboxProcess) -> None:
         self._process = process
+        self._last_words = ""
 
     @classmethod
-    async def start(cls, sandbox: Sandbox) -> BoxedChromium:
+    async def start(cls, sandbox: Sandbox, executable: str | None = None) -> BoxedChromium:
         """Start it in a sandbox.
+
+        Args:
+            executable: As configured; another is taken where there is none of that name inside.
 
         Raises:
             Unavailable: The engine fails.
         """
+        names = [executable, *NAMES] if executable is not None else NAMES
         command = (
-            *("sh", "-c", _START, "sh", " ".join(NAMES), "--headless", "--no-sandbox", "--remote-debugging-pipe"),
+            *("sh", "-c", _START, "sh", " ".join(names), "--headless", "--no-sandbox", "--remote-debugging-pipe"),
             *(f"--user-data-dir={WORKSPACE}/profile", f"--window-size={VIEWPORT['width']},{VIEWPORT['height']}"),
             *(f"--proxy-server=http://127.0.0.1:{PORT}", "--proxy-bypass-list=<-loopback>", *CLOSED),
         )
@@ -55,12 +60,13 @@ class BoxedChromium:
             parts.append(rest)
             if sum(map(len, parts)) > MESSAGE_LIMIT_BYTES:
                 return
+        self._last_words = b"".join(parts).decode("utf-8", "replace").strip()
 
     async def close(self) -> str:
         """End it."""
         await self._process.kill()
         if await self._process.wait() != NOT_FOUND:
-            return ""
+            return self._last_words and f"the browser in the sandbox ended: {self._last_words}"
         return (
             f"there is none of {', '.join(NAMES)} in the sandbox. bubblewrap has the programs of this machine; for "
             "Docker, name an image with one in agents[].sandbox.docker.image"

@@ -32,7 +32,8 @@ _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "DISPLAY"
 CLOSED = (
     "--disable-quic",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",  # Chrome's
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # content shell's
     "--disable-features=WebTransport,DialMediaRouteProvider,MediaRouter,GlobalMediaControls",
     "--disable-background-networking",
     "--disable-component-update",

@@ -157,7 +157,7 @@ class BrowserProfile:
         if self.is_boxed:
             agent_id = self.settings["agent"]
             sandbox, folder = await self._sandboxes.for_browser(agent_id, self.name, private=self.private)
-            far = await BoxedChromium.start(sandbox)
+            far = await BoxedChromium.start(sandbox, self._program["executable"])
         if far is None:
             raise Unavailable(
                 f"no Chrome is attached to the profile {self.name}: run `homarus browser attach --profile {self.name}` "

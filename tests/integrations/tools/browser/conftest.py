@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +26,11 @@ from integrations.tools.browser.service import BrowserService
 from tests.hosting import host_on
 from tests.integrations.tools.browser.shop import Canary, Shop
 from tests.integrations.tools.standing import MAIN, Standing
+from tests.web.browser import NAMES
+
+KINDS = [*{os.path.realpath(found): name for name in NAMES if (found := shutil.which(name))}.values()] or [NAMES[0]]
+"""The browsers of this machine, the lightest first; what depends on the kind is tried with each."""
+EVERY_KIND = pytest.mark.parametrize("browsing", KINDS, indirect=True)
 
 
 class StandingGateway(Standing):
@@ -84,7 +91,7 @@ def ref(snapshot: str, what: str) -> str:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def browsing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Browsing]:
+async def browsing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Browsing]:
     shop, canary = Shop(), Canary()
     await shop.start()
     await canary.start()
@@ -93,9 +100,10 @@ async def browsing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Br
     found = Browsing(standing, shop, canary)
     standing.egress = Egress(lambda: found.named)
     hosts = [host_on(standing, domain) for domain in ("browser", "files", "bubblewrap")]
+    kind = getattr(request, "param", KINDS[0])
     modes = {"lan": "managed", "boxed": "sandbox"}
     profiles = {name: {"mode": mode, "network": "private"} for name, mode in modes.items()}
-    await browser.setup(hosts[0][0], {"headless": True, "profiles": profiles})
+    await browser.setup(hosts[0][0], {"executable": kind, "headless": True, "profiles": profiles})
     await bubblewrap.setup(hosts[2][0], None)
     await files.setup(hosts[1][0], None)
     standing.workspaces.ensure("main")

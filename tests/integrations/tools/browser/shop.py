@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from aiohttp import web
@@ -81,6 +82,7 @@ class Canary:
 
     def __init__(self) -> None:
         self.reached = 0
+        self.heard = b""
         self.port = 0
 
     async def start(self) -> None:
@@ -90,8 +92,10 @@ class Canary:
             def datagram_received(self, data: bytes, addr: Any) -> None:
                 canary.reached += 1
 
-        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self.reached += 1
+            with suppress(OSError):
+                self.heard += await reader.read(1_000)
             writer.close()
 
         self._server = await asyncio.start_server(connected, "127.0.0.1", 0)

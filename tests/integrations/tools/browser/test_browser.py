@@ -12,7 +12,7 @@ import pytest_asyncio
 from hub.core.errors import Forbidden
 from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.contract import ToolResult
-from tests.integrations.tools.browser.conftest import Browsing, ref
+from tests.integrations.tools.browser.conftest import EVERY_KIND, Browsing, ref
 from tests.integrations.tools.browser.shop import BOOK, START
 from tests.integrations.tools.standing import ANNAS, MAIN
 
@@ -56,6 +56,7 @@ async def shop(browsing: Browsing) -> AsyncIterator[Browsing]:
     assert browsing.canary.reached == 0
 
 
+@EVERY_KIND
 @pytest.mark.parametrize("profile", ["lan", "boxed"])
 async def test_a_table_is_booked_through_snapshots_and_refs(shop: Browsing, profile: str) -> None:
     shop.used = profile
@@ -214,6 +215,7 @@ async def test_an_address_that_is_refused_leaves_no_tab(shop: Browsing) -> None:
     assert "Closed on Mondays" in (await shop.use("snapshot")).output
 
 
+@EVERY_KIND
 async def test_no_forbidden_address_is_reached_from_a_page(shop: Browsing) -> None:
     place = f"127.0.0.1:{shop.canary.port}"
     canary = f"http://{place}"
