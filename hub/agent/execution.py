@@ -359,8 +359,10 @@ class Execution:
             return []  # the turn with the calls is stored
         if outcome.status is RunStatus.OK and answer is not None:
             data = {"final": True, "status": "ok", "stop": outcome.stop, **run.take_failed_models()}
-            if run.notices:
-                data["notices"] = list(run.notices)
+            # A model that failed in this run is in `failed_models`, one that was not asked is nowhere else.
+            before = [run.fell_back] if run.fell_back is not None and run.fell_back["kind"] != "failover" else []
+            if notices := [*run.notices, *before]:
+                data["notices"] = notices
             return [record.said(answer.message, run.model, answer.usage, data, derived=run.heard_outside)]
         return [
             *self._closed_calls(record, STOPPED_CALL),

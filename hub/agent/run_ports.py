@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -286,8 +286,8 @@ class RunPorts:
             hooks.observe(LlmInput(**told, context=run.context))
 
     def _named(self, candidate: Resolved) -> str:
-        """Return a model's name, with its credential when there are several for it."""
-        several = sum(each.ref == candidate.ref for each in self._config.candidates) > 1
+        """Return a model's name, with its credential when there are several for it, or it is named."""
+        several = candidate.pinned or sum(each.ref == candidate.ref for each in self._config.candidates) > 1
         return f"{candidate.ref}@{candidate.credential}" if several else candidate.ref
 
     def _specs(self, ref: str) -> tuple[ToolSpec, ...]:
@@ -347,14 +347,17 @@ class RunPorts:
         self._run.model = attempt.candidate.ref
         if attempt.error is None:
             self._run.trace.asked(attempt.candidate.ref)
+            self._run.fell_back = None
+            if attempt.candidate.instead_of is not None:
+                self._fell_back(attempt.candidate.instead_of, attempt.candidate)
         else:
             self._run.trace.asked_again(self._named(failed), attempt.error, attempt.delay_s, attempt.candidate.ref)
             if failed is not attempt.candidate:
                 reason = str(attempt.error.details.get("status") or attempt.error.code)
                 named = {"model": self._named(failed), "reason": reason, "instead": self._named(attempt.candidate)}
                 self._run.failed_models.append(named)
-                if failed.ref != attempt.candidate.ref:
-                    self._run.fell_back = {"kind": "failover", **named}
+                if failed.ref != attempt.candidate.ref or failed.pinned:
+                    self._fell_back({"kind": "failover", **named}, attempt.candidate)
             _log.warning(
                 "run %s: call %d goes to %s after %.1f s, since the one before failed: %s",
                 self._run.request.run_id,
@@ -363,3 +366,8 @@ class RunPorts:
                 attempt.delay_s,
                 attempt.error.message,
             )
+
+    def _fell_back(self, notice: Mapping[str, Any], candidate: Resolved) -> None:
+        """Note that another model answers than the one that was meant first, unless that is asked after all."""
+        meant, name = self._run.fell_back or notice, self._named(candidate)
+        self._run.fell_back = {**meant, "instead": name} if meant["model"] not in (name, candidate.ref) else None

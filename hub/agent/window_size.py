@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
@@ -43,6 +45,9 @@ class WindowCheck:
         found = [each for each in candidates if each.info.context_window >= WINDOW_MIN]
         if candidates and not found:
             raise WindowTooSmall(_too_small(candidates[0]), details={"model": candidates[0].ref, "needed": WINDOW_MIN})
+        if found and found[0].ref != candidates[0].ref and found[0].instead_of is None:
+            small = {"kind": "unusable", "model": candidates[0].ref, "reason": _too_small(candidates[0])}
+            return [replace(each, instead_of=small) for each in found]
         return found
 
     def _judge(self, ref: str, window: int) -> None:

@@ -302,11 +302,7 @@ def _await(home: Path, state: str) -> None:
 def _state(provider: Mapping[str, Any], key: Mapping[str, Any]) -> str:
     if provider["obstacle"]:
         return str(provider["obstacle"])
-    rests = [
-        f"{each['reason']} on {each['model']}"
-        + (f" for {each['remaining_s']} s" if each["remaining_s"] is not None else " until it is changed")
-        for each in key["cooldowns"]
-    ]
+    rests = [f"{each['reason']} on {each['model']} for {each['remaining_s']} s" for each in key["cooldowns"]]
     return "rests: " + "; ".join(rests) if rests else "set aside" if key["aside"] else "ready"
 
 

@@ -11,6 +11,9 @@ from hub.messaging.texts import say
 
 def notice_text(notice: Mapping[str, Any], language: str) -> str:
     """Return a notice beside an answer; see `RunResult.notices`."""
+    if notice["kind"] in ("resting", "asked_first"):
+        reason = say(f"rest.{notice['reason']}", language)
+        return say(f"notice.{notice['kind']}", language, **{**notice, "reason": reason})
     if "measure" not in notice:
         return say(f"notice.{notice['kind']}", language, **notice)
     values = {

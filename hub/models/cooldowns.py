@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
@@ -16,8 +15,8 @@ from hub.core.sql import SqlConnection
 from hub.models.contract import AuthError, BillingError, ModelError, RateLimited
 from hub.storage.database import Database
 
-RATE_LIMIT_S = (60.0, 300.0, 1_500.0, 3_600.0)
-"""The first, second, third and every further rate limit in a row."""
+REST_S = (60.0, 300.0, 1_500.0, 3_600.0)
+"""After the first, second, third and every further rate limit or refusal of a key in a row."""
 BILLING_S = 5 * 3_600.0
 BILLING_LIMIT_S = 24 * 3_600.0
 FAILURE_WINDOW_S = 24 * 3_600.0
@@ -41,7 +40,7 @@ class Cooldown(Struct, frozen=True):
         reason: What the provider said.
         failures: How many in a row.
         since: Seconds since the epoch.
-        wait_s: How long it lasts; infinite until the credential is changed or works again.
+        wait_s: How long it lasts, unless the credential is changed or works again before.
         key: Which key it is about, as `fingerprint` names it.
     """
 
@@ -50,6 +49,13 @@ class Cooldown(Struct, frozen=True):
     since: float
     wait_s: float
     key: str
+
+
+class Rest(Struct, frozen=True):
+    """For how many seconds others are tried first, and why: a `CooldownReason`, or `failing`."""
+
+    seconds: float
+    reason: str
 
 
 class CooldownPlace(Struct, frozen=True):
@@ -89,18 +95,17 @@ def cooldown_after(error: ModelError, before: Cooldown | None, now: float, key: 
 
 def _wait_s(reason: CooldownReason, failures: int, retry_after_s: float | None) -> float:
     match reason:
-        case CooldownReason.RATE_LIMIT:
-            step = RATE_LIMIT_S[min(failures, len(RATE_LIMIT_S)) - 1]
+        case CooldownReason.RATE_LIMIT | CooldownReason.AUTH:
+            step = REST_S[min(failures, len(REST_S)) - 1]
             return min(max(step, retry_after_s or 0.0), BILLING_LIMIT_S)
         case CooldownReason.BILLING:
             return float(min(BILLING_S * 2 ** min(failures - 1, 10), BILLING_LIMIT_S))
-        case CooldownReason.AUTH:
-            return math.inf
 
 
-def fingerprint(key: Secret | None) -> str:
-    """Return a name for a key that tells nothing of it; empty for none."""
-    return hashlib.sha256(key.reveal().encode()).hexdigest()[:16] if key else ""
+def fingerprint(key: Secret | None, *others: str) -> str:
+    """Return a name for a key, and what is used with it, that tells nothing of it; empty for nothing."""
+    told = "\0".join(filter(None, [key.reveal() if key else "", *others]))
+    return hashlib.sha256(told.encode()).hexdigest()[:16] if told else ""
 
 
 class Cooldowns:
@@ -130,10 +135,10 @@ class Cooldowns:
             ).fetchall()
         )
         for provider, credential, model, reason, failures, since, wait_s, key in rows:
-            wait = math.inf if wait_s is None else wait_s
-            self._keep(
-                CooldownPlace(provider, credential, model), Cooldown(CooldownReason(reason), failures, since, wait, key)
-            )
+            kind = CooldownReason(reason)
+            # An earlier version let a refused key rest for good, and wrote no time.
+            wait = _wait_s(kind, failures, None) if wait_s is None else wait_s
+            self._keep(CooldownPlace(provider, credential, model), Cooldown(kind, failures, since, wait, key))
 
     def failed(self, place: CooldownPlace, error: ModelError, key: str) -> None:
         """Note a failure of a call; one of the whole credential is noted for all its models."""
@@ -145,14 +150,13 @@ class Cooldowns:
             return
         self._keep(place, cooldown)
         row = (place.provider, place.credential, place.model, cooldown.reason.value, cooldown.failures)
-        wait_s = None if math.isinf(cooldown.wait_s) else cooldown.wait_s
         self._post(
             lambda connection: connection.execute(
                 "INSERT INTO model_cooldowns(provider, credential, model, reason, failures, since, wait_s, key)"
                 " VALUES (?,?,?,?,?,?,?,?) ON CONFLICT(provider, credential, model) DO UPDATE SET"
                 " reason = excluded.reason, failures = excluded.failures, since = excluded.since,"
                 " wait_s = excluded.wait_s, key = excluded.key",
-                (*row, cooldown.since, wait_s, cooldown.key),
+                (*row, cooldown.since, cooldown.wait_s, cooldown.key),
             )
         )
 
@@ -162,9 +166,11 @@ class Cooldowns:
             if each in self._found:
                 self._forget(each)
 
-    def remaining_s(self, place: CooldownPlace, key: str) -> float:
-        """Return how long a credential is not to be used for a model; 0 when it may be used now."""
-        return max(self._left_s(place, key), self._left_s(CooldownPlace(place.provider, place.credential), key))
+    def rest(self, place: CooldownPlace, key: str) -> Rest | None:
+        """Return how long a credential is not to be used for a model, and why; None when it may be used now."""
+        places = (place, CooldownPlace(place.provider, place.credential))
+        left_s, each = max(((self._left_s(each, key), each) for each in places), key=lambda found: found[0])
+        return Rest(left_s, self._found[each][0].reason.value) if left_s > 0 else None
 
     def of(self, provider: str, credential: str, key: str) -> list[dict[str, Any]]:
         """Return the cooldowns of a credential that last, as plain data."""
@@ -173,7 +179,7 @@ class Cooldowns:
                 "model": place.model,
                 "reason": found.reason.value,
                 "failures": found.failures,
-                "remaining_s": None if math.isinf(left) else round(left),
+                "remaining_s": round(left),
             }
             for place, (found, _) in list(self._found.items())
             if (place.provider, place.credential) == (provider, credential) and (left := self._left_s(place, key)) > 0

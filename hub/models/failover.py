@@ -166,7 +166,7 @@ async def stream_with_failover(
         others = [each for each in waiting[1:] if isinstance(error, OF_CREDENTIAL) or each.ref != candidate.ref]
         step = next_step(
             error,
-            attempt=attempt,
+            attempt=policy.attempts if candidate.rests and others else attempt,
             others_left=bool(others),
             policy=policy,
             jitter=jitter(),

@@ -18,7 +18,7 @@ from hub.models.contract import (
     Overloaded,
     RateLimited,
 )
-from hub.models.cooldowns import CooldownPlace, Cooldowns, fingerprint
+from hub.models.cooldowns import CooldownPlace, Cooldowns, Rest, fingerprint
 from hub.models.provider_config import DEFAULT_CREDENTIAL, ProviderConfig
 
 REPAIR_SOURCE = "models"
@@ -39,10 +39,13 @@ class Health(Struct):
     error: ModelError | None = None
     last_ok: float | None = None
 
-    def aside_s(self, model: str) -> float:
-        """Return for how many seconds others should be tried first; infinite until the key is changed."""
-        cooldown_s = self.cooldowns.remaining_s(self._place(model), fingerprint(self.config.api_key))
-        return max(self.aside_until - self.clock.monotonic(), cooldown_s, 0.0)
+    def rest(self, model: str) -> Rest | None:
+        """Return for how long others should be tried first, and why; None when it need not rest."""
+        failing_s = self.aside_until - self.clock.monotonic()
+        cooldown = self.cooldowns.rest(self._place(model), self._key)
+        if failing_s > (cooldown.seconds if cooldown is not None else 0.0):
+            return Rest(failing_s, "failing")
+        return cooldown
 
     def succeeded(self, model: str) -> None:
         """Note a call that came to its end."""
@@ -57,7 +60,7 @@ class Health(Struct):
 
     def failed(self, model: str, error: ModelError) -> None:
         """Note a call that failed; what the request itself is to blame for says nothing of the provider."""
-        self.cooldowns.failed(self._place(model), error, fingerprint(self.config.api_key))
+        self.cooldowns.failed(self._place(model), error, self._key)
         match error:
             case AuthError():
                 self._tell(
@@ -93,7 +96,7 @@ class Health(Struct):
     def as_dict(self) -> dict[str, Any]:
         """The health as plain data."""
         left_s = self.aside_until - self.clock.monotonic()
-        cooldowns = self.cooldowns.of(self.config.name, self.config.credential, fingerprint(self.config.api_key))
+        cooldowns = self.cooldowns.of(self.config.name, self.config.credential, self._key)
         return {
             "aside": left_s > 0 or bool(cooldowns),
             "aside_s": math.ceil(max(0.0, left_s)),
@@ -108,6 +111,13 @@ class Health(Struct):
         """The provider, and the credential where there are several."""
         name, credential = self.config.name, self.config.credential
         return name if credential == DEFAULT_CREDENTIAL else f"{name}@{credential}"
+
+    @property
+    def _key(self) -> str:
+        """Name what a rest is about: another key, address or header may be taken where this one was not."""
+        config = self.config
+        headers = [f"{name}: {value.reveal()}" for name, value in sorted(config.headers.items())]
+        return fingerprint(config.api_key, config.base_url or "", *headers)
 
     def _place(self, model: str) -> CooldownPlace:
         return CooldownPlace(self.config.name, self.config.credential, model)

@@ -14,7 +14,7 @@ from hub.core.errors import HubError, Unavailable
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
 from hub.models.contract import AuthError, ModelInfo, ModelProvider
-from hub.models.cooldowns import Cooldowns
+from hub.models.cooldowns import Cooldowns, Rest
 from hub.models.credential_file import ModelCredentials, StoredCredential
 from hub.models.health import Health
 from hub.models.infos import ModelInfos
@@ -148,10 +148,12 @@ class ProviderPool:
             )
         return [resolved]
 
-    def is_aside(self, config: ProviderConfig, model: str) -> bool:
-        """Whether a model is set aside with every credential of its provider."""
-        found = [self.find(config.using(each)) for each in config.credential_ids]
-        return all(each is not None and each.health.aside_s(model) > 0 for each in found)
+    def rest(self, config: ProviderConfig, model: str, credential: str | None = None) -> Rest | None:
+        """Return how long a model is set aside with one credential, or with every one of its provider."""
+        ids = config.credential_ids if credential is None else (credential,)
+        found = [self._health_of(config.using(each)).rest(model) for each in ids]
+        resting = [each for each in found if each is not None]
+        return min(resting, key=lambda each: each.seconds) if len(resting) == len(found) else None
 
     async def listed_at(self, name: str, base_url: str) -> list[str] | None:
         """Return the models of an OpenAI-compatible server; None when there is none at this address."""
@@ -192,9 +194,12 @@ class ProviderPool:
         }
 
     def _shown(self, config: ProviderConfig) -> dict[str, Any]:
+        return {"id": config.credential, "key": config.key_source, **self._health_of(config).as_dict()}
+
+    def _health_of(self, config: ProviderConfig) -> Health:
+        """Return how a credential is doing; what an earlier process noted counts before its first call."""
         managed = self.find(config)
-        health = managed.health if managed is not None else self._health(config)
-        return {"id": config.credential, "key": config.key_source, **health.as_dict()}
+        return managed.health if managed is not None else self._health(config)
 
     def _health(self, config: ProviderConfig) -> Health:
         return Health(self._clock, self._repairs, self._cooldowns, config)

@@ -14,6 +14,7 @@ from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
+from hub.models.candidates import ModelCandidate, in_order, resting
 from hub.models.contract import AUTO, AuthError, ModelInfo
 from hub.models.cooldowns import Cooldowns
 from hub.models.credential_file import ModelCredentials
@@ -198,9 +199,7 @@ class ModelRegistry:
         session_key: str | None = None,
         credentials: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Resolved]:
-        """Return the models to try in order: the one meant, then `fallbacks`; those set aside come last.
-
-        Each is there once for each credential of its provider, unless the reference names one.
+        """Return the models to try, see `in_order`: the one meant and `fallbacks`, once for each credential.
 
         Args:
             ref: What is meant; None is the default.
@@ -211,8 +210,8 @@ class ModelRegistry:
             AuthError: No credential of the model may be used.
             HubError: What `resolve` raises, when no other model can be tried either.
         """
-        found: dict[tuple[str, str], Resolved] = {}
-        first_error: HubError | None = None
+        found: dict[tuple[str, str], ModelCandidate] = {}
+        first_error, missing = None, None
         for position, each in enumerate([ref, *self._section["fallbacks"]]):
             try:
                 resolved = await self.resolve(each)
@@ -226,13 +225,16 @@ class ModelRegistry:
                 if position == 0 and each is not None and not isinstance(error, (Unavailable, AuthError)):
                     raise
                 first_error = first_error or error
+                if position == 0:
+                    missing = {"kind": "unusable", "model": each or self._section["default"], "reason": error.message}
                 _log.warning("model %s cannot be tried: %s", each or "default", error.message)
                 continue
             for one in of_model:
-                found.setdefault((one.ref, one.credential), one)
+                rest = self.pool.rest(config, one.info.id, one.credential)
+                found.setdefault((one.ref, one.credential), ModelCandidate(one, position == 0, rest))
         if not found and first_error is not None:
             raise first_error
-        return sorted(found.values(), key=self._aside_s)
+        return in_order(found.values(), ref, missing)
 
     @property
     def provider_names(self) -> tuple[str, ...]:
@@ -264,9 +266,11 @@ class ModelRegistry:
         config = self._providers[choice.provider]
         info = resolved.info if (resolved := self._resolved.get(ref or "default")) is not None else None
         model_id = choice.model_id or self._known_default(config) or (info.id if info is not None else None)
-        found = {"ref": f"{choice.provider}/{model_id}" if model_id else choice.provider, "reason": choice.reason}
-        aside = {"aside": True} if model_id and self.pool.is_aside(config, model_id) else {}
-        return found | aside | ({"context_window": info.context_window} if info is not None else {})
+        ref = f"{choice.provider}/{model_id}" if model_id else choice.provider
+        rest = self.pool.rest(config, model_id, choice.credential) if model_id else None
+        rests = {"rests": resting(f"{ref}@{choice.credential}" if choice.credential else ref, rest)} if rest else {}
+        window = {"context_window": info.context_window} if info is not None else {}
+        return {"ref": ref, "reason": choice.reason, **rests, **window}
 
     def status(self) -> dict[str, Any]:
         """Return the state of models as plain data, without a request."""
@@ -352,10 +356,6 @@ class ModelRegistry:
         if not ids and (default := self._known_default(config)):
             ids[default] = None
         return [self._infos.info(config, id) for id in ids]
-
-    def _aside_s(self, resolved: Resolved) -> float:
-        managed = self.pool.find(self._providers[resolved.info.provider].using(resolved.credential))
-        return managed.health.aside_s(resolved.info.id) if managed is not None else 0.0
 
     def _shown(self, config: ProviderConfig) -> dict[str, Any]:
         return {

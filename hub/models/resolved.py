@@ -23,6 +23,8 @@ class Resolved(Struct, frozen=True):
         params: The configuration's `params` of provider and model, for the request's `extra`.
         credential: Which of the provider's keys is used.
         pinned: Whether the reference names that key.
+        rests: Whether it failed lately, and is asked once only where there are others.
+        instead_of: Why the one that is meant is not asked first: a notice, see `RunResult.notices`.
     """
 
     provider: ModelProvider
@@ -33,6 +35,13 @@ class Resolved(Struct, frozen=True):
     params: Mapping[str, Any] = field(default_factory=dict)
     credential: str = DEFAULT_CREDENTIAL
     pinned: bool = False
+    rests: bool = False
+    instead_of: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """`provider/id`, and the credential where the reference names it."""
+        return f"{self.ref}@{self.credential}" if self.pinned else self.ref
 
     @property
     def label(self) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hub.agent.run_request import RunStatus, SteeredMessage, Steering
 from hub.agent.run_trace import STEPS_LIMIT, RunTrace
 from hub.core.clock import ManualClock
@@ -129,3 +131,31 @@ def test_steps_beyond_the_limit_are_counted_and_not_kept() -> None:
     assert (len(call["failed"]), trace.dropped) == (STEPS_LIMIT - 1, 7)
     assert len(call["failed"][0]["message"]) == 300
     assert call["usage"]["total_tokens"] == 3
+
+
+@pytest.mark.parametrize("named", [None, "test/model"])
+async def test_each_answer_of_a_fallback_says_so_and_the_trace_agrees(
+    tmp_path: Path, openai_server: OpenAIServer, named: str | None
+) -> None:
+    provider = {"api": "openai", "base_url": openai_server.base_url, "api_key": "sk-test-not-a-secret"}
+    models = {
+        "fallbacks": ["other/model"],
+        "providers": {name: {**provider, "models": ["model"]} for name in ("test", "other")},
+    }
+    refused = {"status": 401, "body": {"error": {"message": "Invalid API key"}}}
+    openai_server.queue(refused, "first", *([refused, "second"] if named else ["second"]), "third")
+    clock = ManualClock()
+    async with standing(AgentHouse(tmp_path / "home", openai_server.base_url, models=models, clock=clock)) as house:
+        results = [await house.runner.run(house.request(run_id=id, model=named)) for id in ("r1", "r2")]
+        await clock.advance(61)
+        mended = await house.runner.run(house.request(run_id="r3", model=named))
+
+    assert [each.reply for each in results] == ["first", "second"]
+    kinds = [each["kind"] for result in results for each in result.notices]
+    assert kinds == ["failover", "failover" if named else "resting"]
+    for result in results:
+        assert (result.notices[0]["model"], result.notices[0]["instead"]) == ("test/model", "other/model")
+        assert result.model == steps(house, result.run_id)[0]["model"] == "other/model"
+    kept = [entry.data for entry in house.entries() if entry.data.get("final")]
+    assert all("failed_models" in each or "notices" in each for each in kept[:2])
+    assert (mended.reply, mended.model, mended.notices) == ("third", "test/model", ())

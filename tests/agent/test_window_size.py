@@ -26,7 +26,9 @@ def model(window: int, id: str = "m") -> Resolved:
 def test_models_below_the_minimum_are_left_out_and_alone_refused() -> None:
     small, large = model(15_999), model(16_000, "large")
 
-    assert WindowCheck().usable([small, large]) == [large]
+    (found,) = WindowCheck().usable([small, large])
+
+    assert (found.ref, (found.instead_of or {})["model"]) == ("mine/large", small.ref)
     with pytest.raises(WindowTooSmall, match=r"mine/m has a context window of 15999 tokens; .* at least 16000"):
         WindowCheck().usable([small])
 

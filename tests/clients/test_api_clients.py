@@ -137,8 +137,9 @@ def test_anthropic(hub: HubProcess, model: OpenAIServer) -> None:
     assert (said, last.stop_reason, last.content[1].input) == ("Looking.", "tool_use", {"city": "Jena"})
     with pytest.raises(anthropic.AuthenticationError, match="not valid"):
         anthropic.Anthropic(base_url=hub.url, api_key="wrong").messages.create(messages=messages[:1], **asked)
-    with pytest.raises(anthropic.NotFoundError, match="there is no model"):
-        client.messages.create(messages=messages[:1], **asked | {"model": "claude"})
+    assert client.messages.create(messages=messages[:1], **asked | {"model": "claude"}).model == "claude"
+    with pytest.raises(anthropic.NotFoundError, match="garage"):
+        client.messages.create(messages=messages[:1], **asked | {"model": "homarus/garage"})
 
 
 def test_llm(base: dict[str, Any], model: OpenAIServer, tmp_path: Path) -> None:

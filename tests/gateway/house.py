@@ -136,11 +136,11 @@ class FullRig(Rig):
         (self.home.path / "automations.yaml").write_text(AUTOMATIONS)
         self.config.load()
         people = People()
-        section: dict[str, Any] = {
+        self.models_section: dict[str, Any] = {
             "default": "test/model",
             "providers": {"test": {"api": "openai", "base_url": server.base_url, "api_key": "sk-test-not-a-secret"}},
         }
-        self.models = ModelRegistry(section, self.bus, self.clock, self.repairs)
+        self.models = ModelRegistry(self.models_section, self.bus, self.clock, self.repairs)
         self.models.register_api(OPENAI_API, lambda name, config: OpenAIProvider(name, config, self.clock))
         self.sessions = SessionStore(self.db, self.home, self.clock, self.bus)
         self.agents = Agents(AGENTS, self.home)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import aiohttp
 import openai
@@ -185,7 +186,52 @@ async def test_what_cannot_be_honoured_is_refused_with_the_reason(
     assert error["type"] == "invalid_request_error"
 
 
-async def test_an_unknown_model_is_404(api: openai.AsyncOpenAI) -> None:
+async def test_the_model_of_another_service_is_the_default_agent(
+    api: openai.AsyncOpenAI, openai_server: OpenAIServer
+) -> None:
+    chat = await api.chat.completions.create(model="gpt-4o-mini", messages=HELLO)
+    response = await api.responses.create(model="gpt-4o-mini", input="hello")
+
+    assert (chat.choices[0].message.content, response.output_text) == ("ok", "ok")
+    assert (chat.model, response.model) == ("gpt-4o-mini", "gpt-4o-mini")
+    assert openai_server.requests()[0]["body"]["model"] == "model"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("chat/completions", {"messages": HELLO}),
+        ("responses", {"input": "hello"}),
+        ("messages", {"messages": HELLO, "max_tokens": 100}),
+    ],
+)
+async def test_that_another_model_answered_is_said_beside_the_answer(
+    house: FullRig,
+    http: aiohttp.ClientSession,
+    openai_server: OpenAIServer,
+    path: str,
+    more: dict[str, object],
+    stream: bool,
+) -> None:
+    house.models.configure({**house.models_section, "fallbacks": ["test/other"], "retry": {"attempts": 1}})
+    openai_server.queue({"status": 503}, "from the other")
+
+    body = {"model": "homarus", "stream": stream, **more}
+    async with http.post(f"{house.url}/v1/{path}", json=body, headers=house.bearer) as answer:
+        told = await answer.text()
+
+    assert told.count("from the other") >= 1
+    assert "⚠️" not in told
+    found = told[told.index('"homarus":{') + len('"homarus":') :]
+    beside = json.JSONDecoder().raw_decode(found)[0]
+    assert beside["model"] == "test/other"
+    assert [(each["kind"], each["model"], each["instead"]) for each in beside["notices"]] == [
+        ("failover", "test/model", "test/other")
+    ]
+
+
+async def test_an_unknown_agent_is_404(api: openai.AsyncOpenAI) -> None:
     with pytest.raises(openai.NotFoundError, match="kitchen"):
         await api.chat.completions.create(model="homarus/garage", messages=HELLO)
 

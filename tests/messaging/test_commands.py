@@ -217,3 +217,38 @@ async def test_stop_says_how_many_messages_it_dropped(post: Post, openai_server:
     stopped = await post.said("/stop")
 
     assert stopped.reply == "Stopped. Messages that waited and are dropped: 2"
+
+
+@pytest.mark.parametrize(("language", "word"), [("en", "refused"), ("zh-CN", "密钥被拒绝")])
+@pytest.mark.parametrize("chosen", ["", "/model test/model", "/model test/model@default"])
+async def test_each_answer_of_another_model_says_so_in_chat_and_the_commands_agree(
+    post: Post, openai_server: OpenAIServer, language: str, word: str, chosen: str
+) -> None:
+    provider = {"api": "openai", "base_url": openai_server.base_url, "api_key": "sk-test-not-it", "models": ["model"]}
+    providers = {"test": provider, "spare": provider}
+    post.house.models.configure(
+        {"default": "test/model", "fallbacks": ["spare/model"], "providers": providers, "retry": {"attempts": 1}}
+    )
+    post.settings = replace(post.settings, language=language)
+    refused = {"status": 401, "body": {"error": {"message": "Invalid API key"}}}
+    openai_server.queue(refused, "one", *([refused, "two"] if chosen else ["two"]))
+    if chosen:
+        await post.said(chosen)
+
+    def answers() -> list[str]:
+        return [text for text in post.pigeons.texts() if text.startswith(("one", "two"))]
+
+    await post.said("hello")
+    await post.until(lambda: len(answers()) == 1)
+    await post.said("again")
+    await post.until(lambda: len(answers()) == 2)
+    model, status = [(await post.said(each)).reply or "" for each in ("/model", "/status")]
+
+    for answer, begins in zip(answers(), ("one", "two"), strict=True):
+        assert answer.startswith(f"{begins}\n\n⚠️ {chosen.removeprefix('/model ') or 'test/model'} ")
+        assert "spare/model" in answer
+    warnings = [line for told in (model, status) for line in told.splitlines() if line.startswith("⚠️")]
+    assert len(warnings) == 2
+    assert len(set(warnings)) == 1
+    assert word in warnings[0]
+    assert "spare/model" in warnings[0]

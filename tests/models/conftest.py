@@ -15,6 +15,7 @@ from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
 from hub.integration.catalog import find, model_apis
 from hub.models.contract import ModelEvent, ModelInfo, ModelRequest, StopEvent, StopReason, TextDelta
+from hub.models.cooldowns import Cooldowns
 from hub.models.provider_config import ProviderConfig
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import LITELLM_API, OFFLINE_API, OPENAI_API
@@ -68,10 +69,17 @@ class World:
         environment: Mapping[str, str] | None = None,
         *,
         apis: tuple[str, ...] = (OPENAI_API, LITELLM_API, OFFLINE_API),
+        cooldowns: Cooldowns | None = None,
     ) -> ModelRegistry:
         speakers = model_apis(find(None))
         registry = ModelRegistry(
-            config, self.bus, self.clock, self.repairs, environment=environment or {}, speakers=speakers
+            config,
+            self.bus,
+            self.clock,
+            self.repairs,
+            environment=environment or {},
+            speakers=speakers,
+            cooldowns=cooldowns,
         )
         for api in apis:
             registry.register_api(api, self.make)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from hub.core.clock import ManualClock
 from hub.core.secret import Secret
 from hub.models.contract import AuthError, BillingError, FormatError, ModelError, Overloaded, RateLimited
-from hub.models.cooldowns import Cooldown, CooldownPlace, Cooldowns, cooldown_after, fingerprint
+from hub.models.cooldowns import Cooldown, CooldownPlace, Cooldowns, Rest, cooldown_after, fingerprint
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 
@@ -41,8 +40,8 @@ def test_billing_rests_twice_as_long_each_time_up_to_a_day() -> None:
     assert waits(BillingError("x"), 4) == [5 * HOUR, 10 * HOUR, 20 * HOUR, 24 * HOUR]
 
 
-def test_a_refused_key_rests_until_it_is_changed() -> None:
-    assert waits(AuthError("x"), 1) == [math.inf]
+def test_a_refused_key_rests_longer_each_time_and_never_for_good() -> None:
+    assert waits(AuthError("x"), 5) == [60, 300, 1_500, 3_600, 3_600]
 
 
 @pytest.mark.parametrize("error", [Overloaded("x"), FormatError("x")])
@@ -80,10 +79,10 @@ async def test_a_rate_limit_is_of_one_model_and_an_unpaid_bill_of_all() -> None:
     cooldowns = Cooldowns(ManualClock())
 
     cooldowns.failed(PLACE, RateLimited("x"), "key")
-    assert (cooldowns.remaining_s(PLACE, "key"), cooldowns.remaining_s(OTHER, "key")) == (60, 0)
+    assert (cooldowns.rest(PLACE, "key"), cooldowns.rest(OTHER, "key")) == (Rest(60, "rate_limit"), None)
 
     cooldowns.failed(PLACE, BillingError("x"), "key")
-    assert cooldowns.remaining_s(OTHER, "key") == 5 * HOUR
+    assert cooldowns.rest(OTHER, "key") == cooldowns.rest(PLACE, "key") == Rest(5 * HOUR, "billing")
 
 
 async def test_a_key_that_may_not_use_one_model_may_use_the_others() -> None:
@@ -91,18 +90,18 @@ async def test_a_key_that_may_not_use_one_model_may_use_the_others() -> None:
 
     cooldowns.failed(PLACE, AuthError("x", details={"status": 403}), "key")
 
-    assert (cooldowns.remaining_s(PLACE, "key"), cooldowns.remaining_s(OTHER, "key")) == (math.inf, 0)
+    assert (cooldowns.rest(PLACE, "key"), cooldowns.rest(OTHER, "key")) == (Rest(60, "auth"), None)
 
 
 async def test_a_changed_key_and_a_call_that_works_end_it() -> None:
     cooldowns = Cooldowns(ManualClock())
     cooldowns.failed(PLACE, AuthError("x"), "old")
-    assert cooldowns.remaining_s(PLACE, "new") == 0
+    assert cooldowns.rest(PLACE, "new") is None
 
     cooldowns.failed(PLACE, BillingError("x"), "new")
     cooldowns.succeeded(PLACE)
 
-    assert cooldowns.remaining_s(OTHER, "new") == 0
+    assert cooldowns.rest(OTHER, "new") is None
 
 
 @pytest.mark.parametrize("jump_s", [-7 * 24 * HOUR, 0.0])
@@ -113,10 +112,10 @@ async def test_a_wall_clock_set_back_prolongs_nothing(jump_s: float) -> None:
 
     clock.jump(jump_s)
     await clock.advance(59)
-    assert cooldowns.remaining_s(PLACE, "key") == 1
+    assert cooldowns.rest(PLACE, "key") == Rest(1, "rate_limit")
     await clock.advance(1)
 
-    assert cooldowns.remaining_s(PLACE, "key") == 0
+    assert cooldowns.rest(PLACE, "key") is None
 
 
 @pytest.fixture
@@ -140,16 +139,28 @@ async def test_they_survive_a_restart(db: Database) -> None:
     after = Cooldowns(clock, db)
     await after.load()
 
-    assert after.remaining_s(PLACE, "key") == 40
-    assert after.of("mine", "refused", "key") == [{"model": "*", "reason": "auth", "failures": 1, "remaining_s": None}]
+    assert after.rest(PLACE, "key") == Rest(40, "rate_limit")
+    assert after.of("mine", "refused", "key") == [{"model": "*", "reason": "auth", "failures": 1, "remaining_s": 40}]
     assert after.of("mine", "worked", "key") == []
     clock.jump(-HOUR)
     again = Cooldowns(clock, db)
     await again.load()
-    assert again.remaining_s(PLACE, "key") == 60
+    assert again.rest(PLACE, "key") == Rest(60, "rate_limit")
+
+
+async def test_a_key_that_an_earlier_version_let_rest_for_good_rests_a_while(db: Database) -> None:
+    row = ("mine", "work", "*", "auth", 2, 0.0, None, "key")
+    await db.write(lambda connection: connection.execute(f"INSERT INTO model_cooldowns VALUES ({'?,' * 7}?)", row))
+    clock = ManualClock(100.0)
+    cooldowns = Cooldowns(clock, db)
+
+    await cooldowns.load()
+
+    assert cooldowns.rest(PLACE, "key") == Rest(200, "auth")
 
 
 def test_a_fingerprint_tells_keys_apart_and_shows_none() -> None:
     assert fingerprint(Secret("sk-one")) != fingerprint(Secret("sk-two"))
     assert "sk" not in fingerprint(Secret("sk-one"))
-    assert fingerprint(None) == ""
+    assert fingerprint(None) == fingerprint(None, "") == ""
+    assert fingerprint(Secret("sk-one"), "http://a") != fingerprint(Secret("sk-one"), "http://b")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.schema import Invalid
+from hub.models.answering import answering
 from hub.models.contract import (
     AuthError,
     BillingError,
@@ -19,11 +21,14 @@ from hub.models.contract import (
     RateLimited,
     user_message,
 )
+from hub.models.cooldowns import Cooldowns
 from hub.models.failover import RetryPolicy, stream_with_failover
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
 from hub.models.schema import MODELS_SCHEMA
 from hub.models.thinking import lower_level, refuses_thinking
+from hub.storage.database import Database
+from hub.storage.migrations import HUB_MIGRATIONS
 from tests.models.conftest import ANSWER, Play, Player, World
 
 KEYS = [{"id": "work", "api_key": "k-work"}, {"id": "spare", "api_key": "k-spare"}]
@@ -134,7 +139,7 @@ async def test_a_key_that_fails_comes_last_until_its_cooldown_is_over(
     assert (found[-1] == "mine/m@default") == (first != "mine/m@default")
     await world.clock.advance(61)
     back = labels(await models.candidates())[0]
-    assert back == ("mine/m@default" if isinstance(error, (RateLimited, FormatError)) else first)
+    assert back == ("mine/m@work" if isinstance(error, BillingError) else "mine/m@default")
 
 
 async def test_the_state_of_each_key_is_shown_without_the_key(world: World) -> None:
@@ -263,3 +268,120 @@ async def test_a_refusal_of_something_else_is_not_about_thinking(world: World) -
             pass
 
     assert len(player.asked) == 1
+
+
+async def fail(candidate: Resolved, *errors: ModelError) -> None:
+    """Let a model fail with each of these."""
+    for error in errors:
+        candidate.provider.inner.plays.append([error])  # type: ignore[attr-defined]
+        with pytest.raises(type(error)):
+            assert not [event async for event in candidate.provider.stream(ModelRequest("m", "", (user_message("x"),)))]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "minutes"),
+    [
+        (AuthError("x"), "auth", 1),
+        (AuthError("x", details={"status": 403}), "auth", 1),
+        (RateLimited("x"), "rate_limit", 1),
+        (BillingError("x"), "billing", 300),
+    ],
+)
+async def test_what_answers_instead_of_the_default_says_why_until_the_rest_is_over(
+    world: World, error: ModelError, reason: str, minutes: int
+) -> None:
+    models = registry(world, credentials=[])
+    await fail((await models.candidates())[0], error)
+    resting = {"kind": "resting", "model": "mine/m", "reason": reason, "minutes": minutes}
+
+    found = await models.candidates()
+    assert labels(found) == ["other/n@default", "mine/m@default"]
+    assert found[0].instead_of == resting
+    assert answering(models, None)["notice"] == {**resting, "instead": "other/n"}
+
+    await world.clock.advance(minutes * 60)
+    found = await models.candidates()
+    assert labels(found) == ["mine/m@default", "other/n@default"]
+    assert [each.instead_of for each in found] == [None, None]
+    assert "notice" not in answering(models, None)
+
+
+@pytest.mark.parametrize("ref", ["mine/m", "good", "mine", "mine/m@default"])
+async def test_a_model_that_somebody_names_is_asked_first_whatever_rests(world: World, ref: str) -> None:
+    models = registry(world)
+    for each in (await models.candidates(ref))[: 1 if "@" in ref else 3]:
+        await fail(each, AuthError("x"))
+
+    found = await models.candidates(ref)
+
+    assert found[0].ref == "mine/m"
+    assert found[-1].ref == "other/n"
+    assert (found[0].rests, found[-1].rests, found[0].instead_of) == (True, False, None)
+    assert answering(models, ref)["notice"]["kind"] == "asked_first"
+
+
+async def test_a_named_key_is_never_replaced_by_another_in_silence(world: World) -> None:
+    models = world.registry(
+        {"default": "mine/m@work", "providers": {"mine": MINE, "other": OTHER}, "fallbacks": ["mine/m"]}
+    )
+    await fail((await models.candidates())[0], AuthError("x"))
+
+    by_default = await models.candidates()
+    named = await models.candidates("mine/m@work")
+
+    assert labels(by_default)[0] == "mine/m@default"
+    assert by_default[0].instead_of is not None
+    assert by_default[0].instead_of["model"] == "mine/m@work"
+    assert labels(named)[0] == "mine/m@work"
+
+
+async def test_a_model_that_cannot_be_used_at_all_is_named_by_the_fallback(world: World) -> None:
+    config = {"providers": {"openai": {"models": ["gpt"]}, "other": OTHER}, "fallbacks": ["other"]}
+    models = world.registry({**config, "default": "openai/gpt"})
+
+    (only,) = await models.candidates()
+
+    assert only.instead_of is not None
+    assert (only.instead_of["kind"], only.instead_of["model"]) == ("unusable", "openai/gpt")
+    assert "OPENAI_API_KEY" in only.instead_of["reason"]
+
+
+async def test_the_rests_of_an_earlier_process_are_known_before_the_first_call(world: World, tmp_path: Path) -> None:
+    db = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    await db.open()
+    config: dict[str, Any] = {
+        "default": "mine",
+        "providers": {"mine": {**MINE, "credentials": []}, "other": OTHER},
+    }
+    kept = [Cooldowns(world.clock, db) for _ in range(3)]
+    before, after, mended = [world.registry({**config, "fallbacks": ["other"]}, cooldowns=each) for each in kept]
+    later = kept[1:]
+    await fail((await before.candidates())[0], AuthError("x"))
+    await db.write(lambda connection: None)  # what was posted before is written by then
+
+    await later[0].load()
+    assert answering(after, None)["ref"] == "other/n"
+
+    mended.configure({**config, "providers": {**config["providers"], "mine": {**MINE, "api_key": "k-new"}}})
+    await later[1].load()
+    assert answering(mended, None)["ref"] == "mine/m"
+    await db.close()
+
+
+async def test_a_model_that_rests_is_asked_once_where_another_can_answer() -> None:
+    asked: list[str] = []
+    failing, other = (Player(name, plays=[[Overloaded("x")]] if name == "a" else []) for name in "ab")
+    candidates = [
+        Resolved(failing, ModelInfo("m", "a"), "a/m", "", rests=True),
+        Resolved(other, ModelInfo("m", "b"), "b/m", ""),
+    ]
+
+    stream = stream_with_failover(
+        candidates,
+        lambda each: ModelRequest(each.info.id, "", (user_message("x"),)),
+        policy=RetryPolicy(attempts=3, max_wait_s=10),
+        on_attempt=lambda attempt: asked.append(attempt.candidate.ref),
+    )
+
+    assert [event async for event in stream] == ANSWER
+    assert asked == ["a/m", "b/m"]

@@ -103,7 +103,8 @@ class _MessageShape:
     def whole(self, answer: Answer) -> Mapping[str, Any]:
         content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
         content += [_use(call) | {"input": orjson.loads(_arguments(call))} for call in answer.calls]
-        return self._message(content, _usage(answer.usage)) | {"stop_reason": STOPS.get(answer.stop, "end_turn")}
+        end = {"stop_reason": STOPS.get(answer.stop, "end_turn"), **answer.beside}
+        return self._message(content, _usage(answer.usage)) | end
 
     def opening(self) -> bytes:
         return _event("message_start", message=self._message([], _usage(Usage())))
@@ -123,7 +124,8 @@ class _MessageShape:
             said += _event("content_block_delta", index=index, delta=delta)
             said += _event("content_block_stop", index=index)
         end = {"stop_reason": STOPS.get(answer.stop, "end_turn"), "stop_sequence": None}
-        return said + _event("message_delta", delta=end, usage=_usage(answer.usage)) + _event("message_stop")
+        told = {"delta": end, "usage": _usage(answer.usage), **answer.beside}
+        return said + _event("message_delta", **told) + _event("message_stop")
 
     def broken(self, error: HubError) -> bytes:
         return b"event: error\ndata: %b\n\n" % orjson.dumps(show_error(error))

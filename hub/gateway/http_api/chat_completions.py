@@ -99,7 +99,8 @@ class _ChatShape:
             message["content"] = answer.text or None
             message["tool_calls"] = [_call(call) for call in answer.calls]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(answer)}
-        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer.usage)}
+        head = {**self._head, "object": "chat.completion"}
+        return {**head, "choices": [choice], "usage": _usage(answer.usage), **answer.beside}
 
     def opening(self) -> bytes:
         return self._chunk([_choice({"role": "assistant", "content": ""})], **self._more)
@@ -111,7 +112,7 @@ class _ChatShape:
         said = b""
         for index, call in enumerate(answer.calls):
             said += self._chunk([_choice({"tool_calls": [{"index": index, **_call(call)}]})], **self._more)
-        said += self._chunk([_choice({}, _finish(answer))], **self._more)
+        said += self._chunk([_choice({}, _finish(answer))], **self._more, **answer.beside)
         if self._with_usage:
             said += self._chunk([], usage=_usage(answer.usage))
         return said + DONE

@@ -36,7 +36,10 @@ class ClientCall(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a run answered, for every API; `error` is a code and a message, of a run that failed."""
+    """What a run answered, for every API; `error` is a code and a message, of a run that failed.
+
+    `model` and `notices` are the run's own, see `RunResult`.
+    """
 
     run_id: str
     created_s: int
@@ -46,6 +49,13 @@ class Answer(Struct, frozen=True):
     usage: Usage = Usage()
     error: Mapping[str, Any] | None = None
     status: str = "ok"
+    model: str = ""
+    notices: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """Return what is shown beside the answer in every API, where people are to know more than it says."""
+        return {"homarus": {"model": self.model, "notices": self.notices}} if self.notices else {}
 
 
 class KeptRun(Struct, frozen=True):

@@ -8,7 +8,7 @@ from aiohttp import web
 from hub.agent.agents import Agents
 from hub.core.errors import NotFound
 from hub.gateway.calls.contract import READ, HttpCall, Route
-from hub.gateway.http_api.openai_shapes import MODEL, agent_of, show_error
+from hub.gateway.http_api.openai_shapes import model_names, show_error
 
 
 class Models:
@@ -32,16 +32,14 @@ class Models:
 
     async def list(self, call: HttpCall) -> web.StreamResponse:
         """Return all of them."""
-        ids = [MODEL, *(f"{MODEL}/{agent.id}" for agent in self._agents.all())]
-        return _answer({"object": "list", "data": [self._model(id) for id in ids]})
+        return _answer({"object": "list", "data": [self._model(id) for id in model_names(self._agents)]})
 
     async def get(self, call: HttpCall) -> web.StreamResponse:
         """Return one."""
-        id = call.params["id"]
-        try:
-            agent_of(id, self._agents)
-        except NotFound as error:
-            raise NotFound(error.message, details={"param": "model"}) from None
+        id, known = call.params["id"], model_names(self._agents)
+        if id not in known:
+            names = ", ".join(known)
+            raise NotFound(f"there is no model {id[:80]!r} here; there are: {names}", details={"param": "model"})
         return _answer(self._model(id))
 
     def _model(self, id: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from hub.agent.agents import Agents
-from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, AnyOf, In, Length, Optional, Schema, boolean
 from hub.gateway.calls.contract import WRITE, HttpCall, Route
 from hub.models.contract import Block, Image, Message, Role, TextBlock, Usage
@@ -92,18 +92,18 @@ def answering(path: str, handler: Callable[[HttpCall], Awaitable[web.StreamRespo
 
 
 def agent_of(model: str, agents: Agents) -> str | None:
-    """Return the agent a model name means: `homarus/<agent>`; None for `homarus`, the default agent.
+    """Return the agent a model name means: `homarus/<agent>`; None for anything else, the default agent.
 
     Raises:
-        NotFound: It is neither; the message says which there are.
+        NotFound: There is no such agent.
     """
-    if model == MODEL:
-        return None
     prefix, _, agent = model.partition("/")
-    if prefix == MODEL and agent:
-        return agents.get(agent).id
-    known = ", ".join([MODEL, *(f"{MODEL}/{each.id}" for each in agents.all())])
-    raise NotFound(f"there is no model {model[:80]!r} here; there are: {known}", details={"param": "model"})
+    return agents.get(agent).id if prefix == MODEL and agent else None
+
+
+def model_names(agents: Agents) -> list[str]:
+    """Return the names of models that mean an agent."""
+    return [MODEL, *(f"{MODEL}/{each.id}" for each in agents.all())]
 
 
 def refuse(body: Mapping[str, Any], names: Iterable[str], reason: str) -> None:

@@ -206,6 +206,7 @@ class _ResponseShape:
         return response | {
             "usage": _usage(answer.usage),
             "incomplete_details": {"reason": cut} if cut else None,
+            **answer.beside,
         }
 
     def _response(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:

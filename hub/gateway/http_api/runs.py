@@ -282,6 +282,8 @@ def _answer(result: RunResult, now_s: int) -> Answer:
         *(result.run_id, now_s, result.reply, calls, result.stop, result.usage),
         error=(result.error or {}) if failed else None,
         status=result.status.value,
+        model=result.model or "",
+        notices=result.notices,
     )
 
 

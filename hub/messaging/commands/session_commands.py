@@ -18,6 +18,7 @@ from hub.agent.runner import AgentRunner
 from hub.agent.taint import LiftScope
 from hub.messaging.commands.model_names import model_of_part, model_refs
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
+from hub.messaging.limit_texts import notice_text
 from hub.messaging.texts import say
 from hub.models.answering import answering
 from hub.models.registry import ModelRegistry
@@ -142,18 +143,21 @@ class SessionCommands:
         runs = [run for run in needs.runner.active() if run.session_key == call.session_key]
         chosen = [f"{name} {value}" for name in SETTINGS[1:] if (value := getattr(session, name)) is not None]
         transcript = await needs.sessions.open_transcript(session)
+        answers = answering(needs.models, session.model or agent.model)
         lines = say(
             "status.lines",
             language,
             agent=call.agent_id,
             session=call.session_key,
-            model=answering(needs.models, session.model or agent.model)["ref"] or resolved.ref,
+            model=resolved.name,
             tokens=session.usage.total_tokens,
             window=_share(session.context_tokens, agent.window(resolved.info)),
             compactions=compactions_in(transcript.branch()),
             runs=len(runs),
         )
-        return "\n".join([lines, say("status.settings", language, settings=", ".join(chosen))] if chosen else [lines])
+        told = [notice_text(answers["notice"], language)] if "notice" in answers else []
+        told += [say("status.settings", language, settings=", ".join(chosen))] if chosen else []
+        return "\n".join([lines, *told])
 
     async def _whoami(self, call: CommandCall) -> str:
         authority = call.context.authority

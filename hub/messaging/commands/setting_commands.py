@@ -12,8 +12,10 @@ from hub.core.errors import NotFound
 from hub.messaging.commands.directives import SETTINGS, Setting
 from hub.messaging.commands.model_names import model_refs, near_models
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
+from hub.messaging.limit_texts import notice_text
 from hub.messaging.queue.queue_policy import QueueMode, parse_queue_directive
 from hub.messaging.texts import say
+from hub.models.answering import answering
 from hub.models.registry import ModelRegistry
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -137,9 +139,11 @@ class SettingCommands:
         needs, language, wanted = self._needs, self._language(), call.arguments
         if not wanted:
             session = needs.sessions.get(call.session_key)
-            current = await needs.models.resolve((session and session.model) or needs.agents.get(call.agent_id).model)
-            chosen = current.label if current.pinned else current.ref
-            return CommandReply(say("model.current", language, model=chosen), _menu(await self._refs()))
+            ref = (session and session.model) or needs.agents.get(call.agent_id).model
+            lines = [say("model.current", language, model=(await needs.models.resolve(ref)).name)]
+            if notice := answering(needs.models, ref).get("notice"):
+                lines.append(notice_text(notice, language))
+            return CommandReply("\n".join(lines), _menu(await self._refs()))
         if wanted in (DEFAULT, "auto"):
             await needs.sessions.ensure(call.session_key)
             await needs.sessions.patch(call.session_key, model=None)
@@ -158,7 +162,10 @@ class SettingCommands:
             resolved = await needs.models.resolve(wanted)
         await needs.sessions.ensure(call.session_key)
         await needs.sessions.patch(call.session_key, model=wanted)
-        return say("model.set", language, model=resolved.label if resolved.pinned else resolved.ref)
+        lines = [say("model.set", language, model=resolved.name)]
+        if notice := answering(needs.models, wanted).get("notice"):
+            lines.append(notice_text(notice, language))
+        return "\n".join(lines)
 
     async def _models(self, call: CommandCall) -> str | CommandReply:
         refs = [ref for ref in await self._refs() if not call.word or ref.lower().startswith(call.word)]

@@ -1,0 +1,52 @@
+"""In which order models are tried, and why a fallback comes before the one that is meant; without I/O."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hub.models.contract import AUTO
+from hub.models.cooldowns import Rest
+from hub.models.resolved import Resolved
+
+
+class ModelCandidate(Struct, frozen=True):
+    """A model that may be tried: whether it is the one that is meant, and how long it rests."""
+
+    model: Resolved
+    meant: bool
+    rest: Rest | None
+
+    @property
+    def rest_s(self) -> float:
+        """For how many seconds others are tried first."""
+        return self.rest.seconds if self.rest is not None else 0.0
+
+
+def is_named(ref: str | None) -> bool:
+    """Whether a reference is somebody's choice, and not what the configuration leaves to the hub."""
+    return ref not in (None, AUTO, "default")
+
+
+def in_order(found: Iterable[ModelCandidate], ref: str | None, missing: Mapping[str, Any] | None) -> list[Resolved]:
+    """Return models in the order in which they are tried; those that rest come last, but for one that is named.
+
+    Args:
+        found: In the order of the configuration; at least one.
+        ref: What is meant.
+        missing: The notice why it cannot be tried at all, when it cannot.
+    """
+    order = sorted(found, key=lambda each: (is_named(ref) and not each.meant, each.rest_s))
+    meant = next((each for each in order if each.meant), None)
+    if meant is not None and meant.rest is not None and not order[0].meant:
+        missing = resting(meant.model.name, meant.rest)
+    return [replace(each.model, rests=each.rest is not None, instead_of=missing) for each in order]
+
+
+def resting(model: str, rest: Rest) -> dict[str, Any]:
+    """Return the notice that a model is not asked first; see `RunResult.notices`."""
+    return {"kind": "resting", "model": model, "reason": rest.reason, "minutes": max(1, math.ceil(rest.seconds / 60))}
