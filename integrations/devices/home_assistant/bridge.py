@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
 SOURCE = "home_assistant"
-RETRY_FIRST_S, RETRY_LIMIT_S = 2.0, 60.0
+RETRY_FIRST_S, RETRY_LIMIT_S = 2.0, 10.0
 SETTLE_S = 1.0
 """Changes of its registries within this time are read together."""
 _REGISTRIES = ("floor", "area", "label", "device", "entity")
 _SHOWN = frozenset({"friendly_name", "device_class", "unit_of_measurement", "icon"})
 _BROKEN = (aiohttp.ClientError, OSError, HubError, TimeoutError, ValueError, LookupError, TypeError, AttributeError)
+MQTT = "mqtt"
+HUB_DEVICE = ("Homarus", "Hub")
+"""Manufacturer and model of a hub that announces its entities over MQTT."""
 _OURS = frozenset({"automation", "script", "person"})
 """Domains whose states the hub believes to be its own."""
 _log = logging.getLogger(__name__)
@@ -112,8 +115,13 @@ class HomeAssistantBridge:
         exposed = await self._exposed(socket)
         ours = self._label(labels)
         self._place(areas, floors, ours)
+        here = {id for id, device in devices.items() if self._is_here(device)}
         wanted = {
-            id for id in self._states if id.partition(".")[0] not in _OURS and (not self._only_exposed or id in exposed)
+            id
+            for id in self._states
+            if id.partition(".")[0] not in _OURS
+            and (not self._only_exposed or id in exposed)
+            and entities.get(id, {}).get("device_id") not in here
         }
         for id in self._handles.keys() - wanted:
             self._handles.pop(id).remove()
@@ -125,6 +133,15 @@ class HomeAssistantBridge:
                 return
             except HubError as error:
                 _log.warning("an entity of Home Assistant did not come: %s", error.message)
+
+    def _is_here(self, device: Mapping[str, Any]) -> bool:
+        """Whether a device of its MQTT is this hub, or one that announces itself to this hub too."""
+        if (device.get("manufacturer"), device.get("model")) == HUB_DEVICE:
+            return True
+        said = {str(each[1]) for each in device.get("identifiers") or () if len(each) == 2 and each[0] == MQTT}
+        registry = self._host.entities.registry
+        ours = {id for id, each in registry.devices.items() if each.source == MQTT and each.identifiers & said}
+        return any(each.device_id in ours and self._host.states.get(id) for id, each in registry.entities.items())
 
     async def _listed(self, socket: HomeAssistantSocket, kind: str) -> dict[str, Any]:
         try:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 BACKOFF_FIRST_S = 1.0
-BACKOFF_LIMIT_S = 60.0
+BACKOFF_LIMIT_S = 10.0
 OUTBOX_LIMIT = 1_000
 """Messages that wait to be acknowledged; more are refused."""
 PUBLISH_LIMIT_S = 30.0

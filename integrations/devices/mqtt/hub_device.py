@@ -29,7 +29,7 @@ from integrations.devices.mqtt.hub_entities import command, component
 
 _log = logging.getLogger(__name__)
 
-TOGETHER_S = 1.0
+TOGETHER_S = 0.1
 """Changes within this time are published together."""
 MESSAGE_LIMIT_CHARS = 4_000
 _UPDATE = "{{ {'installed_version': value_json.version, 'latest_version': value_json.latest} | tojson }}"
@@ -58,6 +58,7 @@ class HubDevice:
         self._runs, self._cost = 0, 0.0
         self._dirty = asyncio.Event()
         self._shown: dict[str, Any] = {}
+        self._said = ""
         self._changed: set[str] = set()
 
     def begin(self) -> None:
@@ -129,7 +130,7 @@ class HubDevice:
             self._host.spawn(self._announce(), name="announce the hub over MQTT")
 
     async def _announce(self) -> None:
-        self._shown = self._components()
+        self._shown, self._said = self._components(), ""
         self._changed.update(self._config["publish_entities"])
         said = json.dumps(self.announcement()) if self._config["publish_hub"] else ""
         with suppress(HubError):  # the connection was lost again; the next one announces it
@@ -141,11 +142,12 @@ class HubDevice:
             await self._dirty.wait()
             self._dirty.clear()
             with suppress(HubError):
-                state = json.dumps(await self._state())
-                await self._bridge.publish(f"{self._base}/state", state, qos=1, retain=True)
                 if self._components() != self._shown:
                     await self._announce()
                 await self._publish_entities()
+                if (state := json.dumps(await self._state())) != self._said:
+                    await self._bridge.publish(f"{self._base}/state", state, qos=1, retain=True)
+                    self._said = state
             await self._host.clock.sleep(TOGETHER_S)
 
     async def _publish_entities(self) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.sources.mqtt_topics import is_wild, problem_of
+from hub.automation.sources.mqtt_topics import problem_of
 from hub.core.errors import InvalidRequest
+from hub.core.schema import show
 from hub.entities.description import DeviceInfo
 from integrations.devices.mqtt.discovery.abbreviations import written_out
 from integrations.devices.mqtt.topics import NODES, checked_topic
@@ -23,7 +25,7 @@ DEVICE = "device"
 COMPONENTS_LIMIT = 200
 TEXT_LIMIT = 512
 TEMPLATE_LIMIT = 4_096
-ITEMS_LIMIT = 200
+ITEMS_LIMIT = 1_000
 _TOPIC = re.compile(r"(?P<component>\w+)/(?:(?P<node>[a-zA-Z0-9_-]+)/)?(?P<object>[a-zA-Z0-9_-]+)/config")
 _INHERITED = frozenset(
     {
@@ -187,9 +189,7 @@ def _value(key: str, value: Any, base: Any) -> Any:
             raise InvalidRequest(f"{key}: expected a template of at most {TEMPLATE_LIMIT} characters")
         return value
     if key in _NUMBERS:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
-            raise InvalidRequest(f"{key}: expected a number")
-        return value
+        return _number(key, value)
     if key in _LISTS:
         if not isinstance(value, list) or len(value) > ITEMS_LIMIT or any(len(str(each)) > 255 for each in value):
             raise InvalidRequest(f"{key}: expected a list of texts")
@@ -201,6 +201,17 @@ def _value(key: str, value: Any, base: Any) -> Any:
     return value
 
 
+def _number(key: str, value: Any) -> int | float:
+    """Return a number, which many devices write as a text."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = float(value)
+            value = int(value) if value.is_integer() else value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e18:
+        raise InvalidRequest(f"{key}: expected a number, got {show(value)}")
+    return value
+
+
 def _topic(key: str, value: Any, base: Any) -> str:
     if isinstance(value, str) and isinstance(base, str):
         value = base + value[1:] if value.startswith("~") else value
@@ -208,8 +219,8 @@ def _topic(key: str, value: Any, base: Any) -> str:
     try:
         if key.endswith("command_topic") or (key.startswith("set_") and key.endswith("_topic")):
             return checked_topic(value)
-        if not isinstance(value, str) or problem_of(value) or is_wild(value) or value.startswith("$"):
-            raise InvalidRequest("expected a topic without wildcards")
+        if not isinstance(value, str) or problem_of(value) or value.startswith("$"):
+            raise InvalidRequest(f"expected a topic or a topic filter, got {show(value)}")
         if value.startswith(f"{NODES}/"):
             raise InvalidRequest("what nodes say goes to the hub alone")
     except InvalidRequest as error:

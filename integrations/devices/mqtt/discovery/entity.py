@@ -17,6 +17,7 @@ from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 from integrations.devices.mqtt.discovery.announcement import Announced
 from integrations.devices.mqtt.discovery.family import STATE, Command, Family, TopicReading, TopicWriting
 from integrations.devices.mqtt.discovery.values import PayloadTemplates, Read
+from integrations.devices.mqtt.topics import NODES
 
 _log = logging.getLogger(__name__)
 
@@ -146,6 +147,8 @@ class MqttEntity:
 
     def _on(self, topic: str, take: Callable[[MqttMessage], None], *, large: bool = False) -> None:
         def came(message: MqttMessage) -> None:
+            if message.topic.startswith(f"{NODES}/"):
+                return  # a filter may take it, but what nodes say goes to the hub alone
             try:
                 take(message)
             except (HubError, ValueError, TypeError, KeyError, ArithmeticError) as error:

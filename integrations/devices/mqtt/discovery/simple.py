@@ -5,6 +5,7 @@ Source: the pages of https://www.home-assistant.io/integrations/mqtt/ for each o
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from integrations.devices.mqtt.discovery.family import (
     words,
 )
 
+_chosen = one_of("options")
 VALUE, STATE_VALUE = "value_template", "state_value_template"
 ON = TopicWriting("turn_on", payload=("payload_on", "ON"), into=STATE, shown="on")
 OFF = TopicWriting("turn_off", payload=("payload_off", "OFF"), into=STATE, shown="off")
@@ -46,6 +48,18 @@ def _tracked(value: str, config: Config) -> Any:
         return words(places)(value, config)
     except ValueError:
         return value  # the name of a place
+
+
+def _sensed(value: str, config: Config) -> str | None:
+    """Read a sensor; a moment is told in UTC and a day as a date, however the device writes it."""
+    if value == NONE or config.get("device_class") not in ("timestamp", "date"):
+        return _chosen(value, config)
+    said = datetime.fromisoformat(value)
+    if config["device_class"] == "date":
+        return said.date().isoformat()
+    if said.tzinfo is None:
+        raise ValueError("a timestamp names its time zone")
+    return said.astimezone(UTC).isoformat()
 
 
 def _event(entity: Any, value: str) -> None:
@@ -151,7 +165,7 @@ _ACTIVITY = TopicReading("activity_state_topic", "activity_value_template", conv
 
 SIMPLE: dict[str, Family] = {
     "sensor": Family(
-        (TopicReading("state_topic", VALUE, convert=one_of("options")),), attributes=_same("state_class", "options")
+        (TopicReading("state_topic", VALUE, convert=_sensed),), attributes=_same("state_class", "options")
     ),
     "binary_sensor": Family((TopicReading("state_topic", VALUE, take=_binary),)),
     "switch": Family((TopicReading("state_topic", VALUE, convert=on_off),), (ON, OFF)),

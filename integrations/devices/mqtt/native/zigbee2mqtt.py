@@ -20,6 +20,7 @@ _CLASSES = frozenset(
         *("carbon_dioxide", "voc", "pm25"),
     }
 )
+_SPEEDS = ("low", "medium", "high")
 _BINARY_CLASSES = {
     "occupancy": "motion",
     "contact": "door",
@@ -124,6 +125,8 @@ def _component(expose: Mapping[str, Any], topic: str) -> tuple[str, str, dict[st
             return "cover", "cover", {"name": None, **config}
         case "climate":
             return "climate", "climate", _climate(features, topic, command)
+        case "fan":
+            return "fan", "fan", _fan(features, topic, command)
         case "binary" | "numeric" | "enum" | "text":
             return _single(expose, command)
     return None
@@ -163,6 +166,49 @@ def _climate(features: Mapping[Any, Mapping[str, Any]], topic: str, command: str
         config |= {
             "current_temperature_topic": topic,
             "current_temperature_template": "{{ value_json.local_temperature }}",
+        }
+    return config
+
+
+def _fan(features: Mapping[Any, Mapping[str, Any]], topic: str, command: str) -> dict[str, Any]:
+    """Return a fan: switched by its state or its mode, with speeds of its own, by number or by mode, and presets."""
+    state, mode, speed = (features.get(each, {}) for each in ("state", "mode", "speed"))
+    config: dict[str, Any] = {"name": None}
+    if state:
+        keyed = _keyed(state, command)
+        config |= {"command_topic": command, "command_template": keyed["command_template"]}
+        config["state_value_template"] = keyed["value_template"]
+    elif mode:
+        name = mode.get("property")
+        config |= {
+            "command_topic": command,
+            "command_template": f"{{{{ {{'{name}': 'on' if value == 'ON' else 'off'}} | to_json }}}}",
+            "state_value_template": f"{{{{ 'OFF' if value_json['{name}'] == 'off' else 'ON' }}}}",
+        }
+    speeds = [each for each in mode.get("values", ()) if each in _SPEEDS]
+    if speed:
+        keyed = _keyed(speed, command)
+        config |= {"speed_range_min": speed.get("value_min", 1), "speed_range_max": speed.get("value_max", 100)}
+        config |= {"percentage_value_template": keyed["value_template"]}
+        config |= {"percentage_command_template": keyed["command_template"]}
+    elif speeds:
+        name, numbers = mode.get("property"), {each: place for place, each in enumerate(speeds, 1)}
+        words = ["off", *speeds]
+        config |= {
+            "speed_range_max": len(speeds),
+            "percentage_value_template": f"{{{{ {numbers}.get(value_json['{name}'], 0) }}}}",
+            "percentage_command_template": f"{{{{ {{'{name}': {words}[value | int]}} | to_json }}}}",
+        }
+    if "percentage_value_template" in config:
+        config |= {"percentage_state_topic": topic, "percentage_command_topic": command}
+    if presets := [each for each in mode.get("values", ()) if each not in (*_SPEEDS, "off", "on")]:
+        keyed = _keyed(mode, command)
+        config |= {
+            "preset_modes": presets,
+            "preset_mode_state_topic": topic,
+            "preset_mode_command_topic": command,
+            "preset_mode_value_template": keyed["value_template"],
+            "preset_mode_command_template": keyed["command_template"],
         }
     return config
 

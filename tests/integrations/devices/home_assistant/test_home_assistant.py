@@ -13,6 +13,7 @@ from hub.core.clock import Clock
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.secret import Secret
+from hub.entities.description import DeviceInfo, EntityDescription
 from hub.entities.services import EntityServices
 from integrations.devices import home_assistant
 from tests.integrations.devices.home_assistant.core_double import TOKEN, CoreDouble
@@ -201,3 +202,25 @@ async def test_what_does_not_work_is_a_repair(
     assert title in repair.title
     assert text in repair.text
     assert core.connections == 0
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        {"id": "d9", "manufacturer": "Homarus", "model": "Hub", "identifiers": [["mqtt", "1234"]]},
+        {"id": "d9", "manufacturer": "IKEA", "model": "E1603", "identifiers": [["mqtt", "plug"]]},
+    ],
+    ids=["this hub", "a device that this hub hears by itself"],
+)
+async def test_what_is_here_already_does_not_come_a_second_time(
+    hub: Connected, core: CoreDouble, device: dict[str, Any]
+) -> None:
+    plug = EntityDescription("switch", "plug", "Plug", device=DeviceInfo(frozenset({"plug"})))
+    hub.parts.entities.add(plug, {}, source="mqtt").set("on")
+    core.registries["device"].append(device)
+    core.registries["entity"].append({"entity_id": "light.home_desk", "id": "e9", "device_id": "d9", "labels": []})
+    await core.add("light.home_desk", "on")
+    await hub.begin()
+    await until(lambda: hub.state("light.counter") == "on")
+
+    assert hub.state("light.home_desk") is None

@@ -143,8 +143,9 @@ BRIDGED = [
                 "homeassistant/sensor/A4C138-tempc/config",
                 {
                     "stat_t": "+/+/BTtoMQTT/A4C138",
-                    "name": "wild",
-                    "uniq_id": "A4C138-wild",
+                    "name": "hum",
+                    "uniq_id": "A4C138-hum",
+                    "val_tpl": "{{ value_json.hum | is_defined }}",
                     "device": {"identifiers": ["A4C138"], "name": "LYWSD03"},
                 },
             ),
@@ -167,8 +168,9 @@ BRIDGED = [
                 },
             ),
             ("home/OMG/BTtoMQTT/A4C138", {"id": "A4:C1:38", "rssi": -70, "tempc": 21.6}),
+            ("home/attic/BTtoMQTT/A4C138", {"id": "A4:C1:38", "rssi": -80, "hum": 48}),
         ],
-        {"sensor.lywsd03_tempc": "21.6"},
+        {"sensor.lywsd03_tempc": "21.6", "sensor.lywsd03_hum": "48"},
         later=[("home/OMG/BTtoMQTT/A4C138", {"id": "A4:C1:38", "rssi": -71}, "sensor.lywsd03_tempc", "21.6")],
     ),
     Captured(

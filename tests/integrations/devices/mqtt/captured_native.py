@@ -31,6 +31,9 @@ _TASMOTA = {
 }
 
 
+_SPEEDS = ["off", "auto", "low", "medium", "high"]
+
+
 def _expose(type: str, name: str, *, access: int = 7, **more: Any) -> dict[str, Any]:
     label = name.replace("_", " ").capitalize()
     return {"type": type, "name": name, "property": name, "label": label, "access": access, **more}
@@ -166,6 +169,22 @@ NATIVE = [
                             ],
                         },
                     },
+                    {
+                        "ieee_address": "0x03",
+                        "friendly_name": "Air",
+                        "definition": {
+                            "model": "E2007",
+                            "vendor": "IKEA",
+                            "exposes": [
+                                {
+                                    "type": "fan",
+                                    "features": [
+                                        _expose("enum", "mode", values=["off", "auto", "low", "medium", "high"])
+                                    ],
+                                },
+                            ],
+                        },
+                    },
                 ],
             ),
             (
@@ -182,6 +201,7 @@ NATIVE = [
                     "state": "LOCK",
                 },
             ),
+            ("zigbee2mqtt/Air", {"mode": "medium"}),
         ],
         {
             "sensor.bath_temperature": "21.4",
@@ -194,8 +214,13 @@ NATIVE = [
             "cover.heat": "closed",
             "light.heat": "unknown",
             "lock.heat": "locked",
+            "fan.air": "on",
         },
-        {("climate.heat", "temperature"): 20, ("climate.heat", "current_temperature"): 19.5},
+        {
+            ("fan.air", "percentage"): 67,
+            ("climate.heat", "temperature"): 20,
+            ("climate.heat", "current_temperature"): 19.5,
+        },
         [
             ("switch.turn_off", {"entity_id": "switch.bath"}, "zigbee2mqtt/Bath/set", '{"state":"OFF"}'),
             (
@@ -211,6 +236,19 @@ NATIVE = [
                 '{"occupied_heating_setpoint":22}',
             ),
             ("cover.open_cover", {"entity_id": "cover.heat"}, "zigbee2mqtt/Heat/set", '{"state":"OPEN"}'),
+            ("fan.turn_off", {"entity_id": "fan.air"}, "zigbee2mqtt/Air/set", '{"mode":"off"}'),
+            (
+                "fan.set_percentage",
+                {"entity_id": "fan.air", "percentage": 100},
+                "zigbee2mqtt/Air/set",
+                '{"mode":"high"}',
+            ),
+            (
+                "fan.set_preset_mode",
+                {"entity_id": "fan.air", "preset_mode": "auto"},
+                "zigbee2mqtt/Air/set",
+                '{"mode":"auto"}',
+            ),
             ("mqtt.permit_join", {"time": 60}, "zigbee2mqtt/bridge/request/permit_join", '{"time": 60}'),
         ],
         [("zigbee2mqtt/bridge/state", "offline", "switch.bath", "unavailable")],

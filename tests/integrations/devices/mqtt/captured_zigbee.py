@@ -54,6 +54,81 @@ ANNOUNCED = [
         ],
     ),
     Captured(
+        "zigbee2mqtt thermostat, whose numbers are texts",
+        [
+            (
+                "homeassistant/climate/0x0016/climate/config",
+                {
+                    "device": {"identifiers": ["zigbee2mqtt_0x0016"], "name": "Bath heater"},
+                    "name": None,
+                    "unique_id": "0x0016_climate",
+                    "max_temp": "30",
+                    "min_temp": "5",
+                    "temp_step": "0.5",
+                    "modes": ["off", "heat"],
+                    "mode_state_topic": "zigbee2mqtt/Bath heater",
+                    "mode_state_template": "{{ value_json.system_mode }}",
+                    "temperature_state_topic": "zigbee2mqtt/Bath heater",
+                    "temperature_state_template": "{{ value_json.occupied_heating_setpoint }}",
+                    "temperature_command_topic": "zigbee2mqtt/Bath heater/set/occupied_heating_setpoint",
+                },
+            ),
+            ("zigbee2mqtt/Bath heater", {"system_mode": "heat", "occupied_heating_setpoint": 21.5}),
+        ],
+        {"climate.bath_heater": "heat"},
+        {
+            ("climate.bath_heater", "max_temp"): 30,
+            ("climate.bath_heater", "min_temp"): 5,
+            ("climate.bath_heater", "target_temp_step"): 0.5,
+            ("climate.bath_heater", "temperature"): 21.5,
+        },
+        [
+            (
+                "climate.set_temperature",
+                {"entity_id": "climate.bath_heater", "temperature": 22},
+                "zigbee2mqtt/Bath heater/set/occupied_heating_setpoint",
+                "22",
+            )
+        ],
+    ),
+    Captured(
+        "zigbee2mqtt remote, whose event is made of pairs",
+        [
+            (
+                "homeassistant/event/0x0018/action/config",
+                {
+                    "device": {"identifiers": ["zigbee2mqtt_0x0018"], "name": "Remote"},
+                    "name": "Action",
+                    "unique_id": "0x0018_action",
+                    "event_types": ["single", "recall"],
+                    "state_topic": "zigbee2mqtt/Remote",
+                    "value_template": (
+                        "{% set found = namespace(pairs=[]) %}"
+                        "{% for part in value_json.action.split('_') %}"
+                        "{% set found.pairs = found.pairs + [('event_type' if loop.first else 'scene', part)] %}"
+                        "{% endfor %}"
+                        "{{ dict.from_keys(found.pairs | reject('eq', ('scene', ''))) | to_json }}"
+                    ),
+                },
+            ),
+            ("zigbee2mqtt/Remote", {"action": "recall_3"}),
+        ],
+        {"event.remote_action": "2026-01-01T00:00:00.000+00:00"},
+        {("event.remote_action", "event_type"): "recall", ("event.remote_action", "scene"): "3"},
+    ),
+    Captured(
+        "a sensor that tells a moment",
+        [
+            (
+                "homeassistant/sensor/boot/config",
+                {"name": "Boot", "unique_id": "boot", "device_class": "timestamp", "state_topic": "boot"},
+            ),
+            ("boot", "2026-03-01T12:00:00+02:00"),
+        ],
+        {"sensor.boot": "2026-03-01T10:00:00+00:00"},
+        later=[("boot", "2026-03-01T12:00:00.5Z", "sensor.boot", "2026-03-01T12:00:00.500000+00:00")],
+    ),
+    Captured(
         "zigbee2mqtt light",
         [
             (

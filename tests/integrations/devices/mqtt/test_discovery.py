@@ -328,3 +328,15 @@ async def test_entities_cannot_be_reached_while_the_broker_is_away(home: Home) -
 )
 def test_short_keys(short: str, long: str) -> None:
     assert long_key(short) == long
+
+
+async def test_a_filter_that_takes_what_nodes_say_does_not_show_it(home: Home) -> None:
+    spy = {"name": "Spy", "unique_id": "spy", "state_topic": "homarus/#"}
+    await home.say("homeassistant/sensor/spy/config", spy)
+    await home.say("homarus/elsewhere", "hello")
+    await until(lambda: home.state("sensor.spy") == "hello")
+
+    await home.say("homarus/node/phone/out", "where I am")
+    await home.settle()
+
+    assert home.state("sensor.spy") == "hello"
