@@ -106,7 +106,7 @@ def fill(
         sandbox.add_test(name, call)
     for name, call in functions.items():
         sandbox.add_function(name, call)
-    make_dict = sandbox.globals["dict"]
+    make_dict: Any = sandbox.globals["dict"]
     sandbox.globals["dict"] = Function("dict", make_dict.call, {"from_keys": make_dict})  # Zigbee2MQTT's events use it
     sandbox.globals.update(numbers.CONSTANTS)
     sandbox.globals.update({"states": entities.states, "namespace": Function("namespace", QuietNamespace)})

@@ -50,7 +50,7 @@ def _tracked(value: str, config: Config) -> Any:
         return value  # the name of a place
 
 
-def _sensed(value: str, config: Config) -> str | None:
+def _sensed(value: str, config: Config) -> Any:
     """Read a sensor; a moment is told in UTC and a day as a date, however the device writes it."""
     if value == NONE or config.get("device_class") not in ("timestamp", "date"):
         return _chosen(value, config)

@@ -23,6 +23,8 @@ def judged(topic: str, payload: str) -> str | None:
     except ImportError:
         return None
     said: dict[str, Any] = {key: value for key, value in json.loads(payload).items() if key not in NEWER}
+    written_out = importlib.import_module("homeassistant.components.mqtt.abbreviations").ORIGIN_ABBREVIATIONS
+    said["origin"] = {written_out.get(key, key): value for key, value in said["origin"].items()}
     said["device"].pop("model_id", None)
     if "supported_color_modes" in said:
         said.setdefault("color_mode", True)

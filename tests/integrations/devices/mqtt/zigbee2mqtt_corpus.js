@@ -20,6 +20,7 @@ fs.writeFileSync(
 );
 const converters = from("zigbee-herdsman-converters");
 from("zigbee2mqtt/dist/util/settings").reRead();
+from("zigbee2mqtt/dist/util/logger").default.init();
 const extension = from("zigbee2mqtt/dist/extension/homeassistant.js");
 const HomeAssistant = extension.HomeAssistant ?? extension.default;
 
