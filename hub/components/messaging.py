@@ -143,7 +143,7 @@ class MessagingComponent(Component):
         answers = QuestionAnswers(engines.approvals, base.language)
         self.inbox.answer_with(answers.hear)
         self.commands.add(answers.command())
-        channels.connect(self.inbox.receive, Cursors(db))
+        channels.connect(self.inbox.receive, Cursors(db), self.router.admits)
 
     def methods(self) -> Iterable[Method]:
         """Return the methods about sending and about commands."""

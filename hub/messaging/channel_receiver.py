@@ -13,6 +13,7 @@ from hub.messaging.contract import Channel, ChannelState, ChannelStatus, ClientM
 from hub.messaging.cursors import Cursors
 
 ReceiveAs = Callable[[Inbound, Context], Awaitable[Receipt]]
+Admits = Callable[[Inbound, Context], bool]
 
 
 class ChannelReceiver:
@@ -22,6 +23,7 @@ class ChannelReceiver:
         channel: The channel.
         receive: The inbox.
         cursors: Keeps how far the account was read.
+        admits: Whether a sender may talk.
         changed: Called with the channel's status when its state, account or error is another one.
     """
 
@@ -30,12 +32,14 @@ class ChannelReceiver:
         channel: Channel,
         receive: ReceiveAs,
         cursors: Cursors,
+        admits: Admits,
         clock: Clock,
         changed: Callable[[ChannelStatus], None],
     ) -> None:
         self._channel = channel
         self._receive = receive
         self._cursors = cursors
+        self._admits = admits
         self._clock = clock
         self._changed = changed
         self.status = ChannelStatus()
@@ -51,8 +55,11 @@ class ChannelReceiver:
             raise InvalidRequest(f"{name}: a sender's identity begins with '{name}:', not {inbound.sender[:80]!r}")
         now = self._clock.time()
         self.status = replace(self.status, last_progress_at=now, last_received_at=now)
-        inbound = replace(inbound, address=replace(address, account_id=self.status.account_id))
-        return await self._receive(inbound, Context(Authority(f"peer:{inbound.sender or 'unknown'}")))
+        return await self._receive(*self._as_ours(inbound))
+
+    def admits(self, inbound: Inbound) -> bool:
+        """Whether the sender may talk here; see `Receiver`."""
+        return self._admits(*self._as_ours(inbound))
 
     def connected(self, account_id: str | None = None, name: str | None = None) -> None:
         """Note that the platform was reached; see `Receiver`."""
@@ -85,6 +92,10 @@ class ChannelReceiver:
     async def keep_cursor(self, value: str, name: str = "position") -> None:
         """Keep a position of the account."""
         await self._cursors.keep(self._channel.name, self._known_account(), name, value)
+
+    def _as_ours(self, inbound: Inbound) -> tuple[Inbound, Context]:
+        address = replace(inbound.address, account_id=self.status.account_id)
+        return replace(inbound, address=address), Context(Authority(f"peer:{inbound.sender or 'unknown'}"))
 
     def _known_account(self) -> str:
         if self.status.account_id is None:

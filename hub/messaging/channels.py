@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.config.suggest import did_you_mean
 from hub.core.clock import Clock
@@ -15,7 +16,7 @@ from hub.core.phrases import phrase
 from hub.core.repairs import Repairs
 from hub.messaging.access.access import AccessPolicy
 from hub.messaging.capabilities import Capability, capabilities_of
-from hub.messaging.channel_receiver import ChannelReceiver, ReceiveAs
+from hub.messaging.channel_receiver import Admits, ChannelReceiver, ReceiveAs
 from hub.messaging.contract import Channel, ChannelState, ChannelStatus
 from hub.messaging.cursors import Cursors
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT
@@ -55,13 +56,13 @@ class ChannelRegistry:
         self._clock = clock
         self._repairs = repairs
         self._attached: dict[tuple[str, str], Attached] = {}
-        self._inbox: tuple[ReceiveAs, Cursors] | None = None
+        self._inbox: tuple[ReceiveAs, Cursors, Admits] | None = None
         self._home: str | None = None
         self._configured: Callable[[], Iterable[tuple[str, str]]] = tuple
 
-    def connect(self, receive: ReceiveAs, cursors: Cursors) -> None:
-        """Set where messages go, and where positions are kept; called once, before any channel is added."""
-        self._inbox = (receive, cursors)
+    def connect(self, receive: ReceiveAs, cursors: Cursors, admits: Admits) -> None:
+        """Set where messages go, where positions are kept, and who knows who may talk; before any channel is added."""
+        self._inbox = (receive, cursors, admits)
 
     def count_in(self, configured: Callable[[], Iterable[tuple[str, str]]]) -> None:
         """Set what returns channel and account of all that are configured, whether or not they could be set up."""
@@ -126,7 +127,8 @@ class ChannelRegistry:
         capabilities = capabilities_of(channel)
         receiver = ChannelReceiver(channel, *self._inbox, self._clock, partial(self._status_changed, channel))
         outbound = outbound or OutboundPolicy()
-        self._attached[key] = Attached(channel, access or AccessPolicy(), capabilities, receiver, outbound)
+        access = replace(access or AccessPolicy(), weak_identity=channel.limits.weak_identity)
+        self._attached[key] = Attached(channel, access, capabilities, receiver, outbound)
         try:
             await channel.start(receiver)
         except BaseException:

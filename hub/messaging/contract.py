@@ -81,6 +81,10 @@ class Receiver(Protocol):
         """
         ...
 
+    def admits(self, inbound: Inbound) -> bool:
+        """Whether whoever sent this may talk here; only then is what it carries worth the work of reading it."""
+        ...
+
     def connected(self, account_id: str | None = None, name: str | None = None) -> None:
         """Say that the platform was reached, and as whom.
 
@@ -210,6 +214,8 @@ class ChannelLimits(Struct, frozen=True):
         block_chars: The fewest characters of a streamed block where many short messages disturb, unless the account
             says otherwise.
         threads: Whether any message can begin a thread, which is then named by its id.
+        weak_identity: Whether the platform proves senders too weakly for an owner's rights: they are the person they
+            say, and what takes an owner asks one elsewhere.
     """
 
     text: int = 4_000
@@ -224,6 +230,7 @@ class ChannelLimits(Struct, frozen=True):
     edits: int = 1_000
     block_chars: int = 0
     threads: bool = False
+    weak_identity: bool = False
 
 
 class ChannelState(StrEnum):

@@ -151,6 +151,14 @@ class People:
         """Return the person with exactly this typed identity; empty and unknown ones match nobody."""
         return self._by_identity.get(identity) if identity else None
 
+    def by_peer(self, channel: str, peer: str) -> Person | None:
+        """Return the person who is this peer of a channel, of whatever kind the identity is (`email:address:…`)."""
+        for identity, person in self._by_identity.items():
+            of, _, rest = identity.partition(":")
+            if of == channel and rest.partition(":")[2] == peer:
+                return person
+        return None
+
     def owners(self) -> list[Person]:
         """Return the owners; there is always one."""
         return [person for person in self._persons if person.owner]

@@ -83,10 +83,9 @@ def _may_be_with(key: SessionKey, person_id: str | None, people: People) -> bool
     if key.named:
         return True
     peer = key.id or ""
-    identities = [peer] if key.channel is None else [f"{key.channel}:user:{peer}", peer]
-    for identity in identities:
-        if (other := people.by_identity(identity)) is not None:
-            return other.id == person_id
+    other = people.by_identity(peer) or (people.by_peer(key.channel, peer) if key.channel is not None else None)
+    if other is not None:
+        return other.id == person_id
     if key.channel is not None:
         # On a platform, anyone without an identity in this home is a stranger.
         return key.channel == _API or people.is_home_channel(key.channel)

@@ -176,6 +176,7 @@ async def test_what_a_model_used_is_counted(house: RememberingHouse) -> None:
     [
         (MAIN, None, "private", "me"),
         (ANNAS, ANNA, "person-anna", "anna"),
+        (MAIN, Authority("peer:email:address:me@me.test", person="me"), "person-me", "me"),  # without an owner's rights
         (ROOM, None, "group", None),
         (ROOM, STRANGER, "group", None),
     ],

@@ -83,7 +83,7 @@ class Rig:
 
     async def open(self) -> None:
         await self.db.open()
-        self.channels.connect(self._received, Cursors(self.db))
+        self.channels.connect(self._received, Cursors(self.db), lambda inbound, context: True)
         await self.channels.add(WebChat(self.parts.bus.fire), home=True)
         for account in ("default", "work"):
             await self.channels.add(Pigeons(account=account))

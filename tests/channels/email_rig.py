@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from email.message import EmailMessage
 from email.utils import make_msgid
 from pathlib import Path
+from typing import Any, TypeVar
 
 from hub.core.clock import Clock
 from hub.core.ids import new_id
 from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import Address, Channel
+from hub.security.outside_reader import OutsideReader
 from integrations.channels.email.channel import Email
 from integrations.channels.email.login import MailLogin, MailOAuth
+from integrations.channels.email.mail_text import read_mail
 from integrations.channels.email.mailbox import MailboxAccount
 from tests.channels.kit import ADA, Can, Rig, Trouble
 from tests.servers.mail_server import PASSWORD, SmtpServer
 from tests.servers.shared import dovecot
 
+T = TypeVar("T")
 SERVER = "mx.home.test"
 FAULTS = {
     Trouble.RATE_LIMITED: "451 4.7.1 try later",
@@ -34,7 +40,9 @@ def mail(
     message = EmailMessage()
     domain = f"{who}.test"
     if results is not None:
-        message["Authentication-Results"] = results or f"{SERVER}; dkim=pass header.d={domain}; dmarc=pass"
+        message["Authentication-Results"] = (
+            results or f"{SERVER}; dkim=pass header.d={domain}; dmarc=pass header.from={domain}"
+        )
     message["From"] = f"{who.title()} <{who}@{domain}>"
     message["To"] = "home@home.test"
     message["Message-ID"] = make_msgid(domain=domain)
@@ -46,6 +54,22 @@ def mail(
     return message
 
 
+class WatchedReader(OutsideReader):
+    """A reader that notes which mails it was given, and can take for ever."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mails: list[str] = []
+        self.hangs = False
+
+    async def read(self, what: str, function: Callable[..., Any], *arguments: Any, returns: type[T]) -> T:
+        if function is read_mail:
+            self.mails.append(bytes(arguments[0]).rpartition(b"\r\n\r\n")[2].decode().strip()[-80:])
+        if self.hangs:
+            await asyncio.Event().wait()
+        return await super().read(what, function, *arguments, returns=returns)
+
+
 class EmailRig(Rig):
     """A mailbox of its own for each account."""
 
@@ -55,6 +79,7 @@ class EmailRig(Rig):
 
     def __init__(self) -> None:
         self.smtp = SmtpServer()
+        self.reader = WatchedReader()
         self._mailboxes: dict[str, str] = {}
         self._last = b""
 
@@ -63,6 +88,7 @@ class EmailRig(Rig):
 
     async def stop(self) -> None:
         await self.smtp.stop()
+        await self.reader.close()
 
     def channel(self, folder: Path, clock: Clock, account: str = "default", oauth: MailOAuth | None = None) -> Channel:
         mailbox = self._mailboxes.setdefault(account, f"box-{new_id()}")
@@ -81,7 +107,7 @@ class EmailRig(Rig):
             folder="INBOX",
         )
         login = MailLogin(config.credential, JsonStorage(folder / f"tokens-{account}.json"), clock)
-        return Email(config, JsonStorage(folder / f"email-{account}.json"), login, clock)
+        return Email(config, JsonStorage(folder / f"email-{account}.json"), login, clock, self.reader)
 
     def mailbox(self, account: str = "default") -> str:
         """Return the name of the mailbox of an account."""

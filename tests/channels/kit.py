@@ -229,12 +229,16 @@ class Heard:
     def __init__(self) -> None:
         self.inbound: list[Inbound] = []
         self.errors: list[str] = []
+        self.strangers: list[str] = []
         self.account_id: str | None = None
         self._cursors: dict[str, str] = {}
 
     async def __call__(self, inbound: Inbound) -> Receipt:
         self.inbound.append(inbound)
         return Receipt(str(len(self.inbound)), accepted=True)
+
+    def admits(self, inbound: Inbound) -> bool:
+        return inbound.sender not in ("", *self.strangers)
 
     def connected(self, account_id: str | None = None, name: str | None = None) -> None:
         self.account_id = account_id or self.account_id or "unknown"

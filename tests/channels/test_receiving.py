@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.messaging.contract import Inbound, MessageEdited, Receipt
 from hub.messaging.cursors import Cursors
+from hub.messaging.outbox.owner_place import OwnerPlaces
 from tests.channels.kit import ADA, ANSWER, EVE, Can, ChannelHub, Rig
 from tests.channels.registry import rigs_that
 from tests.servers.openai_server import OpenAIServer
@@ -43,7 +46,7 @@ async def test_what_was_stored_but_not_acknowledged_comes_again_and_is_answered_
             raise Unavailable("cut off before the acknowledgement")
         return receipt
 
-    hub.channels.connect(stores_and_fails, Cursors(hub.house.db))
+    hub.channels.connect(stores_and_fails, Cursors(hub.house.db), hub.router.admits)
     await hub.log_in_again()
     await rig.says("hello")
     await rig.says("and this")
@@ -64,7 +67,7 @@ async def test_what_could_not_be_stored_comes_again_and_is_answered(hub: Channel
             raise Unavailable("the disk is full")
         return await inbox(inbound, context)
 
-    hub.channels.connect(full_at_first, Cursors(hub.house.db))
+    hub.channels.connect(full_at_first, Cursors(hub.house.db), hub.router.admits)
     await hub.log_in_again()
     await rig.says("hello")
 
@@ -168,3 +171,19 @@ async def test_an_answer_stays_in_its_thread(hub: ChannelHub, rig: Rig) -> None:
 
     await hub.until_shown(ANSWER, ANSWER, group=True)
     assert rig.shows(group=True, thread="77") == [ANSWER]
+
+
+@rigs_that()
+async def test_an_owner_has_an_owners_rights_only_where_the_platform_proves_who_they_are(
+    hub: ChannelHub, rig: Rig
+) -> None:
+    await rig.says("hello")
+    await hub.until_shown(ANSWER)
+
+    (attached,) = hub.channels.all()
+    ((owner, authority),) = await hub.rows("SELECT owner, principal FROM inbox WHERE state = 'done'")
+    told = json.loads(authority)
+    assert told["person"] == "me"
+    weak = attached.channel.limits.weak_identity
+    assert (bool(owner), bool(told["owner"]), bool(told["scopes"])) == (not weak,) * 3
+    assert (await OwnerPlaces(hub.house.db, lambda: hub.people).find() is None) is weak

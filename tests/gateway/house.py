@@ -177,7 +177,7 @@ class FullRig(Rig):
         self.inbox = Inbox(
             self.db, router, queue, commands, self.outbox, buttons=buttons, bus=self.bus, clock=self.clock
         )
-        self.channels.connect(self.inbox.receive, Cursors(self.db))
+        self.channels.connect(self.inbox.receive, Cursors(self.db), router.admits)
         self.log = LogTail(self.redactor)
         self.services = ServiceRegistry(self.bus)
         self.memory = MemoryRegistry()

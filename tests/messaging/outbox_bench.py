@@ -118,7 +118,7 @@ async def outbox_bench(folder: Path) -> AsyncIterator[Bench]:
     await db.open()
     clock, repairs = Fast(), Repairs(bus)
     channels = ChannelRegistry(bus, clock, repairs)
-    channels.connect(receive, Cursors(db))
+    channels.connect(receive, Cursors(db), lambda inbound, context: True)
     hooks = Hooks(TaskOwner("hooks"))
     outbox = Outbox(db, channels, bus, clock, tasks, repairs=repairs, settings=lambda: made.settings, hooks=hooks)
     made = Bench(db, bus, channels, outbox, repairs, clock, tasks, hooks)

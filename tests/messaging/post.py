@@ -164,7 +164,7 @@ class Post:
             house.db, router, queue, self.commands, self.outbox, buttons=buttons, bus=house.bus, clock=house.clock
         )
         self.inbox.offer_pairing_with(self.pairings.offer)
-        self.channels.connect(self.inbox.receive, Cursors(house.db))
+        self.channels.connect(self.inbox.receive, Cursors(house.db), router.admits)
 
     async def open(self) -> int:
         """Stand up as the hub does; return how many messages are answered again."""

@@ -5,8 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from hub.agent.whose_words import is_own
 from hub.core.context import Authority, ToolPolicy, expand_scopes
 from hub.core.schema import Schema, SchemaError
+from hub.memory.scope import NOBODY, MemoryScope
 from hub.messaging.access import routing_schema
 from hub.messaging.access.access import AccessPolicy, Activation, DmPolicy, GroupPolicy, GroupSettings, authorize
 from hub.messaging.access.routing import AgentRoute, Binding, Bindings, DmScope, MatchedBy, session_key_for
@@ -16,6 +18,8 @@ from hub.messaging.inbox.stored import dump_inbound, load_message
 from hub.messaging.schema import ACCESS_KEYS, access_policy
 from hub.models.contract import Image
 from hub.security.people import People, Person
+from hub.sessions.keys import direct_key
+from hub.sessions.privacy import scope_of
 from hub.sessions.schema import SEND_POLICY_SCHEMA, SESSION_SCHEMA
 
 OWNER = "telegram:user:1"
@@ -42,6 +46,34 @@ def message(sender: str, chat_type: ChatType = ChatType.DIRECT, **changes: Any) 
 
 def nobody() -> Authority:
     return Authority("peer:somebody")
+
+
+@pytest.mark.parametrize("dm", [each for each in DmPolicy if each is not DmPolicy.DISABLED])
+@pytest.mark.parametrize("chat_type", list(ChatType))
+def test_where_identity_is_weak_an_owner_is_themselves_without_an_owners_rights(
+    people: People, dm: DmPolicy, chat_type: ChatType
+) -> None:
+    policy = AccessPolicy(dm=dm, group=GroupPolicy.OPEN, weak_identity=True)
+
+    found = authorize(message(OWNER, chat_type), nobody(), policy, people).authority
+
+    assert found is not None
+    assert (found.person, found.owner, found.scopes) == ("me", False, frozenset())
+    if chat_type is ChatType.DIRECT:
+        key = session_key_for("main", message(OWNER), found, DmScope.AUTO)
+        assert key == "agent:main:telegram:direct:1"
+        assert is_own(found, key, "me")
+        assert scope_of(key, found, people) == MemoryScope("me", private=False, shared=True)
+
+
+@pytest.mark.parametrize("identity", ["email:address:ada@ada.test", "irc:account:ada", "telegram:user:1"])
+def test_a_direct_conversation_is_with_its_person_whatever_their_identity_is_called(identity: str) -> None:
+    channel, _, peer = identity.split(":")
+    people = People([Person("me", "Me", owner=True), Person("ada", "Ada", identities=(identity,))])
+    key = direct_key("main", peer, channel=channel)
+
+    assert scope_of(key, Authority("peer:x", person="ada"), people).person == "ada"
+    assert scope_of(key, Authority("peer:x", person="me"), people) == NOBODY
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,11 @@ class FlushNeeds(Struct, frozen=True):
 
 
 class _Whose(Struct, frozen=True):
+    """Whose memory a conversation goes to; `owner` says whether they spoke there with an owner's rights."""
+
     scope: MemoryScope
     person: str | None
+    owner: bool = False
 
 
 class Flush:
@@ -201,7 +204,7 @@ class Flush:
         async def holds() -> bool:
             return await self._forgotten(session, whose, memory) == forgotten
 
-        authority = Authority(f"person:{person.id}", person=person.id, owner=person.owner)
+        authority = Authority(f"person:{person.id}", person=person.id, owner=whose.owner)
         scene = TurnScene(agent, session.key, session.model, authority, holds)
         return await self._needs.turn.keep(said.lines, scene)
 
@@ -264,15 +267,16 @@ class Flush:
             return _Whose(scope_of(session.key, Authority("system"), people), None)
         if key.kind not in KINDS:
             return _Whose(NOBODY, None)
-        speakers = await self._store.speakers(session) or {session.person}
+        speakers = await self._store.speakers(session) or {session.person: True}
         persons = [people.by_id(name) if name is not None else None for name in speakers]
         if len(persons) > 1 and all(each is not None and each.owner for each in persons):
             return _Whose(MemoryScope(None, private=True), None)
         person = persons[0]
         if len(persons) > 1 or person is None:
             return _Whose(NOBODY, None)
-        authority = Authority(f"person:{person.id}", person=person.id, owner=person.owner)
-        return _Whose(scope_of(session.key, authority, people), person.id)
+        owner = person.owner and speakers[person.id]
+        authority = Authority(f"person:{person.id}", person=person.id, owner=owner)
+        return _Whose(scope_of(session.key, authority, people), person.id, owner)
 
     async def _done(self, session: Session, said: SaidWords) -> None:
         await self._store.done(session, said.entry_id, said.entry_ms, None, self._now_ms())

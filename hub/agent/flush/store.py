@@ -116,8 +116,11 @@ class FlushStore:
             )
         )
 
-    async def speakers(self, session: Session) -> set[str | None]:
-        """Return the ids of the persons who spoke in a conversation, None for those who are of no home."""
+    async def speakers(self, session: Session) -> dict[str | None, bool]:
+        """Return the ids of the persons who spoke in a conversation, and whether with an owner's rights.
+
+        None stands for those who are of no home.
+        """
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT DISTINCT authority FROM runs"
@@ -126,7 +129,12 @@ class FlushStore:
             ).fetchall()
         )
         speakers = [orjson.loads(authority) for (authority,) in rows]
-        return {each.get("person") for each in speakers if each.get("person") is not None or not each.get("owner")}
+        found: dict[str | None, bool] = {}
+        for each in speakers:
+            person, owner = each.get("person"), bool(each.get("owner"))
+            if person is not None or not owner:
+                found[person] = found.get(person, False) or owner
+        return found
 
 
 def _upsert(session: Session, now_ms: int, changes: str, values: dict[str, Any]) -> Callable[[SqlConnection], None]:

@@ -87,6 +87,7 @@ class AccessPolicy(Struct, frozen=True):
             is on the allow-list unless it says `allow: false`.
         group_allow_from: Identities that are answered in groups; all members without it.
         require_mention: Whether a group message must address the assistant, where `groups` does not say.
+        weak_identity: Whether senders are proved too weakly for an owner's rights (`ChannelLimits.weak_identity`).
     """
 
     dm: DmPolicy = DmPolicy.ALLOWLIST
@@ -95,6 +96,7 @@ class AccessPolicy(Struct, frozen=True):
     groups: Mapping[str, GroupSettings] = field(default_factory=dict)
     group_allow_from: frozenset[str] = frozenset()
     require_mention: bool = True
+    weak_identity: bool = False
 
     def group_settings(self, address: Address) -> GroupSettings | None:
         """Return what holds for the room of an address, its threads and topics too; None for a direct conversation.
@@ -156,11 +158,13 @@ def authorize(
     group = policy.group_settings(inbound.address)
     if group is not None:
         return _authorize_group(inbound, policy, group, people)
-    authority = people.authority_for(inbound.sender)
+    authority = known = people.authority_for(inbound.sender)
+    if policy.weak_identity:
+        authority = known.narrow(scopes=(), owner=False)
     match policy.dm:
         case DmPolicy.DISABLED:
             return AccessVerdict(None, "direct messages are not answered (dm_policy: disabled)")
-        case _ if authority.owner:
+        case _ if known.owner:
             return AccessVerdict(authority, "an owner of this home")
         case DmPolicy.OPEN:
             return AccessVerdict(authority, "everybody may write (dm_policy: open)")

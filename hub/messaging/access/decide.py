@@ -216,7 +216,7 @@ def _is_owner(message: InboundMessage, context: Context, facts: Facts) -> bool:
     if context.authority.owner or message.address.chat_type is ChatType.DIRECT:
         return context.authority.owner
     person = facts.people.by_identity(message.sender)
-    return person is not None and person.owner
+    return person is not None and person.owner and not facts.policy.weak_identity
 
 
 def _targets(

@@ -62,6 +62,12 @@ class Router:
         """Return what is done with a message or event; see `hub.messaging.access.decide`."""
         return decide(inbound, context, self._facts(inbound.address))
 
+    def admits(self, inbound: Inbound, context: Context) -> bool:
+        """Whether the sender of a message or event may talk there."""
+        facts = self._facts(inbound.address)
+        verdict = authorize(inbound, context.authority, facts.policy, facts.people, facts.paired)
+        return verdict.authority is not None
+
     def as_now(self, context: Context) -> Context:
         """Return the context of a message that waited, with the rights that its sender has now."""
         authority = self._people().heard_now(context.authority)

@@ -27,7 +27,7 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
         account = MailboxAccount.from_config(entry)
         kept = host.storage(f"tokens-{account.account}")
         login = MailLogin(account.credential, kept, host.clock)
-        channel = Email(account, host.storage(f"subjects-{account.account}"), login, host.clock)
+        channel = Email(account, host.storage(f"subjects-{account.account}"), login, host.clock, host.egress.reader)
         await host.channels.add(channel, access_policy(entry), outbound=outbound_policy(entry))
         if entry["tool"]:
             for_tool[account.account] = channel

@@ -7,13 +7,13 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from email import policy
 from email.message import EmailMessage
-from email.parser import BytesParser
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import aiosmtplib
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
@@ -32,10 +32,12 @@ from hub.messaging.contract import (
     Receiver,
 )
 from hub.messaging.outbox.markup import Flavour, render
+from hub.security.outside_reader import OutsideReader
+from integrations.channels.email.head import MailHead, read_head
 from integrations.channels.email.login import MailLogin, MailOAuth
-from integrations.channels.email.mail_text import attachments_of, parts_of, text_of
+from integrations.channels.email.mail_text import ReadMail, read_attachment, read_mail
 from integrations.channels.email.mailbox import BROKEN, Mailbox, MailboxAccount, MailboxRefused
-from integrations.channels.email.sender import is_automatic, is_vouched_for, sender_of
+from integrations.channels.email.sender import is_automatic, is_vouched_for
 from integrations.channels.kept_connection import AccountRefused, keep_connected
 
 T = TypeVar("T")
@@ -53,6 +55,10 @@ THREADS_KEPT = 500
 ANSWERS_AN_HOUR = 20
 """In one thread: two programs that answer each other end here."""
 SUBJECT_CHARS = 70
+ID_CHARS = 998
+"""Of the id of a mail; a line of a head is no longer."""
+BEING_READ = "being read"
+"""The position of the mail that is being read: one with which the hub ended is not tried again."""
 
 
 class Email:
@@ -63,15 +69,24 @@ class Email:
         threads: Keeps the subject and the last mail of each thread.
         login: Gives the password or an access token.
         clock: Time.
+        reader: Reads mails.
     """
 
     name = "email"
     limits = ChannelLimits(
-        text=100_000, caption=100_000, media=frozenset(MediaKind), media_bytes=20_000_000, markup="markdown"
+        text=100_000,
+        caption=100_000,
+        media=frozenset(MediaKind),
+        media_bytes=20_000_000,
+        markup="markdown",
+        weak_identity=True,
     )
 
-    def __init__(self, config: MailboxAccount, threads: JsonStorage, login: MailLogin, clock: Clock) -> None:
+    def __init__(
+        self, config: MailboxAccount, threads: JsonStorage, login: MailLogin, clock: Clock, reader: OutsideReader
+    ) -> None:
         self.account = config.account
+        self.reader = reader
         self._config = config
         self._login = login
         self._clock = clock
@@ -124,10 +139,15 @@ class Email:
         """Yield an attachment, read again from the mailbox."""
         validity, uid, number = (int(each) for each in media.reference.split(":"))
         raw = await self.look(lambda mailbox, found: mailbox.read(uid) if found == validity else b"")
-        part = next((each for at, each in enumerate(parts_of(parsed(raw))) if at == number), None)
-        if part is None:
-            raise Unavailable("the mail is gone")
-        yield bytes(part.get_payload(decode=True) or b"")
+        yield await self.reader.read("the e-mail", read_attachment, raw, number, returns=bytes)
+
+    async def open(self, raw: bytes, reference: str) -> ReadMail:
+        """Return what a mail says.
+
+        Raises:
+            InvalidRequest, TimedOut: It cannot be read within bounds.
+        """
+        return await self.reader.read("the e-mail", read_mail, raw, reference, returns=ReadMail)
 
     async def look(self, work: Callable[[Mailbox, int], T]) -> T:
         """Look into the mailbox by a connection of its own.
@@ -203,7 +223,7 @@ class Email:
             uids = await run(mailbox.newer, last)
         while True:
             for uid in uids:
-                await self._take(receive, f"{validity}:{uid}", await run(mailbox.read, uid))
+                await self._take(receive, mailbox, f"{validity}:{uid}")
                 last = max(last, uid)
                 await receive.keep_cursor(f"{validity}:{last}")
             receive.progress()
@@ -218,43 +238,61 @@ class Email:
             await receive.keep_cursor(now)
         return known
 
-    async def _take(self, receive: Receiver, reference: str, raw: bytes) -> None:
-        """Hand one mail to the hub; one that cannot be read must not block those behind it."""
-        try:
-            message = self._message(parsed(raw), reference)
-        except Exception:  # strangers decide what is in a mail; whatever it breaks, the next one is read
-            _log.exception("the e-mail %s cannot be read", reference)
+    async def _take(self, receive: Receiver, mailbox: Mailbox, reference: str) -> None:
+        """Hand one mail to the hub: who wrote is judged by its head, and what it says is read of those who may talk."""
+        uid = int(reference.partition(":")[2])
+        head = read_head(await self._thread_of_imap.run(partial(mailbox.read, uid, head=True)))
+        if head is None:
+            _log.warning("the head of the e-mail %s cannot be read; it is left alone", reference)
             return
-        if message is not None:
-            await receive(message)
-            await self._storage.save(self._threads)
+        message = self._message(head, reference)
+        if message is None:
+            return
+        if receive.admits(message):
+            mail = await self._read_once(receive, mailbox, reference)
+            replies = message.reply_to is not None
+            text = mail.text if replies or not mail.subject else f"{mail.subject}\n\n{mail.text}".strip()
+            self._remember(message, mail.subject, head)
+            message = replace(message, text=text, media=mail.media)
+        await receive(message)
+        await self._storage.save(self._threads)
 
-    def _message(self, mail: EmailMessage, reference: str) -> InboundMessage | None:
-        sender = sender_of(mail)
-        if sender is None or sender == self._config.address.lower() or is_automatic(mail):
+    async def _read_once(self, receive: Receiver, mailbox: Mailbox, reference: str) -> ReadMail:
+        """Return what a mail says; of one that cannot be read, or with which the hub ended before, that it is so."""
+        raw = await self._thread_of_imap.run(mailbox.read, int(reference.partition(":")[2]))
+        if await receive.cursor(BEING_READ) == reference:
+            return _unread(reference, "the hub stopped while it was reading it")
+        await receive.keep_cursor(reference, BEING_READ)
+        try:
+            return await self.open(raw, reference)
+        except HubError as error:
+            return _unread(reference, error.message)
+        except BaseException:  # it was stopped, or has no process to read in: that says nothing of the mail
+            await asyncio.shield(receive.keep_cursor("", BEING_READ))
+            raise
+
+    def _message(self, head: MailHead, reference: str) -> InboundMessage | None:
+        """Return a mail as far as its head tells of it."""
+        sender = head.sender()
+        if sender is None or sender == self._config.address.lower() or is_automatic(head):
             return None
-        vouched = is_vouched_for(mail, sender, self._config.authserv_id)
+        vouched = is_vouched_for(head, sender, self._config.authserv_id)
         if not vouched:
             _log.info("nobody vouches for the sender of the e-mail %s; it has no rights", reference)
-        message_id = str(mail.get("Message-ID", "")).strip() or reference
-        references = str(mail.get("References", "") or mail.get("In-Reply-To", "")).split()
-        subject = " ".join(str(mail.get("Subject", "")).split())
-        thread = references[0] if references else message_id
-        text = text_of(mail)
-        if vouched:
-            self._remember(thread, subject, message_id, references)
+        message_id = head.first("message-id")[:ID_CHARS] or reference
+        references = _references(head)
         return InboundMessage(
-            Address(self.name, sender, self.account, thread=thread),
+            Address(self.name, sender, self.account, thread=references[0] if references else message_id),
             message_id,
             f"email:address:{sender}" if vouched else "",
-            text if references or not subject else f"{subject}\n\n{text}".strip(),
-            media=attachments_of(mail, reference),
+            "",
             reply_to=references[-1] if references else None,
         )
 
-    def _remember(self, thread: str, subject: str, message_id: str, references: list[str]) -> None:
+    def _remember(self, message: InboundMessage, subject: str, head: MailHead) -> None:
+        thread = str(message.address.thread)
         self._threads.pop(thread, None)
-        kept = [*references[-20:], message_id]
+        kept = [*_references(head)[-20:], message.message_id]
         self._threads[thread] = {"subject": subject, "references": " ".join(kept)}
         while len(self._threads) > THREADS_KEPT:
             del self._threads[next(iter(self._threads))]
@@ -334,9 +372,17 @@ class Email:
         return True
 
 
-def parsed(raw: bytes) -> EmailMessage:
-    """Return a mail as it came."""
-    return BytesParser(EmailMessage, policy=policy.default).parsebytes(raw)
+def _references(head: MailHead) -> list[str]:
+    """Return the ids of the mails before this one in its thread, oldest first."""
+    found = (head.first("references") or head.first("in-reply-to")).split()
+    return [each for each in found if len(each) <= ID_CHARS]
+
+
+def _unread(reference: str, why: str) -> ReadMail:
+    _log.warning("the e-mail %s is passed over: %s", reference, why)
+    return ReadMail(
+        "", f"(An e-mail of mine could not be read, and is passed over: {why}. I would have to send it again.)"
+    )
 
 
 def _refused(error: aiosmtplib.SMTPResponseException) -> Delivery:

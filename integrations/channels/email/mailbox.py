@@ -18,6 +18,7 @@ from imap_tools.errors import ImapToolsError, MailboxLoginError
 from msgspec import Struct
 
 from hub.core.secret import Secret
+from integrations.channels.email.head import HEAD_LIMIT_BYTES
 from integrations.channels.email.login import MailOAuth
 
 CONNECT_LIMIT_S = 20.0
@@ -112,14 +113,15 @@ class Mailbox:
         """Return a mail without marking it as seen; of one too large, its head alone; empty when it is gone.
 
         Args:
-            head: Whether only the head is wanted.
+            head: Whether only the head is wanted, as far as it is read at all.
         """
         client = self._opened().client
         _, found = client.uid("FETCH", str(uid), "(RFC822.SIZE)")
         size = _SIZE.search(found[0]) if isinstance(found[0], bytes) else None
         if size is None:
             return b""
-        what = "BODY.PEEK[HEADER]" if head or int(size[1]) > MAIL_LIMIT_BYTES else "BODY.PEEK[]"
+        head = head or int(size[1]) > MAIL_LIMIT_BYTES
+        what = f"BODY.PEEK[HEADER]<0.{HEAD_LIMIT_BYTES + 1}>" if head else "BODY.PEEK[]"
         _, parts = client.uid("FETCH", str(uid), f"({what})")
         return next((bytes(part[1]) for part in parts if isinstance(part, tuple)), b"")
 

@@ -1,85 +1,141 @@
 """Who wrote an e-mail, as far as the mailbox's own server vouches for it. Pure.
 
-From: can say anything. What counts is the topmost Authentication-Results of our own server (RFC 8601): DMARC passed, or
-DKIM or SPF passed for the domain of From.
+From: can say anything. What counts is that the topmost Authentication-Results of our own server (RFC 8601) says that
+DMARC passed for the domain of From. What it quotes of a mail, such as the address of a bounce, is whatever a stranger
+likes: the header is read by its grammar, and what does not fit refuses the mail.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from email.message import Message
-from email.utils import getaddresses
 
-_COMMENT = re.compile(r"\([^()]*\)")
-_RESULT = re.compile(r"^(dmarc|dkim|spf)\s*=\s*([a-z]+)", re.IGNORECASE)
-_PROPERTY = re.compile(r"\b(header\.d|header\.from|header\.i|smtp\.mailfrom)\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
-_ADDRESS = re.compile(r"[^\s@<>\"(),:;\[\]\\]{1,128}@([a-z0-9.-]{1,253})")
+from msgspec import Struct
+
+from integrations.channels.email.head import HeaderText, MailHead, NotGrammatical
+
+_HEADER = "authentication-results"
+_KEYWORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?")
+_DIGITS = re.compile(r"[0-9]+")
+_VALUE = re.compile(r"[^\s;()\"\\,\x00-\x1f\x7f-\U0010ffff]+")
+_PLAIN = re.compile(r"[ -~\t]*")
+_SIGNATURES = frozenset({"dkim", "x-google-dkim"})
+"""Of these a mail may carry several; any other method that comes twice was brought along."""
 _BULK = frozenset({"bulk", "list", "junk"})
 
 
-def sender_of(mail: Message) -> str | None:
-    """Return the address in From, in lower case; None when there is not exactly one, or it is not a plain one."""
-    stated = _raw(mail, "from")
-    if len(stated) != 1 or "=?" in stated[0].rpartition("<")[2]:
-        return None
-    addresses = [address.lower() for _, address in getaddresses(stated)]
-    return addresses[0] if len(addresses) == 1 and _ADDRESS.fullmatch(addresses[0]) else None
+class MethodResult(Struct, frozen=True):
+    """What a server found by one method: `dmarc`, `pass`, and the properties in lower case."""
+
+    method: str
+    result: str
+    properties: dict[str, str]
 
 
-def is_vouched_for(mail: Message, sender: str, authserv_id: str) -> bool:
+class ServerResults(Struct, frozen=True):
+    """What one server found, and the name by which it signs."""
+
+    server: str
+    found: tuple[MethodResult, ...]
+
+    def of(self, method: str) -> list[MethodResult]:
+        """Return what was found by a method."""
+        return [each for each in self.found if each.method == method]
+
+
+def is_vouched_for(head: MailHead, sender: str, authserv_id: str) -> bool:
     """Whether our own server found that a mail comes from the domain of its sender.
 
     Args:
         authserv_id: The name by which our server signs what it found; results of others prove nothing.
     """
-    domain = sender.rpartition("@")[2]
-    results = _raw(mail, "authentication-results")
-    ours = [each for each in results if _server(each) == authserv_id.lower()]
     # Our server adds its header at the top; one of the same name below it may have been brought along.
-    if not ours or results[0] is not ours[0] or "=?" in ours[0]:
+    top, *others = [results_of(each) for each in head.all(_HEADER)] or [None]
+    if top is None or top.server != authserv_id.lower():
         return False
-    return any(_proves(part, domain) for part in _parts(ours[0]))
-
-
-def is_automatic(mail: Message) -> bool:
-    """Whether a program wrote a mail, or it went to a list: answering it would make a loop."""
-    submitted = str(mail.get("Auto-Submitted", "no")).split(";")[0].strip().lower()
-    return (
-        submitted != "no"
-        or str(mail.get("Precedence", "")).strip().lower() in _BULK
-        or mail.get("List-Id") is not None
-        or str(mail.get("Return-Path", "")).strip() == "<>"
+    methods = [each.method for each in top.found if each.method not in _SIGNATURES]
+    ours = [top, *(each for each in others if each is not None and each.server == top.server)]
+    verdicts = [each.result for results in ours for each in results.of("dmarc")]
+    if len(methods) != len(set(methods)) or "fail" in verdicts:
+        return False
+    return any(
+        each.result == "pass" and each.properties.get("header.from") == sender.rpartition("@")[2]
+        for each in top.of("dmarc")
     )
 
 
-def _raw(mail: Message, name: str) -> list[str]:
-    """Return the values of a header as they came: encoded words are no part of an address."""
-    return [" ".join(str(value).split()) for header, value in mail.raw_items() if header.lower() == name]
+def results_of(text: str) -> ServerResults | None:
+    """Return what an Authentication-Results header says; None when it is not as RFC 8601 wants it."""
+    words = HeaderText(text)
+    try:
+        if not _PLAIN.fullmatch(text):
+            raise NotGrammatical("other than ASCII")
+        words.gap()
+        server = _value(words)
+        if words.gap() and not words.ended and not words.sees(";"):
+            words.take(_DIGITS)
+            words.gap()
+        return ServerResults(server.lower(), tuple(_results(words)))
+    except NotGrammatical:
+        return None
 
 
-def _server(result: str) -> str:
-    return _COMMENT.sub("", result).split(";")[0].split()[0].lower() if result.strip(" ;") else ""
+def is_automatic(head: MailHead) -> bool:
+    """Whether a program wrote a mail, or it went to a list: answering it would make a loop."""
+    submitted = head.first("auto-submitted").split(";")[0].strip().lower()
+    return (
+        submitted not in ("", "no")
+        or head.first("precedence").lower() in _BULK
+        or bool(head.all("list-id"))
+        or head.first("return-path") == "<>"
+    )
 
 
-def _parts(result: str) -> Iterable[str]:
-    return (each.strip() for each in _COMMENT.sub("", " ".join(result.split())).split(";")[1:])
+def _results(words: HeaderText) -> list[MethodResult]:
+    found: list[MethodResult] = []
+    while words.passes(";"):
+        words.gap()
+        if words.ended and found:
+            break  # some servers put one more behind the last result
+        method = words.take(_KEYWORD).lower()
+        words.gap()
+        if method == "none" and words.ended and not found:
+            break
+        if words.passes("/"):
+            words.gap()
+            words.take(_DIGITS)
+            words.gap()
+        _must(words, "=")
+        result = words.take(_KEYWORD).lower()
+        found.append(MethodResult(method, result, _properties(words)))
+    if not words.ended:
+        raise NotGrammatical("more than results")
+    return found
 
 
-def _proves(part: str, domain: str) -> bool:
-    match = _RESULT.match(part)
-    if match is None or match[2].lower() != "pass":
-        return False
-    found = {name.lower(): value.lower().rpartition("@")[2] for name, value in _PROPERTY.findall(part)}
-    match match[1].lower():
-        case "dmarc":
-            return _aligned(found.get("header.from", domain), domain)
-        case "dkim":
-            return _aligned(found.get("header.d") or found.get("header.i") or "", domain)
-        case _:
-            return _aligned(found.get("smtp.mailfrom", ""), domain)
+def _properties(words: HeaderText) -> dict[str, str]:
+    found: dict[str, str] = {}
+    while words.gap() and not words.ended and not words.sees(";"):
+        name = words.take(_KEYWORD).lower()
+        words.gap()
+        if name != "reason":
+            _must(words, ".")
+            name = f"{name}.{words.take(_KEYWORD).lower()}"
+            words.gap()
+        _must(words, "=")
+        if name in found:
+            raise NotGrammatical(f"{name} comes twice")
+        found[name] = _value(words).lower()
+    return found
 
 
-def _aligned(proved: str, domain: str) -> bool:
-    """Whether a proved domain is the sender's, or one that it is below."""
-    return bool(proved) and "." in proved and (proved == domain or domain.endswith(f".{proved}"))
+def _value(words: HeaderText) -> str:
+    if not words.sees('"'):
+        return words.take(_VALUE)
+    said = words.quoted()
+    return f"{said}{words.take(_VALUE)}" if words.sees("@") else said
+
+
+def _must(words: HeaderText, sign: str) -> None:
+    if not words.passes(sign):
+        raise NotGrammatical(f"no {sign}")
+    words.gap()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
-from email.message import EmailMessage
 from typing import Any
 
 from hub.core.context import Authority
@@ -34,8 +33,8 @@ from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import DeliveryState
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from integrations.channels.email.channel import Email, parsed
-from integrations.channels.email.mail_text import attachments_of, text_of
+from integrations.channels.email.channel import Email
+from integrations.channels.email.mail_text import read_lines
 from integrations.channels.email.mailbox import Mailbox
 
 NAME = "mail"
@@ -44,8 +43,6 @@ FOUND_LIMIT = 20
 RECIPIENTS_KEPT = 1_000
 TEXT_LIMIT = 100_000
 CALL_S = 90.0
-HEAD_CHARS = 500
-_HEADS = ("From", "To", "Cc", "Date", "Subject")
 _ADDRESS = re.compile(r"^[^\s@<>\"(),:;\[\]\\]{1,128}@[A-Za-z0-9.-]{1,253}$")
 
 
@@ -154,18 +151,21 @@ class MailTool:
             return [(uid, mailbox.read(uid, head=True)) for uid in reversed(newest)]
 
         found = await account.look(find)
-        lines = [f"{uid}: {_line(parsed(raw))}" for uid, raw in found if raw]
+        lines = await account.reader.read(
+            "the list of mails", read_lines, [raw for _, raw in found if raw], returns=list[str]
+        )
+        lines = [f"{uid}: {line}" for (uid, _), line in zip((each for each in found if each[1]), lines, strict=True)]
         return ToolResult("\n".join(lines) or "There are no such mails.", trusted=False)
 
     async def _read(self, account: Email, uid: int) -> ToolResult:
         raw = await account.look(lambda mailbox, _: mailbox.read(uid))
         if not raw:
             raise NotFound(f"there is no mail {uid}")
-        mail = parsed(raw)
-        heads = [f"{name}: {_one_line(mail, name)}" for name in _HEADS if mail[name]]
-        names = [each.name or each.mime_type for each in attachments_of(mail, str(uid))]
+        mail = await account.open(raw, str(uid))
+        heads = [f"{name}: {said}" for name, said in mail.heads.items()]
+        names = [each.name or each.mime_type for each in mail.media]
         attached = [f"Attached: {', '.join(map(str, names))}"] if names else []
-        return ToolResult("\n".join([*heads, *attached, "", text_of(mail)]), trusted=False)
+        return ToolResult("\n".join([*heads, *attached, "", mail.text]), trusted=False)
 
     async def _send(self, account: Email, arguments: Mapping[str, Any]) -> ToolResult:
         to = arguments["to"]
@@ -183,14 +183,3 @@ def _quoted(words: str) -> str:
     """Return a quoted string of RFC 9051; one line, so that it is one argument."""
     plain = " ".join(words.split())
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _line(mail: EmailMessage) -> str:
-    return " · ".join(_one_line(mail, name) for name in ("Date", "From", "Subject"))
-
-
-def _one_line(mail: EmailMessage, name: str) -> str:
-    try:
-        return " ".join(str(mail.get(name, "")).split())[:HEAD_CHARS]
-    except (ValueError, LookupError, AttributeError, TypeError):  # strangers write heads that the parser fails on
-        return "(cannot be read)"

@@ -46,6 +46,9 @@ class Collected:
         self.inbound.append(inbound)
         return Receipt(str(len(self.inbound)), accepted=self.welcome(inbound))
 
+    def admits(self, inbound: Inbound) -> bool:
+        return self.welcome(inbound)
+
     def connected(self, account_id: str | None = None, name: str | None = None) -> None:
         self.account_id = account_id or self.account_id
         self.states.append("connected")

@@ -39,7 +39,7 @@ class Rig:
         self.db = Database(self.folder / "hub.db", HUB_MIGRATIONS)
         await self.db.open()
         self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
-        self.channels.connect(self._receive, Cursors(self.db))
+        self.channels.connect(self._receive, Cursors(self.db), lambda inbound, context: True)
 
     async def close(self) -> None:
         for attached in self.channels.all():
