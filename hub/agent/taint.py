@@ -5,13 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 
 from hub.agent.compaction.entry import COMPACTION
-from hub.models.contract import Role
+from hub.agent.whose_words import is_said_by
 from hub.sessions.entry import OWNER, Provenance, TranscriptEntry, event_entry
 
 TAINT_LIFTED = "taint_lifted"
 """Name of the event entry by which the owner lifts the taint of what was said so far."""
-AUTOMATION = "automation"
-"""Channel of what an automation says in the place of a person."""
 
 
 class LiftScope(StrEnum):
@@ -48,7 +46,7 @@ class ConversationTaint:
         self._all.add(entry.provenance)
         if self._since_lift is None:
             return
-        if self._lifted_run is None and _is_said_by_the_owner(entry):
+        if self._lifted_run is None and is_said_by(entry, OWNER):
             self._lifted_run = entry.run_id
         # What the model makes in the lifted turn of what was there before is what the owner has allowed.
         if not entry.provenance.derived:
@@ -84,14 +82,3 @@ class _OutsideWords:
 
     def are_there(self, by: str) -> bool:
         return self._untrusted or not self._speakers <= {by}
-
-
-def _is_said_by_the_owner(entry: TranscriptEntry) -> bool:
-    message = entry.message
-    return (
-        message is not None
-        and message.role is Role.USER
-        and entry.provenance.who == OWNER
-        and entry.id == f"{entry.run_id}-user"
-        and entry.data.get("channel") != AUTOMATION
-    )

@@ -5,9 +5,13 @@ from __future__ import annotations
 from hub.agent.run_request import RunRequest
 from hub.core.context import Authority
 from hub.core.errors import Forbidden, InvalidRequest
-from hub.sessions.entry import OWNER, Provenance
+from hub.models.contract import Role
+from hub.sessions.entry import OWNER, Provenance, TranscriptEntry
 from hub.sessions.keys import ROOMS, SessionKey, SessionKind
 from hub.tools.policy import belongs_here
+
+AUTOMATION = "automation"
+"""Channel of what an automation says in the place of a person."""
 
 
 def speaker(authority: Authority) -> str:
@@ -17,6 +21,18 @@ def speaker(authority: Authority) -> str:
     if authority.person is not None:
         return f"person:{authority.person}"
     return authority.principal if ":" in authority.principal else f"principal:{authority.principal}"
+
+
+def is_said_by(entry: TranscriptEntry, who: str) -> bool:
+    """Whether an entry holds what a speaker said, in their own trusted words; never what was handed over for them."""
+    return (
+        entry.message is not None
+        and entry.message.role is Role.USER
+        and entry.provenance.trusted
+        and entry.provenance.who == who
+        and entry.id == f"{entry.run_id}-user"
+        and entry.data.get("channel") != AUTOMATION
+    )
 
 
 def is_own(authority: Authority, session_key: str, person: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""The URLs that a conversation already knows: its person wrote them, or they were fetched in it before.
+"""The URLs that a conversation knows: its person wrote them in trusted words, or they were fetched in it before.
 
 A page can ask an agent to put what it knows into a URL, also one of the same host. So what is known is the whole URL.
 """
@@ -10,10 +10,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from hub.agent.whose_words import speaker
+from hub.agent.whose_words import is_said_by, speaker
 from hub.core.context import Authority
 from hub.core.phrases import phrase
-from hub.models.contract import Role
 from hub.security.egress import parse_url
 from hub.sessions.store import SessionStore
 from hub.tools.contract import ToolCall
@@ -48,7 +47,7 @@ class KnownUrls:
         return await self.knows(call.session_key, str(parse_url(call.arguments["url"])), call.context.authority)
 
     async def knows(self, session_key: str, url: str, authority: Authority) -> bool:
-        """Whether a URL was fetched in a conversation, or written in it by whoever speaks now."""
+        """Whether a URL was fetched in a conversation, or whoever speaks now wrote it there in trusted words."""
         if (session_key, url) in self._fetched:
             return True
         session = self._sessions.get(session_key)
@@ -59,10 +58,7 @@ class KnownUrls:
         return any(
             names(entry.message.text, url)
             for entry in transcript.branch()
-            if entry.message is not None
-            and entry.message.role is Role.USER
-            and entry.provenance.who == who
-            and entry.id == f"{entry.run_id}-user"
+            if entry.message is not None and is_said_by(entry, who)
         )
 
 
@@ -82,7 +78,7 @@ def names(text: str, url: str) -> bool:
     """Whether a text holds a URL, whole; `example.org/a` names `https://example.org/a`."""
     bare = _SCHEME.sub("", url).rstrip("/")
     for word in _WORDS.findall(text):
-        written = word.strip("()<>[]{}\"'*_`,;").rstrip(".:!?").partition("#")[0]
-        if _SCHEME.sub("", written).rstrip("/") == bare:
+        written = _SCHEME.sub("", word.strip("()<>[]{}\"'*_`,;").rstrip(".:!?"))
+        if bare in (written.rstrip("/"), written.partition("#")[0].rstrip("/")):
             return True
     return False

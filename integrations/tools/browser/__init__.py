@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from integrations.tools.browser.service import BrowserService
 from integrations.tools.browser.tool import browser_tool
+from integrations.tools.known_urls import KnownUrls
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
@@ -33,7 +34,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     )
     host.on_unload(service.close)
     host.spawn(service.stop_idle(), name="stop idle browsers")
-    host.tools.add(browser_tool(service))
+    host.tools.add(browser_tool(service, KnownUrls(host.sessions)))
     for method in browser_methods(service):
         host.methods.add(method)
     host.routes.add(attach_route(service, host.domain))

@@ -2,60 +2,98 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 from hub.core.context import Authority
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
+from hub.security.egress_place import parse_url
 from hub.tools.contract import ToolCall
-from integrations.tools.browser.profile import BrowserProfile, without_fragment
+from integrations.tools.browser.profile import BrowserProfile
 from integrations.tools.browser.service import BrowserService
 from integrations.tools.browser.tab import Tab
+from integrations.tools.known_urls import KnownUrls
 
 SHOWN_LIMIT = 2_000
-_WATCHES = frozenset({"hover", "scroll", "wait"})
-"""Steps that neither change anything nor carry anything out."""
+FOLLOWED_LIMIT = 1_000
+"""Runs and hosts that are remembered, the latest."""
 _MOVES = frozenset({"Escape", "Tab", "PageDown", "PageUp", "ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight"})
 
 
 class BrowserQuestions:
     """Decides what is asked, and shows it.
 
+    Which link is clicked tells a page something, and so does where the pointer goes. So in a conversation with words
+    from outside the first such step on a host asks, and the yes holds for that host until the run ends.
+
     Args:
         service: The profiles; refs are looked up in their tabs.
+        known: The addresses that a conversation knows.
     """
 
-    def __init__(self, service: BrowserService) -> None:
-        self._service = service
+    def __init__(self, service: BrowserService, known: KnownUrls) -> None:
+        self._service, self._known = service, known
+        self._followed: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+        """By run, profile and host: where the owner lets links be followed."""
 
     def why_ask(self, arguments: Mapping[str, Any], authority: Authority) -> str | None:
         """Return why the owner has to approve a call, or None."""
-        steps = arguments.get("steps", ())
-        if any("fn" in step for step in steps):
+        if _runs_script(arguments):
             return phrase("it runs JavaScript in a page")
         if not authority.tainted:
             return None
-        profile = self._service.profile(arguments.get("profile"))
         match arguments["action"]:
-            case "open" | "navigate" if "url" in arguments and not _is_known(profile, arguments["url"]):
+            case "open" | "navigate" if "url" in arguments:
                 url = arguments["url"][:SHOWN_LIMIT]
                 return phrase("it opens {url}, and words from outside are in this conversation", url=url)
             case "cookies" if arguments["clear"]:
+                name = self._service.profile(arguments.get("profile")).name
                 return phrase(
                     "it deletes the cookies of the profile {profile}, and words from outside are in this conversation",
-                    profile=profile.name,
+                    profile=name,
                 )
             case "dialog" if arguments["accept"]:
                 return phrase("it answers a question of the page, and words from outside are in this conversation")
-            case "act" if any(self._can_do_harm(profile, step) for step in steps):
-                return phrase("it acts on a web page, and words from outside are in this conversation")
+            case "emulate":
+                return phrase("it changes what a page sees of it, and words from outside are in this conversation")
+            case "act" if _acts(arguments):
+                return phrase(
+                    "it acts on a web page, and words from outside are in this conversation; with a yes it may follow "
+                    "links within that host until it has answered"
+                )
         return None
+
+    async def unasked(self, call: ToolCall) -> bool:
+        """Whether a call says nothing new to anybody, or was allowed for its host; see `Tool.unasked`."""
+        arguments = call.arguments
+        if _runs_script(arguments):
+            return False
+        if arguments["action"] in ("open", "navigate"):
+            try:
+                return await self._known.knows(call.session_key, address(arguments["url"]), call.context.authority)
+            except HubError:
+                return True  # it is refused anyway
+        if arguments["action"] != "act" or (found := self._where(call)) is None:
+            return False
+        tab, place = found
+        return place in self._followed and all(_follows(step, tab) for step in arguments["steps"])
+
+    def note(self, call: ToolCall) -> None:
+        """Note that a call is done, which the owner has allowed where that was needed."""
+        arguments = call.arguments
+        if arguments["action"] in ("open", "navigate") and "url" in arguments:
+            self._known.add(call.session_key, address(arguments["url"]))
+        elif call.context.authority.tainted and _acts(arguments) and (found := self._where(call)) is not None:
+            self._followed[found[1]] = None
+            if len(self._followed) > FOLLOWED_LIMIT:
+                self._followed.popitem(last=False)
 
     async def preview(self, call: ToolCall) -> str:
         """Return what a call will do and where; the owner's word is bound to it."""
-        if call.arguments["action"] != "act":
+        if call.arguments["action"] not in ("act", "emulate"):
             return ""
         profile = self._service.profile(call.arguments.get("profile"))
         try:
@@ -66,14 +104,24 @@ class BrowserQuestions:
         lines += [describe(step, tab) for step in call.arguments.get("steps", ())]
         return "\n".join(f"+ {line}" for line in lines)
 
-    def _can_do_harm(self, profile: BrowserProfile, step: Mapping[str, Any]) -> bool:
-        if step["kind"] in _WATCHES:
-            return False
-        if step["kind"] == "press":
-            return step.get("key") not in _MOVES
-        if step["kind"] != "click" or "ref" not in step:
-            return True
-        return not any(_stays(tab, step["ref"]) for tab in profile.tabs.values())
+    def _where(self, call: ToolCall) -> tuple[Tab, tuple[str, str, str]] | None:
+        """Return the tab that a call works in, and its run, profile and host."""
+        try:
+            profile: BrowserProfile = self._service.profile(call.arguments.get("profile"))
+            tab = profile.tab(call.session_key, call.arguments.get("tab"))
+            return tab, (call.run_id, profile.name, _origin(tab.url))
+        except (HubError, ValueError):
+            return None
+
+
+def address(url: str) -> str:
+    """Return an address of the web as it is opened: its fragment is read by the page.
+
+    Raises:
+        InvalidRequest: It is none.
+    """
+    fragment = urldefrag(url)[1]
+    return f"{parse_url(url)}#{fragment}" if fragment else str(parse_url(url))
 
 
 def describe(step: Mapping[str, Any], tab: Tab) -> str:
@@ -89,19 +137,36 @@ def describe(step: Mapping[str, Any], tab: Tab) -> str:
     return " ".join(words)
 
 
-def _is_known(profile: BrowserProfile, url: str) -> bool:
-    """Whether an address was opened already, so that opening it again says nothing new to anybody."""
-    try:
-        return without_fragment(url) in profile.seen
-    except HubError:
-        return True  # it is refused anyway
+def _acts(arguments: Mapping[str, Any]) -> bool:
+    """Whether a call does something that a page can notice."""
+    return arguments["action"] == "act" and any(step["kind"] != "wait" for step in arguments.get("steps", ()))
+
+
+def _runs_script(arguments: Mapping[str, Any]) -> bool:
+    return any("fn" in step for step in arguments.get("steps", ()))
+
+
+def _follows(step: Mapping[str, Any], tab: Tab) -> bool:
+    """Whether a step only looks around on a host: moves on its page, or follows a plain link within it."""
+    match step["kind"]:
+        case "wait" | "hover" | "scroll":
+            return True
+        case "press":
+            return step.get("key") in _MOVES
+        case "click":
+            return "ref" in step and _stays(tab, step["ref"])
+    return False
 
 
 def _stays(tab: Tab, ref: str) -> bool:
     """Whether a ref is a plain link to the host of its page."""
     try:
         element = tab.element(ref)
-        target, here = urlsplit(urljoin(tab.url, element.url)), urlsplit(tab.url)
+        stays = _origin(urljoin(tab.url, element.url)) == _origin(tab.url)
     except (HubError, ValueError):
         return False
-    return element.role == "link" and bool(element.url) and target[:2] == here[:2]
+    return element.role == "link" and bool(element.url) and stays
+
+
+def _origin(url: str) -> str:
+    return "://".join(urlsplit(url)[:2])

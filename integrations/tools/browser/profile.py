@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urldefrag
 
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, Forbidden, HubError, LimitExceeded, NotFound, Unavailable
@@ -29,7 +27,6 @@ IDLE_S = 600.0
 TAKE_OVER_S = 600.0
 """How long a person who took over keeps the browser without doing anything in it."""
 TABS_LIMIT = 20
-SEEN_LIMIT = 1_000
 ACT_LIMIT_MS = 10_000.0
 LOAD_LIMIT_MS = 30_000.0
 
@@ -62,8 +59,6 @@ class BrowserProfile:
     ) -> None:
         self.name, self.settings = name, settings
         self.tabs: dict[str, Tab] = {}
-        self.seen: OrderedDict[str, None] = OrderedDict()
-        """Addresses that it was led to, without fragments."""
         self._folder, self._program, self._egress, self._clock = folder, program, egress, clock
         self._keep = keep
         self._sandboxes = sandboxes
@@ -271,9 +266,6 @@ class BrowserProfile:
             raise Forbidden(f"{error.message}, and opens it in a browser profile that has network: private") from error
         except (OSError, TimeoutError) as error:
             raise Unavailable(f"{target.host} was not found: {error}") from error
-        self.seen[without_fragment(url)] = None
-        while len(self.seen) > SEEN_LIMIT:
-            self.seen.popitem(last=False)
         from playwright.async_api import Error
 
         try:
@@ -344,12 +336,3 @@ class BrowserProfile:
         self._person = None
         for each in (self.tabs, self._chosen):
             each.clear()
-
-
-def without_fragment(url: str) -> str:
-    """Return an address of the web without its fragment.
-
-    Raises:
-        InvalidRequest: It is none.
-    """
-    return urldefrag(str(parse_url(url)))[0]

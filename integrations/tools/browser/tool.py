@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.config.suggest import did_you_mean
@@ -20,6 +20,7 @@ from integrations.tools.browser.schema import MANAGED, SANDBOX
 from integrations.tools.browser.service import BrowserService
 from integrations.tools.browser.snapshot import SnapshotForm, cut
 from integrations.tools.browser.tab import Tab
+from integrations.tools.known_urls import KnownUrls
 
 NAME = "browser"
 GROUP = "web"
@@ -30,19 +31,20 @@ USES = Annotations()
 """The least safe: pages are outside words, cookies are the owner's, and forms carry data out."""
 
 
-def browser_tool(service: BrowserService) -> Tool:
-    """Return the tool."""
-    questions = BrowserQuestions(service)
+def browser_tool(service: BrowserService, known: KnownUrls) -> Tool:
+    """Return the tool; `known` are the addresses that a conversation knows."""
+    questions = BrowserQuestions(service, known)
     return Tool(
         NAME,
         "Use web pages. open or navigate to a url, take a snapshot, act on its refs in steps, take another snapshot. "
         "Refs end with their page. Put the steps that belong together in one act. Downloads go to your workspace.",
         from_schema(PARAMETERS),
-        BrowserTool(service).run,
+        BrowserTool(service, questions.note).run,
         GROUP,
         USES,
         approval=questions.why_ask,
         preview=questions.preview,
+        unasked=questions.unasked,
         timeout_s=CALL_LIMIT_S,
     )
 
@@ -52,10 +54,11 @@ class BrowserTool:
 
     Args:
         service: Has the profiles.
+        note: Is told of each call before it is done.
     """
 
-    def __init__(self, service: BrowserService) -> None:
-        self.service = service
+    def __init__(self, service: BrowserService, note: Callable[[ToolCall], None] = lambda call: None) -> None:
+        self.service, self._note = service, note
         self._acting = BrowserActing(service)
 
     async def run(self, call: ToolCall) -> ToolResult:
@@ -85,6 +88,7 @@ class BrowserTool:
     async def on_profile(self, call: ToolCall, profile: BrowserProfile) -> ToolResult:
         """Do what is asked in a profile that runs."""
         arguments, session = call.arguments, call.session_key
+        self._note(call)
         match arguments["action"]:
             case "start":
                 return ToolResult(_status(profile))

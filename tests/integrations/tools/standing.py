@@ -118,8 +118,9 @@ class Standing:
         *,
         authority: Authority | None = None,
         session: str = MAIN,
+        run: str = "r",
     ) -> ToolResult:
-        request = ToolCallRequest("c", name, arguments or {}, Context(authority or self.owner), "main", session, "r")
+        request = ToolCallRequest("c", name, arguments or {}, Context(authority or self.owner), "main", session, run)
         return await invoke_tool(self.tools, request)
 
     async def command(self, text: str, *, authority: Authority | None = None, session: str = MAIN) -> CommandReply:

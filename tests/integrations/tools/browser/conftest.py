@@ -54,10 +54,10 @@ class Browsing:
         """The profile."""
 
     async def use(
-        self, action: str, *, authority: Authority | None = None, session: str = MAIN, **more: Any
+        self, action: str, *, authority: Authority | None = None, session: str = MAIN, run: str = "r", **more: Any
     ) -> ToolResult:
         arguments = {"action": action, "profile": self.used, **more}
-        return await self.standing.call("browser", arguments, authority=authority, session=session)
+        return await self.standing.call("browser", arguments, authority=authority, session=session, run=run)
 
     async def visit(self, path: str = "/") -> str:
         """Open a page of the shop and return a snapshot of it."""

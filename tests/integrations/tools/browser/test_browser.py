@@ -295,7 +295,7 @@ class Owner:
 
 
 async def test_with_outside_words_what_can_carry_data_out_asks_and_shows_what_and_where(shop: Browsing) -> None:
-    tainted: Any = {"authority": shop.standing.owner.narrow(tainted=True)}
+    tainted: Any = {"authority": shop.standing.owner.narrow(tainted=True), "run": "asks"}
     form = await shop.visit("/book")
     owner = shop.standing.tools.ask = Owner(says=False)
     name = ref(form, 'textbox "Name"')
@@ -312,10 +312,20 @@ async def test_with_outside_words_what_can_carry_data_out_asks_and_shows_what_an
         await shop.use("cookies", clear=True, **tainted),
     ]
     start = await shop.visit()
-    attempts.append(await shop.act({"kind": "click", "ref": ref(start, 'link "Elsewhere"')}, **tainted))
+    table = ref(start, 'link "Table 4"')
+    attempts += [
+        await shop.act({"kind": "click", "ref": ref(start, 'link "Elsewhere"')}, **tainted),
+        await shop.act({"kind": "click", "ref": table}, **tainted),
+        await shop.act({"kind": "hover", "ref": table}, **tainted),
+        await shop.act({"kind": "press", "key": "PageDown"}, **tainted),
+        await shop.act({"kind": "scroll", "ref": table}, **tainted),
+        await shop.use("emulate", width=1234, height=400, **tainted),
+        await shop.use("navigate", url=f"{shop.shop.url}/#4821", **tainted),
+        await shop.use("navigate", url=f"{shop.shop.url}/", session="agent:main:other", **tainted),
+    ]
 
     assert [each.is_error for each in attempts] == [True] * len(attempts)
-    assert len(owner.asked) == len(attempts)
+    assert len(owner.asked) == len(attempts), [each.output for each in attempts]
     shown = owner.asked[2].details["diff"]
     assert f"on {shop.shop.url}/book" in shown
     assert 'fill textbox "Name" text: 1234' in shown
@@ -325,13 +335,30 @@ async def test_with_outside_words_what_can_carry_data_out_asks_and_shows_what_an
     unasked = [
         await shop.use("snapshot", **tainted),
         await shop.use("navigate", url=f"{shop.shop.url}/", **tainted),
-        await shop.act({"kind": "wait", "state": "load"}, {"kind": "press", "key": "PageDown"}, **tainted),
+        await shop.act({"kind": "wait", "state": "load"}, **tainted),
     ]
-    link = ref((await shop.use("snapshot")).output, 'link "Table 4"')
-    unasked.append(await shop.act({"kind": "click", "ref": link}, **tainted))
-
-    assert [each.is_error for each in unasked] == [False] * 4
+    assert [each.is_error for each in unasked] == [False] * 3
     assert owner.asked == []
+
+
+async def test_a_yes_lets_links_of_that_host_be_followed_in_that_run(shop: Browsing) -> None:
+    tainted: Any = {"authority": shop.standing.owner.narrow(tainted=True)}
+    owner = shop.standing.tools.ask = Owner(says=True)
+
+    async def follow(run: str, **step: Any) -> bool:
+        """Return whether it was asked."""
+        page = await shop.visit()
+        owner.asked.clear()
+        step |= {} if "key" in step else {"ref": ref(page, step.pop("named"))}
+        done = await shop.act(step, run=run, **tainted)
+        assert not done.is_error, done.output
+        return len(owner.asked) == 1
+
+    assert await follow("r1", kind="click", named='link "Table 4"')
+    assert not await follow("r1", kind="click", named='link "Table 4"')
+    assert not await follow("r1", kind="press", key="PageDown")
+    assert await follow("r1", kind="click", named='button "Log"')
+    assert await follow("r2", kind="hover", named='link "Table 4"')
 
 
 async def test_what_was_approved_is_not_done_on_another_page(shop: Browsing) -> None:
