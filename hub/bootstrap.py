@@ -214,6 +214,11 @@ async def _tell(hub: Hub, options: StartOptions) -> None:
     _say(f"\nHomarus {__version__} runs on {hub.home}  (process {os.getpid()})")
     if hub.config.current.recovery:
         _say("RECOVERY MODE: the configuration is broken. Fix it in the dashboard, or see: homarus check")
+    else:
+        for error in hub.config.errors:
+            _say(f"Left out: {error}")
+        if hub.config.errors:
+            _say("The hub runs without what has errors; see: homarus check")
     if link is not None and sys.stderr.isatty():
         _say(f"Dashboard: {link.url}")
         _say(f"The link signs in once, within {int(link.valid_s // 60)} minutes; or type the code {link.code} there.")

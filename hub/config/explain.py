@@ -32,6 +32,9 @@ _LIMITS: Mapping[str, Callable[[str], Phrase]] = {
 """Messages of the schema library: how they begin, and what says them in the reader's language."""
 
 
+_LEAK_LENGTH = 6
+
+
 def keys_of(error: SchemaError) -> KeyPath:
     """Return the path of a schema error as plain keys."""
     found: list[Key] = []
@@ -94,6 +97,9 @@ def explain(error: SchemaError, root: Any, start: Mark, prefix: KeyPath, schema:
 
 def _value_error(message: str, value: Any, schema: JsonSchema, inner: KeyPath, data: Any) -> tuple[str, str]:
     if is_secret_at(schema, inner) or isinstance(value, Secret):
+        text = value.reveal() if isinstance(value, Secret) else str(value)
+        if message.startswith("expected ") and not _OF_A_TYPE.match(message) and not leaks(text, message):
+            return message, ""  # what its own validator says: that a secret is expected would not help who gave one
         return phrase("expected {wanted}", wanted=expected_at(schema, inner, data) or phrase("another value")), ""
     choices = values_at(schema, inner, data)
     if choices and _is_choice(message):
@@ -132,3 +138,8 @@ def _of_the_library(message: str) -> str:
 
 def _is_choice(message: str) -> bool:
     return message.startswith(("value must be one of", "not a valid value", "expected one of", "value is not allowed"))
+
+
+def leaks(secret: str, message: str) -> bool:
+    """Return whether a message holds a secret, or its beginning."""
+    return bool(secret) and (secret in message or (len(secret) > _LEAK_LENGTH and secret[:_LEAK_LENGTH] in message))

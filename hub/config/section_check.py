@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.config.errors import ConfigError
-from hub.config.explain import explain, keys_of
+from hub.config.explain import explain, keys_of, leaks
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, mark_of, plain, value_at
 from hub.config.paths import KeyPath
 from hub.config.scalars import BadScalar, resolve_plain
@@ -17,8 +17,6 @@ from hub.core.json_schema import JsonSchema, to_json_schema
 from hub.core.phrases import phrase
 from hub.core.schema import SchemaError, each_error
 from hub.core.secret import Secret, SecretFloat, SecretInt, SecretText, by_origin
-
-_LEAK_LENGTH = 6
 
 
 class Validated(Struct, frozen=True):
@@ -140,7 +138,7 @@ class SectionCheck:
         if index is not None:
             error.path[:1] = [index] if error.path else []
         told = explain(error, self._root, self._start, prefix, schema)
-        if any(_leaks(text, told.message) for text in revealed.values()):
+        if any(leaks(text, told.message) for text in revealed.values()):
             message = phrase("this is not valid here; it holds a secret, so it is not shown")
             return ConfigError.at(mark_of(self._root, told.keys, self._start), told.keys, message)
         return told
@@ -158,10 +156,6 @@ def _secrets_in(value: Any, found: list[Secret]) -> list[Secret]:
     elif isinstance(value, (SecretText, SecretInt, SecretFloat)):
         found.append(Secret(str(value)))
     return found
-
-
-def _leaks(secret: str, message: str) -> bool:
-    return bool(secret) and (secret in message or (len(secret) > _LEAK_LENGTH and secret[:_LEAK_LENGTH] in message))
 
 
 def _number(text: str) -> Any:

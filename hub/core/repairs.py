@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from enum import StrEnum
 from typing import Any
 
 from hub.core.events import EventBus
+
+_log = logging.getLogger(__name__)
 
 EVENT_REPAIRS_CHANGED = "repairs_changed"
 REPAIR_LIMIT = 500
@@ -61,7 +64,7 @@ class Repair:
 
 
 class Repairs:
-    """The open repairs; fires `repairs_changed` when one is raised or cleared."""
+    """The open repairs; logs each that is new, and fires `repairs_changed` when one is raised or cleared."""
 
     def __init__(self, bus: EventBus, wall_time: Callable[[], float] = time.time) -> None:
         self._bus = bus
@@ -87,6 +90,9 @@ class Repairs:
         if old is None and len(self._open) >= REPAIR_LIMIT:
             del self._open[next(iter(self._open))]
         self._open[(source, id)] = repair
+        if old is None or old.title != title:
+            level = logging.WARNING if severity is Severity.WARNING else logging.ERROR
+            _log.log(level, "%s: %s: %s", source, title, text) if text else _log.log(level, "%s: %s", source, title)
         self._bus.fire(EVENT_REPAIRS_CHANGED, {"source": source, "id": id, "open": True})
         return repair
 

@@ -46,9 +46,20 @@ class IntegrationControl:
         self._changing = asyncio.Lock()
 
     def list(self) -> list[dict[str, Any]]:
-        """Return every integration there is, with its state and the reason for it."""
+        """Return every integration there is, with its state and the reason for it.
+
+        One that works without a part of its section, or not by what the files say now, has that as its reason; a
+        section that no integration has is listed as one that failed.
+        """
         used = {each["domain"]: each for each in self._manager.statuses()}
-        return [used.get(domain) or _unused(found) for domain, found in sorted(self._manager.catalog.items())]
+        listed = {domain: used.get(domain) or _unused(found) for domain, found in self._manager.catalog.items()}
+        for error in self._config.errors:
+            name = error.section
+            if name and name not in listed and not self._config.sections.is_core(name):
+                listed[name] = {**_UNKNOWN, "domain": name, "name": name, "reason": str(error)}
+            elif name is not None and name in used and not used[name]["reason"]:
+                listed[name] = used[name] = {**used[name], "reason": str(error)}
+        return [listed[domain] for domain in sorted(listed)]
 
     def get(self, domain: str) -> dict[str, Any]:
         """Return one integration; see `list`.
@@ -124,6 +135,19 @@ class IntegrationControl:
                 await asyncio.to_thread(editor.remove_value, ("hub", "disabled"))
             await self._apply(await self._config.reload())
             return self.get(domain)
+
+
+_UNKNOWN = {
+    "kind": None,
+    "version": None,
+    "documentation": "",
+    "custom": False,
+    "overrides": False,
+    "state": "failed",
+    "since": 0.0,
+    "attempts": 0,
+}
+"""What is told of a section that no integration has."""
 
 
 def _unused(found: CatalogEntry) -> dict[str, Any]:

@@ -265,7 +265,8 @@ class IntegrationManager:
         domain = found.domain
         assert found.manifest is not None  # noqa: S101  checked before
         if domain in self._config.broken:
-            errors = self._config.broken[domain]
+            # One that could not even be read has its errors in the files, and none of its own.
+            errors = self._config.broken[domain] or [each for each in self._config.errors if each.section == domain]
             raise HubError(
                 f"its configuration is not valid: {errors[0]}" if errors else "its configuration cannot be read"
             )
@@ -362,7 +363,6 @@ class IntegrationManager:
         location = None
         if domain in self._config.present:
             location = {**self._config.location((domain,)), "path": domain}
-        _log.error("%s is not available: %s", domain, reason)
         title = phrase("{integration} could not be set up", integration=_name(status))
         self._repairs.raise_(SOURCE, domain, title, reason, command=command, location=location)
 

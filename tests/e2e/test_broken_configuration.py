@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from hub.sections import core_sections
 from tests.e2e.homes import add_integration, make_home
 from tests.e2e.talk import chat, integration, until
 from tests.servers.hub_process import HubProcess
@@ -67,8 +68,14 @@ CASES = {
         True,
     ),
     "tools with a typo": Case("tools:\n  profil: minimal\n  deny: [write]\n", 2, "profile"),
+    "a token that is too short": Case('telegram:\n  token: "12:ab"\n', 2, "@BotFather"),
+    "a secret that is too short": Case(
+        "telegram:\n  token: !secret bot\n", 2, "@BotFather", more={"secrets.yaml": 'bot: "12:ab"\n'}
+    ),
+    "an integration of every home misspelt": Case("web_serch: {}\n", 1, "web_search"),
     "tools misspelt": Case("toolz:\n  deny: [write]\n", 1, "tools"),
 }
+CORE = {section.name for section in core_sections()}
 DOORS = ("a missing secret of an integration", "a wrong key of an integration")
 
 
@@ -114,6 +121,24 @@ def test_it_starts_says_where_and_leaves_out_no_more_than_it_must(hubs: dict[str
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.recovery])
+def test_what_is_left_out_is_printed_logged_and_listed_with_its_reason(hubs: dict[str, HubProcess], name: str) -> None:
+    case, hub = CASES[name], hubs[name]
+    errors = json.loads(hub.cli("check", "--json").stdout)["errors"]
+    said = hub.log.read_text().splitlines()
+
+    listed = {each["domain"]: each for each in hub.rpc("integration.list")["integrations"]}
+
+    for error in errors:
+        place = f"{error['file']}:{error['line']}:{error['column']}: {error['path']}: {error['message']}"
+        assert [line for line in said if line.startswith(f"Left out: {place}")]
+        assert [line for line in said if " ERROR " in line and place in line]
+        section = error["path"].split(".")[0].split("[")[0]
+        if section not in CORE:
+            assert listed[section]["state"] == "failed"
+            assert case.told in listed[section]["reason"]
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.recovery])
 def test_what_is_not_broken_runs(hubs: dict[str, HubProcess], name: str) -> None:
     hub = hubs[name]
 
@@ -121,7 +146,8 @@ def test_what_is_not_broken_runs(hubs: dict[str, HubProcess], name: str) -> None
 
     assert "12" in ask_time_less(hub)
     broken = {domain for domain, state in states.items() if state != "set_up"}
-    assert broken == ({"doorbell"} if name in DOORS else {"wonky"} if "schema" in name else set())
+    left_out = "doorbell" if name in DOORS else "wonky" if "schema" in name else "telegram" if "short" in name else ""
+    assert broken == ({left_out} if left_out else set())
 
 
 def ask_time_less(hub: HubProcess) -> str:

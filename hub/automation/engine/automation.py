@@ -304,6 +304,8 @@ class Automation:
     ) -> Begun:
         if self._runs.mark(firing):
             self._env.kept.changed(self.id)
+        if reason is NotRun.ERROR:
+            _log.warning("automation %s was set off and did not run: %s", self.id, text)
         if self._env.traces is not None:
             self._env.traces.add_not_run(self.id, self.alias, firing.trigger, reason, text, children or {})
         self._parts.bus.fire(

@@ -11,7 +11,7 @@ from msgspec import Struct
 from hub.automation.contract import Firing, StepOutcome
 from hub.automation.engine.armed_triggers import REPAIRS
 from hub.automation.engine.environment import Begun, EngineEnvironment, StartOutcome
-from hub.automation.running.execute import Ended, execute
+from hub.automation.running.execute import BAD_OUTCOMES, Ended, execute, warn
 from hub.automation.running.run import Run
 from hub.core.context import CHAIN_LIMIT, Context
 from hub.core.errors import HubError
@@ -25,7 +25,6 @@ LOOP_LIMIT = 10
 FAN_OUT_LIMIT = 64
 """Runs from one first cause, of an automation that is among its own causes: more are a loop."""
 OWN_CONTEXTS_KEPT = 256
-BAD_OUTCOMES = frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT})
 
 
 class _Going(Struct):
@@ -163,6 +162,7 @@ class AutomationRuns:
             ended = Ended(StepOutcome.CANCELLED, reason=run.cancelled)
         except HubError as error:
             ended = Ended(StepOutcome.FAILED, error.message, failure=error)
+            warn(run, ended)
         run.task = None
         if self._parts.tasks.closed:
             self._cut_off(run)

@@ -115,7 +115,6 @@ class ResultNotices:
         return _Failure(f"it answered {answer.status}", for_good=not again)
 
     def _tell(self, result: StartOutcome, why: str) -> None:
-        _log.warning("the result of %s was not taken by its notify.url: %s", result.alias, why)
         self._repairs.raise_(
             SOURCE,
             f"{result.automation_id}:notify",

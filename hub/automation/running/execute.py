@@ -12,7 +12,7 @@ from msgspec import Struct
 from hub.automation.contract import StepOutcome
 from hub.automation.running.run import Run
 from hub.automation.running.scope import RunScope
-from hub.automation.running.signals import Interrupted, StopRun, error_text
+from hub.automation.running.signals import Interrupted, StopRun, error_text, is_foreseen
 from hub.core.errors import HubError, TimedOut
 
 _log = logging.getLogger(__name__)
@@ -20,6 +20,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ON_ERROR = "on_error"
+BAD_OUTCOMES = frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT})
 
 
 class Ended(Struct, frozen=True):
@@ -68,9 +69,19 @@ async def execute(run: Run) -> Ended:
             await run.keeper.forget(run.id)
         except HubError as error:
             _log.error("the run %s of %s has ended and is still kept: %s", run.id, run.plan.trace_id, error.message)
+    if run.dry is None and (ended.outcome in BAD_OUTCOMES or ended.outcome is StepOutcome.INTERRUPTED):
+        warn(run, ended)
     # Last: whoever sees that it has ended may set it off again.
     run.trace.end(ended.outcome, ended.error or ended.reason or None, run.scope.view)
     return ended
+
+
+def warn(run: Run, ended: Ended) -> None:
+    """Log that a run failed: the one line that tells it to whoever does not look at traces."""
+    plan = run.plan
+    name = plan.alias if plan.alias == plan.owner_id else f"{plan.alias} ({plan.trace_id})"
+    error = None if is_foreseen(ended.failure) else ended.failure
+    _log.warning("%s %s failed: %s", plan.owner_kind, name, plan.secrets.text(ended.error or ""), exc_info=error)
 
 
 async def _absorb(run: Run) -> None:
@@ -91,7 +102,7 @@ async def _whole(run: Run) -> Ended:
         ended = Ended(StepOutcome.TIMED_OUT, error.message, failure=error)
     except HubError as error:
         ended = Ended(StepOutcome.FAILED, f"it could not be kept: {error.message}", failure=error)
-    if ended.outcome in (StepOutcome.FAILED, StepOutcome.TIMED_OUT) and not isinstance(run.plan.on_error, str):
+    if ended.outcome in BAD_OUTCOMES and not isinstance(run.plan.on_error, str):
         await _handle(run, ended)
     return Ended(
         ended.outcome, ended.error, ended.response, ended.reason, ended.failure, run.root.conversation_response
@@ -177,6 +188,7 @@ async def _handle(run: Run, ended: Ended) -> None:
     except Exception as error:  # the run has failed already; its trace tells this error too
         with run.trace.step(ON_ERROR) as entry:
             entry.error(_told(run, error))
+        warn(run, Ended(StepOutcome.FAILED, f"{ON_ERROR}: {_told(run, error)}", failure=error))
 
 
 async def _handlers(run: Run) -> bool:

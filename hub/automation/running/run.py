@@ -300,12 +300,12 @@ class Run:
             root.failed_path = path
             if self.entry is not None:
                 self.entry.error(error_text(error))
-            if not isinstance(error, (HubError, SchemaError)):
-                _log.exception("%s: %s failed", self.plan.trace_id, path)
         covered = step.continue_on_error and not isinstance(error, UnknownService)
         goes_on = covered or (self.plan.on_error == "continue" and not isinstance(error, Interrupted))
         if not goes_on:
             raise error
+        if not isinstance(error, (HubError, SchemaError)):  # nobody else will tell
+            _log.warning("%s: %s failed, and the run goes on", self.plan.trace_id, path, exc_info=error)
         self.tell(continued=True)
 
     async def _kept_sequence(self, steps: Steps, path: str) -> bool:

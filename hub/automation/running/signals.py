@@ -61,3 +61,8 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, SchemaError):
         return describe_error(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def is_foreseen(error: BaseException | None) -> bool:
+    """Return whether an error says all there is to it; another is a fault of the program, whose lines matter."""
+    return error is None or isinstance(error, (HubError, SchemaError))

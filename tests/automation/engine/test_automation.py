@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from hub.automation.contract import NotRun, StepOutcome
 from hub.automation.running.run import Run
 from hub.core.context import system_context
-from hub.core.errors import NotFound
+from hub.core.errors import NotFound, Unavailable
 from tests.automation.engine_rig import Engine
 
 ON_BELL = """
@@ -296,3 +298,57 @@ async def test_each_can_be_asked_for_while_others_are_put_into_force(engine: Eng
     assert len(engine.automations.all()) == 2_000
     assert seen
     assert all(each.location == {"file": "automations.yaml", "line": 1, "column": 3} for each in seen)
+
+
+FAILS = "  actions: [{delay: 0}, {action: test.fail}]\n"
+ENDLESS = "  timeout: 1\n  actions: [{delay: 60}]\n"
+UNDECIDED = "  conditions: ['{{ trigger.event.data.nothing.further }}']\n" + TURN_ON
+NO_VALUE = "  variables: {a: '{{ 1 / 0 }}'}\n" + TURN_ON
+LOST = "  on_error: [{action: nobody.knows}]\n" + FAILS
+
+
+@pytest.mark.parametrize(
+    ("rest", "error", "told"),
+    [
+        (FAILS, Unavailable("the bulb is gone"), ["Hall light (hall) failed: action/1: the bulb is gone"]),
+        (FAILS, RuntimeError("of ours"), ["Hall light (hall) failed: action/1: RuntimeError: of ours"]),
+        (ENDLESS, None, ["Hall light (hall) failed: it took longer than 1 s"]),
+        (UNDECIDED, None, ["automation hall was set off and did not run:"]),
+        (NO_VALUE, None, ["automation hall was set off and did not run:"]),
+        (LOST, Unavailable("gone"), ["on_error: on_error/0: there is no service nobody", "action/1: gone"]),
+        ("  on_error: continue\n" + FAILS, Unavailable("gone"), []),
+        ("  on_error: continue\n" + FAILS, RuntimeError("of ours"), ["hall: action/1 failed, and the run goes on"]),
+        (TURN_ON, None, []),
+    ],
+)
+async def test_a_run_that_fails_is_one_line_of_the_log(
+    engine: Engine, rest: str, error: Exception | None, told: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.write(ON_BELL + rest)
+    engine.fail_with = error
+    await engine.start()
+
+    await ring(engine)
+    await engine.advance(2)
+    await engine.settle()
+
+    lines = [record for record in caplog.records if record.name.startswith("hub.automation")]
+    assert len(lines) == len(told), caplog.text
+    for line, part in zip(lines, told, strict=True):
+        assert part in line.getMessage()
+        assert line.levelname == "WARNING"
+        assert bool(line.exc_info) == isinstance(error, RuntimeError)
+
+
+async def test_a_blueprint_that_cannot_be_used_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Shelf(Engine):
+        def expand(self, item: Mapping[str, Any]) -> dict[str, Any]:
+            raise NotFound("there is no blueprint a.yaml")
+
+    engine = Shelf(tmp_path)
+    engine.write("[{id: hall, use_blueprint: {path: a.yaml}}]")
+
+    await engine.start()
+
+    assert "The automation hall is unavailable: there is no blueprint a.yaml" in caplog.text
+    await engine.stop()

@@ -362,3 +362,13 @@ async def test_a_script_goes_on_after_a_restart(tmp_path: Path, later: Any, call
     assert len(again.bench.calls) == called
     with_outcome = [trace["outcome"] for trace in await again.traces.list("script.slow")]
     assert with_outcome == (["finished"] if called else ["interrupted"])
+
+
+async def test_a_script_that_fails_is_one_line_of_the_log(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+    await home.open(lost={"sequence": [{"action": "nobody.knows"}]})
+
+    with pytest.raises(ScriptFailed):
+        await home.call("script.lost")
+
+    assert ["script lost" in record.getMessage() for record in caplog.records] == [True]
+    assert "sequence/0: there is no service nobody" in caplog.text

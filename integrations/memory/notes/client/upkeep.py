@@ -170,7 +170,6 @@ class Upkeep:
             self._repairs.clear(SOURCE, agent_id)
             return
         count = self._failures[agent_id] = self._failures.get(agent_id, 0) + 1
-        _log.warning("the memory of %s is not fully indexed: %s", agent_id, problem)
         self._repairs.raise_(
             SOURCE,
             agent_id,
