@@ -36,6 +36,7 @@ from hub.messaging.outbox.outbound_policy import OutboxSettings
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.outbox.question_messages import QuestionMessages
+from hub.messaging.outbox.unsure_answers import UnsureAnswers
 from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.retention import prune_daily
 from hub.models.registry import ModelRegistry
@@ -97,6 +98,10 @@ class MessagingComponent(Component):
         self._outbox_methods = OutboxMethods(self.outbox, self.addresses, agents.agents, agents.workspaces)
         buttons = CommandButtons(hub_token(base.home.path), channels)
         self.owner_places = OwnerPlaces(db, people, channels)
+        unsure = UnsureAnswers(
+            db, self.outbox, base.bus, base.clock, base.tasks, language=base.language, buttons=buttons
+        )
+        self.commands.add(unsure.command())
         ApprovalMessages(engines.approvals, self.owner_places, self.outbox, base.bus, base.language, buttons=buttons)
         QuestionMessages(
             engines.approvals,

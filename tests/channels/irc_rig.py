@@ -92,7 +92,7 @@ class IrcRig:
         messages: list[list[str]] = [[]]
         passed = [line for at, line in enumerate(self._lines) if at not in self._refused]
         for each in map(parse, (line.decode() for line in passed)):
-            if each.command == "PING":
+            if each.command in ("PING", "NICK"):  # the last may come on another connection
                 messages.append([])
             elif (each.command, each.parameter(0)) == ("PRIVMSG", target) and each.parameters[-1] in heard:
                 messages[-1].append(each.parameters[-1])

@@ -40,6 +40,7 @@ from hub.messaging.inbox.media_store import MediaStore, Transcribe
 from hub.messaging.outbox.outbound_policy import OutboxSettings
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.owner_place import OwnerPlaces
+from hub.messaging.outbox.unsure_answers import UnsureAnswers
 from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.queue.queue_policy import QueueMode, QueuePolicy, QueueSettings
 from hub.security.people import People, Person
@@ -131,6 +132,16 @@ class Post:
             hooks=house.hooks,
         )
         buttons = self.buttons = CommandButtons(Secret("key of buttons"), self.channels)
+        unsure = UnsureAnswers(
+            house.db,
+            self.outbox,
+            house.bus,
+            clock or Clock(),
+            house.tasks,
+            language=lambda: self.settings.language,
+            buttons=buttons,
+        )
+        self.commands.add(unsure.command())
         self.owner_places = OwnerPlaces(house.db, lambda: self.people, self.channels)
         self.pairing_clock = ManualClock()
         self.pairings = Pairings(

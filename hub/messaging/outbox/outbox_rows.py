@@ -19,8 +19,12 @@ OPEN_LIMIT = 100
 _OF_CHAT = "channel = ? AND account = ? AND peer = ?"
 _OPEN = "state IN ('queued', 'sending')"
 _TROUBLE = "state IN ('unknown', 'dead')"
-_KEPT = "source != 'preview'"
-"""What matters to people: a preview that was not shown is followed by its answer."""
+_KEPT = "source NOT IN ('preview', 'notice')"
+"""What matters to people: a preview that was not shown is followed by its answer, and a notice is about another one."""
+_LOST = "state = 'unknown' AND error IS NOT NULL"
+"""Of which nobody knows whether it arrived; without an error it is being looked into."""
+_UNSURE = f"{_TROUBLE} AND {_LOST} AND {_KEPT} AND run_id IS NOT NULL AND channel = ? AND account = ?"
+"""Answers of an account that may not have arrived."""
 
 
 def open_rows(connection: SqlConnection, chat: ChatKey) -> list[OutboxRow]:
@@ -97,6 +101,34 @@ def trouble(connection: SqlConnection) -> list[Trouble]:
         peer, error = connection.execute("SELECT peer, error FROM outbox WHERE position = ?", (latest,)).fetchone()
         found.append((state, channel, account, count, peer, error))
     return found
+
+
+def unsure_chats(connection: SqlConnection, channel: str, account: str) -> list[ChatKey]:
+    """Return the chats of an account where answers may not have arrived."""
+    rows = connection.execute(f"SELECT DISTINCT peer FROM outbox WHERE {_UNSURE}", (channel, account))  # noqa: S608  a constant
+    return [(channel, account, peer) for (peer,) in rows.fetchall()]
+
+
+def unsure(connection: SqlConnection, chat: ChatKey, since_ms: int) -> list[OutboxRow]:
+    """Return the answers to a chat, not older than a time, that may not have arrived."""
+    return select_rows(connection, f"{_UNSURE} AND peer = ? AND updated_ms >= ?", (*chat, since_ms), OPEN_LIMIT)
+
+
+def untold(connection: SqlConnection, chat: ChatKey, since_ms: int) -> OutboxRow | None:
+    """Return the last answer that may not have arrived in a chat, if no notice there is about it."""
+    found = unsure(connection, chat, since_ms)
+    if not found:
+        return None
+    (told_ms,) = connection.execute(
+        f"SELECT max(created_ms) FROM outbox WHERE {_OF_CHAT} AND source = 'notice' AND NOT ({_LOST})",  # noqa: S608  constants
+        chat,
+    ).fetchone()
+    return found[-1] if told_ms is None or any(row.updated_ms > told_ms for row in found) else None
+
+
+def drop_lost_notices(connection: SqlConnection, chat: ChatKey) -> None:
+    """Delete the notices to a chat that may not have arrived: another one takes their place."""
+    connection.execute(f"DELETE FROM outbox WHERE {_OF_CHAT} AND source = 'notice' AND {_LOST}", chat)  # noqa: S608  constants
 
 
 def settle_interrupted(connection: SqlConnection) -> None:

@@ -15,12 +15,16 @@ from hub.messaging.contract import Address, Button, ChatType, OutboundMedia, Out
 
 
 class RowSource(StrEnum):
-    """Who wrote a message: the hub or an agent's answer, its `message` tool, or an answer that is being written."""
+    """What a message is: the hub's or an agent's answer, of its `message` tool, of an answer that is being written.
+
+    Or the notice that an answer may not have arrived.
+    """
 
     REPLY = "reply"
     TOOL = "tool"
     BLOCK = "block"
     PREVIEW = "preview"
+    NOTICE = "notice"
 
 
 class NewMessage(Struct, frozen=True, tag="message", omit_defaults=True):
