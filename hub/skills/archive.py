@@ -1,8 +1,12 @@
-"""Reads a skill out of a ZIP file from anywhere, within bounds; whatever could lead out of it is refused. Pure."""
+"""Reads a skill out of a ZIP file from anywhere, within bounds; whatever could lead out of it is refused. Pure.
+
+An archive can be made to take long: it is called in a process of its own (`hub.security.outside_reader`).
+"""
 
 from __future__ import annotations
 
 import io
+import re
 import stat
 import zipfile
 import zlib
@@ -11,13 +15,33 @@ from pathlib import PurePosixPath
 from hub.core.errors import HubError
 from hub.security.jail_path import components, folded_name
 from hub.skills.folder import FILE_LIMIT_BYTES, FILES_LIMIT, TOTAL_LIMIT_BYTES
-from hub.skills.skill_file import FILE_NAME, SkillInvalid
+from hub.skills.skill_file import FILE_LIMIT_BYTES as TEXT_LIMIT_BYTES, FILE_NAME, SkillInvalid
 
 ARCHIVE_LIMIT_BYTES = 16 * 1024 * 1024
 ENTRIES_LIMIT = 5_000
 """Files of the whole archive, such as a repository with one skill in it."""
 
 _ENCRYPTED = 0x1
+_START = b"PK\x03\x04"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_DEVICES = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?", re.IGNORECASE)
+
+
+def read_skill_data(data: bytes, path: str | None = None) -> tuple[str, dict[str, bytes]]:
+    """Return the name of the folder that a skill is in, and its files.
+
+    Args:
+        data: A ZIP file, or the text of a SKILL.md.
+        path: The folder in the archive, when it holds several skills.
+
+    Raises:
+        SkillInvalid: It is neither, or the archive is refused.
+    """
+    if data.startswith(_START):
+        return read_archive(data, path)
+    if len(data) > TEXT_LIMIT_BYTES or not data.lstrip(b"\xef\xbb\xbf").startswith(b"---"):
+        raise SkillInvalid(f"this is neither a ZIP file nor a {FILE_NAME}")
+    return "", {FILE_NAME: data}
 
 
 def read_archive(data: bytes, path: str | None = None) -> tuple[str, dict[str, bytes]]:
@@ -38,7 +62,7 @@ def read_archive(data: bytes, path: str | None = None) -> tuple[str, dict[str, b
             folder = _folder(entries, path)
             prefix = f"{folder}/" if folder else ""
             chosen = {name[len(prefix) :]: each for name, each in entries.items() if name.startswith(prefix)}
-            return PurePosixPath(folder).name, _contents(archive, chosen)
+            return PurePosixPath(folder).name, _contents(archive, _plainly_named(chosen))
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
         raise SkillInvalid(f"the archive cannot be read: {error}") from error
 
@@ -95,6 +119,23 @@ def _folder(entries: dict[str, zipfile.ZipInfo], path: str | None) -> str:
 
 def _within(inner: str, outer: str) -> bool:
     return outer == "" or inner.startswith(f"{outer}/")
+
+
+def _plainly_named(chosen: dict[str, zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """Return the files without hidden ones, such as a repository's own, which no skill needs."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for path, info in chosen.items():
+        names = path.split("/")
+        if any(name.startswith(".") for name in names):
+            continue
+        for name in names:
+            if not _NAME.fullmatch(name) or name.endswith(".") or _DEVICES.fullmatch(name):
+                raise SkillInvalid(
+                    f"the archive holds the name {ascii(name)[1:-1]:.100}; names in a skill are made of A-Z, a-z, 0-9, "
+                    "dot, hyphen and underscore, and begin with neither a dot nor a hyphen"
+                )
+        found[path] = info
+    return found
 
 
 def _contents(archive: zipfile.ZipFile, chosen: dict[str, zipfile.ZipInfo]) -> dict[str, bytes]:

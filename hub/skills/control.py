@@ -15,19 +15,18 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.durable import sync_directory, write_new
-from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound, TimedOut
 from hub.security.egress import Egress
 from hub.skills.finding import ScanFinding, dangers
 from hub.skills.folder import digest_of, read_folder
 from hub.skills.pins import SkillPin
 from hub.skills.registry import SkillRegistry
 from hub.skills.skill import TRUSTED, FoundSkill, JudgedSkill, SkillSource
-from hub.skills.skill_file import FILE_LIMIT_BYTES, FILE_NAME, SkillFile, SkillInvalid, read_skill
+from hub.skills.skill_file import FILE_NAME, SkillFile, SkillInvalid, read_skill
 from hub.storage.errors import from_os
 
 FETCH_LIMIT_S = 60.0
 PROPOSALS_LIMIT = 20
-ZIP_START = b"PK\x03\x04"
 
 
 class SkillLook(Struct, frozen=True):
@@ -152,7 +151,7 @@ class SkillControl:
             SkillInvalid: It is refused; the message says why.
             Conflict: There is one of that name.
         """
-        folder, files = await asyncio.to_thread(_unpacked, data, path)
+        folder, files = await self._unpacked(data, path)
         file = _readable(files, folder)
         async with self._changing:
             id, target = f"{SkillSource.HOME}/{file.name}", self._home / file.name
@@ -255,18 +254,18 @@ class SkillControl:
             shutil.rmtree(fresh, ignore_errors=True)
             raise from_os(error, target, "installing the skill") from error
 
+    async def _unpacked(self, data: bytes, path: str | None) -> tuple[str, dict[str, bytes]]:
+        from hub.skills.archive import read_skill_data
+
+        try:
+            return await self._egress.reader.read(
+                "the skill", read_skill_data, data, path, returns=tuple[str, dict[str, bytes]]
+            )
+        except (InvalidRequest, TimedOut) as error:
+            raise SkillInvalid(error.message) from error
+
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1_000)
-
-
-def _unpacked(data: bytes, path: str | None) -> tuple[str, Mapping[str, bytes]]:
-    from hub.skills.archive import read_archive
-
-    if data.startswith(ZIP_START):
-        return read_archive(data, path)
-    if len(data) > FILE_LIMIT_BYTES or not data.lstrip(b"\xef\xbb\xbf").startswith(b"---"):
-        raise SkillInvalid(f"this is neither a ZIP file nor a {FILE_NAME}")
-    return "", {FILE_NAME: data}
 
 
 def _readable(files: Mapping[str, bytes], folder: str) -> SkillFile:

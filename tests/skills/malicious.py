@@ -41,6 +41,20 @@ REFUSED = {
     ),
     "bomb": (packed({"x/SKILL.md": FRONT, "x/big.txt": b"0" * 11_000_000}), "too large"),
     "two of a name": (packed({"x/SKILL.md": FRONT, "x/a.md": "1", "x/A.md": "2"}), "twice"),
+    **{
+        f"the name {name!a}": (packed({"x/SKILL.md": FRONT, f"x/{name}": "1"}), "holds the name")
+        for name in (
+            "-rf",
+            "gpj.\u202eexe",
+            "CON",
+            "lpt1.txt",
+            "a b.md",
+            "a.",
+            "scripts/$(id).sh",
+            "docs/-x/a.md",
+            "é.md",
+        )
+    },
     "many files": (packed({"x/SKILL.md": FRONT, **{f"x/{number}": "" for number in range(400)}}), "more than 300"),
     "no skill": (packed({"x/README.md": "hello"}), "no SKILL.md"),
     "two skills": (packed({"a/SKILL.md": FRONT, "b/SKILL.md": FRONT}), "several skills.*a, b"),

@@ -117,6 +117,15 @@ def test_any_bytes_are_an_archive_or_refused(noise: bytes, at: int) -> None:
             continue
 
 
+def test_what_is_hidden_is_left_out() -> None:
+    hidden = {"x/.git/config": "[core]", "x/.env": "A=1", "x/a/.b/c.md": "c", ".github/x.yml": "x"}
+
+    assert read_archive(packed({"x/SKILL.md": FRONT, **hidden, "x/a/b.md": "b"})) == (
+        "x",
+        {"SKILL.md": FRONT.encode(), "a/b.md": b"b"},
+    )
+
+
 def test_the_skill_of_a_repository_is_chosen_by_its_path() -> None:
     data = packed({"repo/README.md": "r", "repo/skills/a/SKILL.md": FRONT, "repo/skills/b/SKILL.md": FRONT + "B"})
 

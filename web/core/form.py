@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from email.message import Message
-from email.parser import BytesParser
-from email.policy import HTTP
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,6 +14,8 @@ from hub.core.schema import Invalid, Schema, describe_error
 from hub.gateway.calls.contract import HttpCall
 
 FIELD_LIMIT = 50
+_BOUNDARY = re.compile(r";\s*boundary=(?:\"([ -!#-~]{1,70})\"|([!-!#-:<-~]{1,70}))", re.IGNORECASE)
+_NAME = re.compile(rb"\r\ncontent-disposition:[ \t]*form-data;[ \t]*name=\"([^\"\r\n]{0,200})\"", re.IGNORECASE)
 LISTED_LIMIT = 5_000
 """Fields of a form whose names are not known beforehand."""
 
@@ -104,20 +104,24 @@ def _text(value: Any) -> str:
 
 
 def _of_parts(header: str, body: bytes) -> list[tuple[str, bytes]]:
-    """Return name and content of each part of a form with files."""
-    message = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + header.encode("latin-1") + b"\r\n\r\n" + body)
-    if not message.is_multipart():
+    """Return name and content of each part of a form with files (RFC 7578), as browsers write it.
+
+    Whoever signs in is not known yet: parts are counted as they are cut, and nothing is read twice.
+    """
+    boundary = _BOUNDARY.search(header)
+    if boundary is None:
         raise ValueError("its parts cannot be distinguished")
-    parts = message.get_payload()
-    if not isinstance(parts, list) or len(parts) > FIELD_LIMIT:
+    mark = b"\r\n--" + (boundary[1] or boundary[2]).encode("latin-1")
+    before, *parts = (b"\r\n" + body).split(mark, FIELD_LIMIT + 2)
+    if len(parts) > FIELD_LIMIT + 1:
         raise ValueError("it has too many parts")
+    if before or not parts or not parts[-1].startswith(b"--"):
+        raise ValueError("its parts cannot be distinguished")
     found = []
-    for part in parts:
-        if not isinstance(part, Message):
-            raise ValueError("a part cannot be read")
-        name = part.get_param("name", header="content-disposition")
-        payload = part.get_payload(decode=True)
-        if not isinstance(name, str) or not isinstance(payload, bytes):
+    for part in parts[:-1]:
+        head, _, data = part.partition(b"\r\n\r\n")
+        name = _NAME.search(head)
+        if name is None:
             raise ValueError("a part has no name")
-        found.append((name, payload))
+        found.append((name[1].decode("utf-8"), data))
     return found
