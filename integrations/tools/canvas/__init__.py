@@ -29,6 +29,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
         lambda agent: host.agents.get(agent).workspace,
         host.http,
         lambda: host.dashboard_url,
+        host.workspaces.outside.holds,
         port=config.get("port"),
         url=config.get("url"),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import re
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -33,11 +34,29 @@ CAPABILITY, CANVAS = "__openclaw__/cap/", "__openclaw__/canvas/"
 INDEX = "index.html"
 BRIDGE = "~bridge.js"
 """The script that each page gets, by which the frame around it has scripts run and pictures made."""
+_CSP = "Content-Security-Policy"
 _HERE = Path(__file__).parent
 _POLICY = (
     "sandbox allow-scripts; default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self'; "
     "frame-src 'none'; form-action 'none'; base-uri 'none'; object-src 'none'; require-trusted-types-for 'script'"
 )
+_STILL_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; form-action 'none'; base-uri 'none'"
+)
+"""Of a page with words from outside: no script runs but the hub's own."""
+_TAG = re.compile(rb"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
+_STILL_TAGS = frozenset(
+    (
+        b"html head title style body main header footer nav section article aside h1 h2 h3 h4 h5 h6 p div span br hr "
+        b"b i u s em strong small sub sup mark abbr cite q blockquote pre code kbd samp var del ins time address "
+        b"ul ol li dl dt dd table caption colgroup col thead tbody tfoot tr th td figure figcaption img details "
+        b"summary ruby rt rp wbr progress meter svg g path line polyline polygon rect circle ellipse text tspan "
+        b"defs lineargradient radialgradient stop clippath"
+    ).split()
+)
+"""What such a page is made of: none of it loads anything, or connects to anywhere, past the policy."""
+_STILL_KINDS = frozenset({"text/html", "text/css", "text/plain", "application/json"})
 _BEGINNING = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?:<!doctype[^>]*>)?", re.IGNORECASE)
 _OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
 _HEADERS = {
@@ -58,6 +77,7 @@ class CanvasOrigin:
         workspace: Returns the workspace of an agent.
         http: Where the gateway listens.
         dashboard: Returns the address of the dashboard on this machine.
+        from_outside: Whether a content of an agent's holds words from outside; blocks.
         port, url: As configured.
     """
 
@@ -67,6 +87,7 @@ class CanvasOrigin:
         workspace: Callable[[str], Path],
         http: HttpSettings,
         dashboard: Callable[[], str],
+        from_outside: Callable[[str, bytes], bool],
         *,
         port: int | None,
         url: str | None,
@@ -74,7 +95,7 @@ class CanvasOrigin:
         self._canvases = canvases
         self._workspace = workspace
         self._http = http
-        self._dashboard = dashboard
+        self._dashboard, self._from_outside = dashboard, from_outside
         self._port = port if port is not None else (http.port + PORT_ABOVE if http.port else 0)
         self._url = url
         self._runner: web.ServerRunner | None = None
@@ -130,8 +151,8 @@ class CanvasOrigin:
             response = web.Response(status=status, text="There is no such file on the canvas.\n")
         response.headers.extend(_HEADERS)
         is_page = response.content_type == "text/html"  # no other document has the prelude, so none has scripts
-        policy = _POLICY if is_page else _POLICY.replace(" allow-scripts", "")
-        response.headers["Content-Security-Policy"] = f"{policy}; frame-ancestors {self._ancestors(request)}"
+        policy = response.headers.get(_CSP, _POLICY if is_page else _POLICY.replace(" allow-scripts", ""))
+        response.headers[_CSP] = f"{policy}; frame-ancestors {self._ancestors(request)}"
         return response
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
@@ -155,12 +176,21 @@ class CanvasOrigin:
         root = Root(self._workspace(agent) / FOLDER)
         body = await asyncio.to_thread(root.read_bytes, checked_path(path), FILE_LIMIT_BYTES)
         kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+        headers, nonce = {}, ""
+        if await asyncio.to_thread(self._from_outside, agent, body):
+            embedded = kind.startswith("image/") and request.headers.get("Sec-Fetch-Dest") == "image"
+            if kind not in _STILL_KINDS and not embedded:
+                kind = "text/plain"  # neither a script nor a document of XML
+            if kind == "text/html":
+                body, nonce = await asyncio.to_thread(_still, body), secrets.token_urlsafe()
+                headers[_CSP] = _STILL_POLICY.format(nonce=nonce)
         if kind == "text/html":
-            body = await asyncio.to_thread(_guarded, body)
+            body = await asyncio.to_thread(_guarded, body, nonce)
             if canvas is not None:
-                body += f'\n<script src="/{canvas.token}/{BRIDGE}"></script>\n'.encode()
+                body += f'\n<script nonce="{nonce}" src="/{canvas.token}/{BRIDGE}"></script>\n'.encode()
         text = kind.startswith("text/") or kind == "application/json"
-        return web.Response(body=body, headers={"Content-Type": f"{kind}; charset=utf-8" if text else kind})
+        headers["Content-Type"] = f"{kind}; charset=utf-8" if text else kind
+        return web.Response(body=body, headers=headers)
 
     def _client(self, request: web.BaseRequest) -> str:
         peer, proxies = request.remote or "", self._http.trusted_proxies
@@ -194,14 +224,23 @@ def checked_path(path: str) -> str:
     return path
 
 
-def _guarded(page: bytes) -> bytes:
+def _still(page: bytes) -> bytes:
+    """Return a page in which every tag but those that only show something is of no meaning."""
+
+    def tag(found: re.Match[bytes]) -> bytes:
+        return found[0] if found[2].lower() in _STILL_TAGS else b"<" + found[1] + b"x-" + found[2]
+
+    return _TAG.sub(tag, page)
+
+
+def _guarded(page: bytes, nonce: str) -> bytes:
     """Return a page that runs the prelude first, and has no shadow trees that it does not see made."""
     if page.startswith(_OTHER_ENCODINGS):
         raise InvalidRequest("the page is in UTF-16; write it in UTF-8")
     beginning = _BEGINNING.match(page)
     at = beginning.end() if beginning is not None else 0
     rest = re.sub(rb"shadowrootmode", b"shadowr00tmode", page[at:], flags=re.IGNORECASE)
-    return page[:at] + b"<script>" + (_HERE / "prelude.js").read_bytes() + b"</script>" + rest
+    return page[:at] + f'<script nonce="{nonce}">'.encode() + (_HERE / "prelude.js").read_bytes() + b"</script>" + rest
 
 
 def _bridge() -> str:

@@ -33,7 +33,8 @@ SCRIPT_LIMIT = 20_000
 IMAGE_LIMIT_BYTES = 4_000_000
 IMAGE_WIDTH = 1_280
 SHOWS = Annotations(destructive=False, idempotent=True, open_world=False, egress=True)
-WITHIN = frozenset({"hide", "eval", "snapshot", "a2ui_reset"})
+WITHIN = frozenset({"hide", "snapshot", "a2ui_reset"})
+"""What shows nothing and runs nothing."""
 PICTURE = "data:image/png;base64,"
 
 _CANVAS = Schema(
@@ -204,10 +205,12 @@ class CanvasTool:
 def approval(arguments: Mapping[str, Any], authority: Authority) -> str | None:
     """Return why a call needs the owner's approval: what words from outside have shown to a person may mislead them.
 
-    What happens within the sandbox of the dashboard's own frame leads nowhere, and needs none.
+    A script can name a host that a browser connects to before it is told that it may not.
     """
     if not authority.tainted or (arguments.get("action") in WITHIN and "node" not in arguments):
         return None
+    if arguments.get("action") == "eval":
+        return phrase("it runs JavaScript in a page, and words from outside are in this conversation")
     return phrase("words from outside are in this conversation, and may be what it shows")
 
 

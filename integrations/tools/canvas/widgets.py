@@ -67,7 +67,7 @@ class Widgets:
     async def _run(self, call: ToolCall) -> ToolResult:
         await self._origin.start()
         id, page = new_id(), call.arguments["html"].encode()
-        await asyncio.to_thread(_write, Root(self._host.agents.get(call.agent_id).workspace), id, page)
+        await asyncio.to_thread(self._write, call, f"{FOLDER}/{_PLACE}/{id}.html", page)
         return ToolResult(f"The widget {call.agent_id}/{id} is shown in the chat of the dashboard.")
 
     async def _lead(self, call: HttpCall) -> web.StreamResponse:
@@ -77,9 +77,11 @@ class Widgets:
         where = f"{origin}/{canvas.token}/{_PLACE}/{call.params['id']}.html"
         return web.Response(status=302, headers={"Location": where})
 
-
-def _write(workspace: Root, id: str, page: bytes) -> None:
-    folder = f"{FOLDER}/{_PLACE}"
-    workspace.write_bytes(f"{folder}/{id}.html", page, parents=True)
-    for oldest in sorted(workspace.listdir(folder))[:-KEPT]:
-        workspace.unlink(f"{folder}/{oldest}")
+    def _write(self, call: ToolCall, path: str, page: bytes) -> None:
+        outside, folder = self._host.workspaces.outside, f"{FOLDER}/{_PLACE}"
+        if outside.writes_from_outside(call.context.authority):
+            outside.mark(call.agent_id, path, page)
+        workspace = Root(self._host.agents.get(call.agent_id).workspace)
+        workspace.write_bytes(path, page, parents=True)
+        for oldest in sorted(workspace.listdir(folder))[:-KEPT]:
+            workspace.unlink(f"{folder}/{oldest}")

@@ -21,8 +21,10 @@ from integrations.tools.canvas.surfaces import COMPONENTS_LIMIT, SURFACES_LIMIT,
 from integrations.tools.canvas.tabs import CanvasTabs
 from integrations.tools.canvas.tool import CanvasTool
 from integrations.tools.canvas.widgets import KEPT, Widgets
+from tests.integrations.tools.browser.shop import Canary
 from tests.integrations.tools.standing import Standing
 from tests.nodes.making import admit, make_nodes
+from tests.web.browser import launched
 
 
 class Screen:
@@ -63,7 +65,13 @@ class Place(Standing):
         self.canvases, self.tabs, self.screen = Canvases(self.agents), CanvasTabs(), Screen()
         http = HttpSettings(port=0)
         self.origin = CanvasOrigin(
-            self.canvases, lambda agent: self.workspace, http, lambda: self.gateway.url, port=None, url=None
+            self.canvases,
+            lambda agent: self.workspace,
+            http,
+            lambda: self.gateway.url,
+            self.workspaces.outside.holds,
+            port=None,
+            url=None,
         )
         nodes = make_nodes(self.bus, self.clock.time, self.tasks)
         await nodes.add(Screens(self.screen))
@@ -108,7 +116,7 @@ async def test_files_are_served_sandboxed_to_who_knows_the_token_and_nothing_els
     token = place.canvases.of("main").token
 
     status, text, headers = await place.get(f"/{token}/index.html")
-    assert (status, text.startswith("<script>"), "</script><p>Hello\n" in text) == (200, True, True)
+    assert (status, text.startswith("<script nonce"), "</script><p>Hello\n" in text) == (200, True, True)
     policy = headers["Content-Security-Policy"]
     assert policy.startswith("sandbox allow-scripts;")
     assert "allow-same-origin" not in policy
@@ -136,7 +144,7 @@ async def test_the_prelude_comes_first_and_documents_without_one_have_no_scripts
     _, _, picture = await place.get(f"/{token}/a.svg")
     _, _, feed = await place.get(f"/{token}/a.atom")
 
-    assert text.lstrip("\ufeff").startswith("\n<!DOCTYPE html><script>// At the head")
+    assert '<!DOCTYPE html><script nonce="">// At the head' in text
     assert status == 400
     for each in (picture, feed):
         assert each["Content-Security-Policy"].startswith("sandbox;")
@@ -341,3 +349,45 @@ def test_a_press_says_what_its_button_stands_for_and_nothing_that_a_tab_makes_up
     for value in ("x" * 5_000, deep):
         with pytest.raises(InvalidRequest):
             pressed(surface, "c0", {"n": value})
+
+
+HOSTILE = """<title>x</title><p id=out>still</p><link rel="pre&#99;onnect" href="http://PLACE/"><LINK rel=dns-prefetch
+href="//PLACE"><link rel=prefetch href="http://PLACE/"><link rel=stylesheet href="http://PLACE/">
+<script type=speculationrules>{"prerender": [{"urls": ["http://PLACE/"]}]}</script>
+<meta http-equiv=refresh content="0;url=http://PLACE/"><iframe src="http://PLACE/"></iframe><object data="http://PLACE/">
+</object><embed src="http://PLACE/"><img src="http://PLACE/" onerror="location='http://PLACE/'"><svg><image
+href="http://PLACE/"/></svg><style>@import url("http://PLACE/"); p {background: url(http://PLACE/)}</style>
+<video src="http://PLACE/" poster="http://PLACE/"></video><body onload="location='http://PLACE/'">
+<script>document.getElementById("out").textContent = "ran"; location = "http://PLACE/"</script>
+<script src="code.js"></script><base href="http://PLACE/">"""
+
+
+@pytest.mark.browser
+async def test_a_page_with_words_from_outside_runs_no_script_and_connects_to_nowhere(place: Place) -> None:
+    canary = Canary()
+    await canary.start()
+    reached = f"127.0.0.1:{canary.port}"
+    files = {
+        "index.html": HOSTILE.replace("PLACE", reached),
+        "code.js": "document.getElementById('out').textContent = 'ran'",
+        "sheet.css": f"@import url('http://{reached}/')",
+        "a.svg": f"<svg xmlns='http://www.w3.org/2000/svg'><link xmlns='http://www.w3.org/1999/xhtml' rel='preconnect' "
+        f"href='http://{reached}/'/></svg>",
+    }
+    for name, text in files.items():
+        place.workspaces.outside.mark("main", f"canvas/{name}", text.encode())
+        (place.workspace / "canvas" / name).write_text(text)
+    (place.workspace / "canvas" / "own.html").write_text("<p id=out>still<script src=code.js></script>")
+
+    async with launched() as browser:
+        for name in ("index.html", "a.svg", "own.html"):
+            assert not (await place.show("navigate", target=name, node="tablet")).is_error
+            page = await browser.new_page()
+            await page.goto(place.screen.asked[-1][1]["url"].replace("127.0.0.1:8443", "127.0.0.1"))
+            await page.wait_for_load_state("networkidle")
+            if name != "a.svg":
+                assert await page.inner_text("#out") == "still", name
+            assert URL(page.url).path.endswith(name)
+    await canary.stop()
+
+    assert canary.reached == 0
