@@ -25,6 +25,7 @@ from hub.integration.in_use import in_use
 from hub.integration.schemas import IntegrationSchemas
 from hub.memory import schema as memory
 from hub.messaging import schema as messaging
+from hub.messaging.places import configured_places
 from hub.models import schema as models
 from hub.models.provider_config import read_providers
 from hub.models.vendors import LITELLM_API
@@ -107,9 +108,12 @@ def _checks_with(integrations: IntegrationSchemas, kinds: Kinds) -> dict[str, Cr
     def in_use_here(config: Config) -> set[str]:
         return domains_in_use(config, integrations.catalog)
 
+    def places(config: Config) -> frozenset[tuple[str, str]]:
+        return configured_places(config, integrations.catalog, in_use_here(config))
+
     return {
         "blueprints": kinds.in_use()(automation.blueprints_fit(folders)),
-        "names in automations": kinds.in_use()(names_are_known(folders, in_use_here)),
+        "names in automations": kinds.in_use()(names_are_known(folders, in_use_here, places)),
         "kinds of integrations": automation.kinds_are_in_use(kinds, unused),
     }
 

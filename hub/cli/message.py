@@ -21,13 +21,13 @@ def command() -> None:
     """Send messages to chats.
 
     Example:
-      homarus message send --channel telegram --to 123456 "Dinner is ready"
+      homarus message send --to telegram:123456 "Dinner is ready"
     """
 
 
 @command.command("send")
-@click.option("--channel", required=True, help="Such as telegram.")
-@click.option("--to", "peer", required=True, help="The platform's id of a person, group or room.")
+@click.option("--channel", help="Such as telegram, where --to does not say it.")
+@click.option("--to", "peer", required=True, help="The platform's id of a person, group or room, or telegram:123456.")
 @click.option("--account", help="Account of the channel; default when omitted.")
 @click.option("--thread", help="A thread or topic in it.")
 @click.option("--media", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file to attach.")
@@ -35,7 +35,7 @@ def command() -> None:
 @home_option
 @json_option
 def send(
-    channel: str,
+    channel: str | None,
     peer: str,
     account: str | None,
     thread: str | None,
@@ -49,8 +49,9 @@ def send(
     Example:
       homarus message send --channel telegram --to 123456 --media photo.jpg "Look"
     """
-    params: dict[str, Any] = {"channel": channel, "to": peer, "message": text}
-    params |= {key: value for key, value in (("accountId", account), ("threadId", thread)) if value}
+    params: dict[str, Any] = {"to": peer, "message": text}
+    more = (("channel", channel), ("accountId", account), ("threadId", thread))
+    params |= {key: value for key, value in more if value}
     if media is not None:
         if media.stat().st_size > FILE_LIMIT_BYTES:
             raise CommandFailed(f"{media} is larger than {FILE_LIMIT_BYTES // 1_000_000} MB")

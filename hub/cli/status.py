@@ -33,6 +33,8 @@ def command(home: Path, as_json: bool) -> None:
         [(each["domain"], each["state"], each.get("reason") or "") for each in status["integrations"]],
         ("integration", "state", ""),
     )
+    for each in status.get("waiting", []):
+        click.echo(f"\nNot sent yet: {each['count']} to {each['channel']} ({each['account']}): {each['why']}")
     for repair in status.get("repairs", []):
         click.echo(f"\n{repair['severity']}: {repair['title']}\n  {repair['text']}")
         if repair.get("command"):

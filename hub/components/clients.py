@@ -213,7 +213,11 @@ class ClientsComponent(Component):
             sessions=lambda: {"count": len(needs.sessions.list())},
             session_defaults=self._session_defaults,
             health=self._health,
+            waiting=self._waiting,
         )
+
+    async def _waiting(self) -> list[dict[str, Any]]:
+        return [each.as_dict() for each in await self._needs.outbox.waiting()]
 
     def _session_defaults(self) -> dict[str, Any]:
         agent = self._needs.agents.default().id

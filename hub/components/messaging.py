@@ -192,6 +192,7 @@ class MessagingComponent(Component):
             prune_daily(self._db, self._base.clock, lambda: int(self._base.section("messages")["keep_days"])),
             name="take out old messages",
         )
+        self._base.tasks.spawn(self.outbox.watch(), name="look for messages that wait")
         self._base.tasks.spawn(self._media.prune_daily(self._agents), name="delete old attachments")
         if again:
             _log.info("%d messages that were not answered before the stop are answered now", again)

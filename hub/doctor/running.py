@@ -68,6 +68,13 @@ def _running(context: CheckContext) -> Iterator[Finding]:
             str(running.address),
             context.command("check"),
         )
+    for each in status.get("waiting") or ():
+        if not each["stuck"]:  # else a repair says so
+            yield warning(
+                f"{each['count']} messages wait for {each['channel']} ({each['account']}): {each['why']}",
+                "outbox",
+                context.command("outbox list --state queued"),
+            )
     for repair in status.get("repairs") or ():
         if repair.get("source") != _CONFIGURATION or not repair.get("location"):  # else found in the files already
             yield _repair(repair)

@@ -17,19 +17,15 @@ from hub.config.suggest import did_you_mean
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.events import EventBus
 from hub.core.json_schema import to_json_schema
-from hub.core.schema import as_list
 from hub.integration.manager import EVENT_INTEGRATION_CHANGED, IntegrationManager
 from hub.integration.status import IntegrationState
 from hub.messaging.channels import EVENT_CHANNEL_STATUS, ChannelRegistry
 from hub.messaging.contract import ChannelState
+from hub.messaging.places import DEFAULT_ACCOUNT, KIND, written_accounts
 
 CONNECT_LIMIT_S = 25.0
 """How long a new account may take to reach its platform."""
 PROBE_LIMIT_S = 20.0
-KIND = "channel"
-"""What the manifest of an integration with a channel says that it is."""
-DEFAULT_ACCOUNT = "default"
-
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 Place = tuple[str | int, ...]
@@ -289,7 +285,7 @@ class ChannelAccounts:
         return found.manifest.name if found is not None and found.manifest is not None else domain
 
     def _written(self, domain: str) -> dict[str, tuple[Place, Mapping[str, Any]]]:
-        return written_accounts(self._config, domain)
+        return written_accounts(self._config.current, domain)
 
     def _account(self, channel: str, account: str) -> tuple[Place, Mapping[str, Any]]:
         """Return where an account is configured, and as what.
@@ -355,14 +351,3 @@ class ChannelAccounts:
 def _secret_name(channel: str, account: str, key: str) -> str:
     name = "" if account == DEFAULT_ACCOUNT else account
     return _NO_NAME.sub("_", f"{channel} {name} {key}".lower())
-
-
-def written_accounts(config: ConfigStore, channel: str) -> dict[str, tuple[Place, Mapping[str, Any]]]:
-    """Return the accounts of a channel in the configuration, by name: where each is written, and what it says."""
-    raw = config.current.raw.get(channel)
-    found: dict[str, tuple[Place, Mapping[str, Any]]] = {}
-    for index, each in enumerate(as_list(raw)):
-        if isinstance(each, Mapping):
-            place = (channel,) if isinstance(raw, Mapping) else (channel, index)
-            found.setdefault(str(each.get("account", DEFAULT_ACCOUNT)), (place, each))
-    return found

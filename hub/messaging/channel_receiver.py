@@ -70,7 +70,7 @@ class ChannelReceiver:
                 state=ChannelState.CONNECTED,
                 account_id=account_id or self.status.account_id,
                 account_name=name or self.status.account_name,
-                connected_at=now,
+                connected_at=self.status.connected_at if self.status.state is ChannelState.CONNECTED else now,
                 last_progress_at=now,
                 error=None,
             )

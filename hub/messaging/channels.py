@@ -8,9 +8,8 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.config.suggest import did_you_mean
 from hub.core.clock import Clock
-from hub.core.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from hub.core.errors import Conflict, InvalidRequest, Unavailable
 from hub.core.events import EventBus
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs
@@ -21,6 +20,7 @@ from hub.messaging.contract import Channel, ChannelState, ChannelStatus
 from hub.messaging.cursors import Cursors
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT
 from hub.messaging.outbox.outbound_policy import OutboundPolicy
+from hub.messaging.places import ChannelPlace, account_in
 from hub.sessions.keys import SessionKey, SessionKind
 
 EVENT_CHANNEL_ADDED = "channel_added"
@@ -58,13 +58,13 @@ class ChannelRegistry:
         self._attached: dict[tuple[str, str], Attached] = {}
         self._inbox: tuple[ReceiveAs, Cursors, Admits] | None = None
         self._home: str | None = None
-        self._configured: Callable[[], Iterable[tuple[str, str]]] = tuple
+        self._configured: Callable[[], Iterable[ChannelPlace]] = tuple
 
     def connect(self, receive: ReceiveAs, cursors: Cursors, admits: Admits) -> None:
         """Set where messages go, where positions are kept, and who knows who may talk; before any channel is added."""
         self._inbox = (receive, cursors, admits)
 
-    def count_in(self, configured: Callable[[], Iterable[tuple[str, str]]]) -> None:
+    def count_in(self, configured: Callable[[], Iterable[ChannelPlace]]) -> None:
         """Set what returns channel and account of all that are configured, whether or not they could be set up."""
         self._configured = configured
 
@@ -156,27 +156,13 @@ class ChannelRegistry:
         """Return all channels, by name and account."""
         return [self._attached[key] for key in sorted(self._attached)]
 
-    def places(self) -> frozenset[tuple[str, str]]:
+    def places(self) -> frozenset[ChannelPlace]:
         """Return channel and account of all that are configured or logged in: those that something can be sent to."""
         return frozenset({*self._attached, *self._configured()})
 
     def account(self, name: str, account: str = "default") -> str:
-        """Return the account that an address means: `default` is the only one of a channel, whatever its name.
-
-        Raises:
-            NotFound: There is no such channel, or it has no such account.
-        """
-        places = self.places()
-        if (name, account) in places:
-            return account
-        accounts = sorted(each for channel, each in places if channel == name)
-        if account == "default" and len(accounts) == 1:
-            return accounts[0]
-        if accounts:
-            raise NotFound(f"{name} has no account {account[:80]!r}; it has: {', '.join(accounts)}")
-        channels = sorted({channel for channel, _ in places})
-        hint = did_you_mean(name, channels) or f"there are: {', '.join(channels) or 'none'}"
-        raise NotFound(f"there is no channel {name[:80]!r}; {hint}")
+        """Return the account that an address means; see `account_in`."""
+        return account_in(self.places(), name, account)
 
     def _status_changed(self, channel: Channel, status: ChannelStatus) -> None:
         name, account = channel.name, channel.account

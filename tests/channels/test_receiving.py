@@ -186,4 +186,4 @@ async def test_an_owner_has_an_owners_rights_only_where_the_platform_proves_who_
     assert told["person"] == "me"
     weak = attached.channel.limits.weak_identity
     assert (bool(owner), bool(told["owner"]), bool(told["scopes"])) == (not weak,) * 3
-    assert (await OwnerPlaces(hub.house.db, lambda: hub.people).find() is None) is weak
+    assert (await OwnerPlaces(hub.house.db, lambda: hub.people, hub.channels).find() is None) is weak

@@ -52,7 +52,7 @@ def test_a_message_that_is_refused_fails_the_command_and_is_kept(hub: HubProcess
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--channel", "pigeon", "--to", "x", "Hello"), "not logged in"),
+        (("--channel", "pigeon", "--to", "x", "Hello"), "there is no channel pigeon"),
         (("--channel", "ferry", "--to", "x"), "say what is to be sent"),
     ],
 )

@@ -24,8 +24,9 @@ from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.outbound_policy import ATTEMPTS, DeliveryRetry
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.outbox_sending import EVENT_MESSAGE_DEAD
+from hub.messaging.outbox.outbox_waiting import STUCK_S
 from hub.storage.readers import THREADS
-from tests.messaging.outbox_bench import DELIVERED, Bench, Platform
+from tests.messaging.outbox_bench import DELIVERED, Bench, Connected, Platform
 
 
 async def test_a_long_text_is_sent_in_pieces_in_order_and_marked_sent(bench: Bench) -> None:
@@ -404,3 +405,86 @@ def test_waits_grow_are_bounded_and_never_shorter_than_asked(attempts: int, aske
     assert wait >= (asked or 0)
     assert wait <= max(retry.max_delay_s * 1.3, asked or 0)
     assert retry.delay_s(attempts + 1, asked, jitter) >= wait
+
+
+def repaired(bench: Bench) -> list[tuple[str, str]]:
+    return [(repair.id, str(repair.text)) for repair in bench.repairs.all() if repair.id.startswith("waiting:")]
+
+
+async def look(bench: Bench, after_s: float = 0.0) -> None:
+    bench.clock.ahead_s += after_s
+    bench.outbox.look_at(await bench.outbox.waiting())
+
+
+@pytest.mark.parametrize(
+    ("channel", "account", "why"),
+    [
+        ("tset", "default", "there is no channel tset; did you mean test?"),
+        ("test", "4242", "test has no account 4242; it has: default"),
+    ],
+)
+async def test_what_waits_for_nothing_is_a_repair_that_goes_when_it_does(
+    bench: Bench, channel: str, account: str, why: str
+) -> None:
+    await bench.channels.add(Platform())
+    (id,) = await bench.outbox.send(Address(channel, "7", account), "hello", system_context())
+
+    await look(bench)
+    soon = repaired(bench)
+    await look(bench, STUCK_S + 1)
+    late = repaired(bench)
+    await bench.outbox.drop(id)
+    await look(bench)
+
+    assert (soon, repaired(bench)) == ([], [])
+    ((repair, text),) = late
+    assert repair == f"waiting:{channel}:{account}"
+    assert why in text
+
+
+async def test_what_waits_for_a_channel_that_is_connected_is_a_repair(bench: Bench) -> None:
+    platform = Connected(blocked={"7": asyncio.Event()})
+    await bench.channels.add(platform)
+    await bench.outbox.send(Address("test", "7"), "hello", system_context())
+    await bench.until(lambda states: states == {"sending": 1})
+
+    await look(bench, STUCK_S + 1)
+    stuck = repaired(bench)
+    platform.blocked["7"].set()
+    await bench.until(lambda states: states == {"sent": 1})
+    await look(bench)
+
+    assert [id for id, _ in stuck] == ["waiting:test:default"]
+    assert "it is connected" in stuck[0][1]
+    assert repaired(bench) == []
+
+
+async def test_what_waits_for_a_channel_that_is_cut_off_is_told_and_no_repair(bench: Bench) -> None:
+    platform = Connected(answers=[Delivery(DeliveryState.TRANSIENT, error="no route")])
+    await bench.channels.add(platform)
+    assert platform.receive is not None
+    platform.receive.disconnected("no route to the platform")
+    bench.clock.stopped_from = 0.5
+    await bench.outbox.send(Address("test", "7"), "hello", system_context())
+    await bench.until(lambda states: states == {"queued": 1} and len(platform.sent) == 1)
+
+    await look(bench, STUCK_S + 1)
+    (waiting,) = await bench.outbox.waiting()
+
+    assert (waiting.count, waiting.why) == (1, "it is not connected: no route to the platform")
+    assert repaired(bench) == []
+
+
+async def test_a_channel_that_comes_back_has_a_minute(bench: Bench) -> None:
+    await bench.outbox.send(Address("test", "7"), "hello", system_context())
+    bench.clock.ahead_s += 3_600
+    platform = Connected(blocked={"7": asyncio.Event()})
+    await bench.channels.add(platform)
+
+    await look(bench)
+    assert repaired(bench) == []
+    assert platform.receive is not None
+    platform.receive.connected()  # as some say again and again
+    await look(bench, STUCK_S + 1)
+
+    assert [id for id, _ in repaired(bench)] == ["waiting:test:default"]

@@ -273,6 +273,8 @@ class ScheduleService:
         """Return a request within what this asker may want."""
         request.check()
         if asker.agent_id is None:
+            if isinstance(request.address, Mapping) and (old is None or request.address != old.address):
+                self._addresses.check(request.address)
             return request
         authority = asker.context.authority
         if request.agent_id != asker.agent_id:

@@ -22,6 +22,7 @@ from hub.automation.editing.schedule_request import (
 )
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
+from hub.messaging.places import channel_and_peer
 from hub.models.thinking import LEVELS
 
 _TEXT = All(str, Length(min=1, max=8_000))
@@ -179,11 +180,12 @@ def _address(delivery: Mapping[str, Any]) -> Mapping[str, Any] | str:
         return "none"
     if mode == "webhook":
         raise InvalidRequest("delivery: give the automation a `notify` with the URL instead of the mode webhook")
-    channel, to = delivery.get("channel") or "last", delivery.get("to")
-    if channel == "last" and not to:
+    channel, to = delivery.get("channel") or None, delivery.get("to")
+    if channel in (None, "last") and to in (None, "", "last"):
         return "last"
     if channel == "last" or not to:
         raise InvalidRequest("delivery: give channel and to, or neither")
+    channel, to = channel_and_peer(channel, to)
     account = delivery.get("accountId")
     return {"channel": channel, "to": to} | ({"account": account} if account else {})
 

@@ -19,12 +19,16 @@ from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.config.checked import Config
 from hub.config.sections import CheckReport, CrossCheck
 from hub.config.suggest import did_you_mean, nearest
+from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.schema import SchemaError
 from hub.entities.domains import DOMAINS, GENERIC, TARGET_KEYS
+from hub.messaging.places import account_in, channel_and_peer
 
 Keys = tuple[str | int, ...]
 UnknownName = tuple[Keys, str, str]
+Places = frozenset[tuple[str, str]]
+"""Channel and account of what something can be sent to."""
 
 WARNINGS_LIMIT = 100
 
@@ -76,6 +80,9 @@ _ENTITY_SERVICES = {
 SERVICES: Mapping[str, frozenset[str]] = {**_HUB_SERVICES, **_ENTITY_SERVICES}
 """Services of the hub and the keys of their data; a test compares them with those of a running hub."""
 
+_ADDRESSES = {"message.send": "", "agent.run": "announce", "agent.heartbeat": "target"}
+"""Services that send, and the key of their data that says where to; empty where the data says it itself."""
+
 PERSON_KEYS = frozenset({"data", "message", "text", "title"})
 """Keys of the data of `notify.<person>`."""
 
@@ -97,12 +104,14 @@ FOREIGN_EVENTS: Mapping[str, str] = {
 def names_are_known(
     folders: Callable[[Config], Iterable[Path]] = lambda _: (),
     domains: Callable[[Config], Iterable[str]] = lambda _: (),
+    places: Callable[[Config], Places | None] = lambda _: None,
 ) -> CrossCheck:
-    """Return the check that each service, data key and event of the automations and scripts is known.
+    """Return the check that each service, data key, address and event of the automations and scripts is known.
 
     Args:
         folders: Returns the folders of blueprints that the integrations in use bring.
         domains: Returns the integrations in use; which services they have is not known before they run.
+        places: Returns the channels and accounts there are; None where that is not known.
     """
 
     def check(config: Config, report: CheckReport) -> None:
@@ -120,6 +129,7 @@ def names_are_known(
         items += [(("script", key), item) for key, item in scripts.items()]
         store = store_of(config.home, further=lambda: folders(config)) if config.home is not None else None
         made = [_expanded(keys, item, store) for keys, item in items]
+        chats = places(config)
 
         @cache
         def fired() -> set[str]:
@@ -128,7 +138,7 @@ def names_are_known(
         unknown = (
             _at_its_blueprint(keys, item, each) if "use_blueprint" in item else each
             for (keys, item), whole in zip(items, made, strict=True)
-            for each in _unknown(whole, keys, known, fired)
+            for each in _unknown(whole, keys, known, fired, chats)
         )
         for path, message, hint in islice(unknown, WARNINGS_LIMIT):
             report.warning(path, message, hint)
@@ -157,22 +167,49 @@ def _at_its_blueprint(keys: Keys, item: Mapping[str, Any], unknown: UnknownName)
 
 
 def _unknown(
-    value: Any, keys: Keys, known: Mapping[str, frozenset[str] | None], fired: Callable[[], set[str]]
+    value: Any,
+    keys: Keys,
+    known: Mapping[str, frozenset[str] | None],
+    fired: Callable[[], set[str]],
+    places: Places | None,
 ) -> Iterator[UnknownName]:
     if isinstance(value, list):
         for index, each in enumerate(value):
-            yield from _unknown(each, (*keys, index), known, fired)
+            yield from _unknown(each, (*keys, index), known, fired, places)
     if not isinstance(value, dict):
         return
     name = value.get("action")
     if isinstance(name, str) and not is_template(name):
         yield from _service(name, value, keys, known)
+        if places is not None:
+            yield from _nowhere(name, value.get("data"), (*keys, "data"), places)
         return
     if value.get("trigger") == "event":
         yield from _events(value.get("event_type"), keys, fired)
     for key, each in value.items():
         if isinstance(each, (dict, list)):
-            yield from _unknown(each, (*keys, key), known, fired)
+            yield from _unknown(each, (*keys, key), known, fired, places)
+
+
+def _nowhere(service: str, data: Any, keys: Keys, places: Places) -> Iterator[UnknownName]:
+    """Yield a warning when what a service sends goes to a channel or an account that is not there."""
+    key = _ADDRESSES.get(service)
+    if key is None or not isinstance(data, dict):
+        return
+    address, keys = (data.get(key), (*keys, key)) if key else (data, keys)
+    parts = {"to": address} if isinstance(address, str) else address if isinstance(address, dict) else {}
+    given = {each: str(parts[each]) for each in ("channel", "to", "account") if parts.get(each) is not None}
+    channel, to, account = given.get("channel"), given.get("to", ""), given.get("account", "default")
+    if not (channel or to) or {channel, to} & {"last", "none"} or any(map(is_template, given.values())):
+        return
+    try:
+        channel, _ = channel_and_peer(channel, to)
+        account_in(places, channel, account)
+    except HubError as error:
+        wrong = "channel" if "channel" in given else "to"
+        if channel in {name for name, _ in places} and "account" in given:
+            wrong = "account"
+        yield (keys if isinstance(address, str) else (*keys, wrong)), error.message, ""
 
 
 def _service(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from hub.core.context import Authority
-from hub.core.errors import NotFound
+from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, Required, Schema, show, string
 from hub.core.sql import SqlConnection
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
+from hub.messaging.places import channel_and_peer
 from hub.security.people import People
 from hub.sessions.keys import SessionKey, main_key
 from hub.storage.database import Database
@@ -24,8 +25,8 @@ LOOKED_AT = 20_000
 _ID = All(string, Length(min=1, max=512))
 TO_SCHEMA = Schema(
     {
-        Required("channel", description="The channel, such as telegram."): _ID,
-        Required("to", description="The peer: a person's or a group's id on that channel."): _ID,
+        Optional("channel", description="The channel, such as telegram; it may stand before `to` instead."): _ID,
+        Required("to", description="The peer: a person's or a group's id on that channel, or telegram:123456."): _ID,
         Optional("account", default="default", description="The account of the channel."): _ID,
         Optional("thread", description="A thread or topic in it."): _ID,
     }
@@ -34,9 +35,11 @@ TO_SCHEMA = Schema(
 
 def _written(value: Any) -> dict[str, Any]:
     """Accept an address in one word: `telegram:123456`."""
-    channel, colon, peer = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if not (channel and colon and peer):
-        raise Invalid(f"expected last, none, an address such as telegram:123456, or channel and to, got {show(value)}")
+    try:
+        channel, peer = channel_and_peer(None, value if isinstance(value, str) else "")
+    except InvalidRequest:
+        told = f"expected last, none, an address such as telegram:123456, or channel and to, got {show(value)}"
+        raise Invalid(told) from None
     found: dict[str, Any] = TO_SCHEMA({"channel": channel, "to": peer})
     return found
 
@@ -77,7 +80,17 @@ class Addresses:
             return None
         if target == "last":
             return await self.last(agent_id, session_key=session_key)
-        return await self.at(target["channel"], target["to"], target["account"], target.get("thread"))
+        return await self.at(target.get("channel"), target["to"], target["account"], target.get("thread"))
+
+    def check(self, address: Mapping[str, Any]) -> None:
+        """Refuse an address that leads nowhere, before it is kept.
+
+        Raises:
+            NotFound: There is no such channel or account; see `ChannelRegistry.account`.
+            InvalidRequest: It names no channel.
+        """
+        channel, _ = channel_and_peer(address.get("channel"), address.get("to", ""))
+        self._channels.account(channel, str(address.get("account", "default")))
 
     async def last(self, agent_id: str, *, session_key: str | None = None) -> DeliveryTarget:
         """Return where a session, or else an owner with an agent, was heard from last."""
@@ -98,12 +111,16 @@ class Addresses:
             return None
         return DeliveryTarget(Address(self._channels.home, session_key), session_key)
 
-    async def at(self, channel: str, peer: str, account: str = "default", thread: str | None = None) -> DeliveryTarget:
+    async def at(
+        self, channel: str | None, to: str, account: str = "default", thread: str | None = None
+    ) -> DeliveryTarget:
         """Return an address with what is known of it: what kind of chat it is, and which conversation is held there.
 
         Raises:
             NotFound: There is no such channel or account; see `ChannelRegistry.account`.
+            InvalidRequest: It names no channel.
         """
+        channel, peer = channel_and_peer(channel, to)
         account = self._channels.account(channel, account)
         if self._channels.is_home(channel):
             key = str(SessionKey.parse(peer))

@@ -64,9 +64,9 @@ class AgentMessages:
         found = await self.place(run_id, session_key)
         return found.address if found is not None else None
 
-    async def at(self, channel: str, peer: str, account: str, thread: str | None) -> DeliveryTarget:
-        """Return a chat by its address."""
-        return await self._addresses.at(channel, peer, account, thread)
+    async def at(self, channel: str | None, to: str, account: str, thread: str | None) -> DeliveryTarget:
+        """Return a chat by its address; see `Addresses.at`."""
+        return await self._addresses.at(channel, to, account, thread)
 
     def channel(self, address: Address) -> Attached:
         """Return the channel of a chat.

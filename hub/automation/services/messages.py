@@ -27,7 +27,7 @@ SEND_SCHEMA = Schema(
         Exclusive("text", "text", description="The message."): _TEXT,
         Exclusive("message", "text", description="Alias for text."): _TEXT,
         Optional("channel", description="The channel, such as telegram; last: where the owner last wrote."): _ID,
-        Optional("to", description="The peer: a person's or a group's id on that channel."): _ID,
+        Optional("to", description="The peer: a person's or a group's id on that channel; or telegram:123456."): _ID,
         Optional("account", default="default", description="The account of the channel."): _ID,
         Optional("thread", description="A thread or topic in it."): _ID,
         Optional("session_key", description="A session key, instead of an address."): _KEY,
@@ -136,14 +136,15 @@ class Messages:
             if place is None:
                 raise InvalidRequest(f"session_key: {key} is not a conversation with anybody")
             return place
-        if data.get("channel") == "last" or "channel" not in data:
-            if "to" in data:
-                raise InvalidRequest("to: say on which channel")
+        channel, to = data.get("channel"), data.get("to")
+        if "last" in (channel, to) or not (channel or to):
+            if (channel or "last", to or "last") != ("last", "last"):
+                raise InvalidRequest("give last, or channel and to, but not both")
             agent = self._agents.get(data["agent"]) if "agent" in data else self._agents.default()
             return await self._addresses.last(agent.id)
-        if "to" not in data:
+        if to is None:
             raise InvalidRequest("to: say to whom on that channel")
-        return await self._addresses.at(data["channel"], data["to"], data["account"], data.get("thread"))
+        return await self._addresses.at(channel, to, data["account"], data.get("thread"))
 
     async def _notify(self, call: ServiceCall) -> Mapping[str, Any]:
         targets = call.data.get("target")

@@ -13,7 +13,7 @@ from hub.agent.run_request import RunRequest, RunResult
 from hub.agent.subagents.record import Subagent
 from hub.automation.services.agent_messages import AgentMessages
 from hub.core.context import Context
-from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.sql import SqlConnection
 from hub.hooks.contract import SubagentDeliveryTarget
 from hub.hooks.registry import Hooks
@@ -130,10 +130,15 @@ class SubagentAnswers:
         if not chosen.channel or not chosen.peer or chosen.chat_type not in ("", *ChatType):
             _log.warning("a hook chose no chat for the results of subagents: %s, %s", chosen.channel, chosen.peer)
             return place
+        try:
+            account = self._outbox.channels.account(chosen.channel, chosen.account or "default")
+        except NotFound as error:
+            _log.warning("a hook chose no chat for the results of subagents: %s", error.message)
+            return place
         address = Address(
             chosen.channel,
             chosen.peer,
-            chosen.account or "default",
+            account,
             ChatType(chosen.chat_type or ChatType.DIRECT),
             chosen.thread or None,
         )

@@ -179,8 +179,8 @@ class AgentMethods:
 
     async def _address(self, params: Mapping[str, Any]) -> Address:
         channel, account, to = (_first(params, names) for names in (_CHANNEL, _ACCOUNT, _TO))
-        if channel and to:
-            return Address(channel, to, account or "default")
+        if to:
+            return (await self._addresses.at(channel, to, account or "default")).address
         place = None if channel or to else await self._addresses.of_session(self._session_key(params))
         if place is None:
             raise InvalidRequest("deliver: say where to, with channel and to")

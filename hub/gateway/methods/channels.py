@@ -8,7 +8,8 @@ from typing import Any
 
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
 from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
-from hub.messaging.channel_accounts import DEFAULT_ACCOUNT, ChannelAccounts
+from hub.messaging.channel_accounts import ChannelAccounts
+from hub.messaging.places import DEFAULT_ACCOUNT
 
 OWNER = "gateway"
 _NAME = All(string, Length(min=1, max=128))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,6 +35,7 @@ class HubFacts(Struct, frozen=True):
         sessions: Mapping with `count`.
         session_defaults: Of the handshake's snapshot.
         health: Further facts of `health`: channels, and how many sessions there are.
+        waiting: What waits in the outbox, and why.
     """
 
     integrations: Facts
@@ -43,10 +44,15 @@ class HubFacts(Struct, frozen=True):
     sessions: Facts
     session_defaults: Facts
     health: Facts
+    waiting: Callable[[], Awaitable[list[dict[str, Any]]]]
 
     def in_recovery(self) -> HubFacts:
         """Return the facts of a hub in recovery mode, which has no agents."""
-        return HubFacts(self.integrations, list, lambda: {"default": None}, lambda: {"count": 0}, dict, dict)
+        return HubFacts(self.integrations, list, lambda: {"default": None}, lambda: {"count": 0}, dict, dict, _nothing)
+
+
+async def _nothing() -> list[dict[str, Any]]:
+    return []
 
 
 class HubState:
@@ -103,7 +109,7 @@ class HubState:
             "repairs": len(self._repairs.all()),
         }
 
-    def status(self) -> dict[str, Any]:
+    async def status(self) -> dict[str, Any]:
         """Return the payload of `status`."""
         gateway = self._gateway
         shown = {
@@ -116,6 +122,7 @@ class HubState:
             "agents": self.facts.agents(),
             "models": self.facts.models(),
             "sessions": self.facts.sessions(),
+            "waiting": await self.facts.waiting(),
             "repairs": [repair.as_dict() for repair in self._repairs.all()],
         }
         redact = gateway.broadcast.redact
@@ -135,7 +142,7 @@ class HubState:
         return {**self.health(), **facts, "durationMs": took_ms}
 
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
-        return self.status()
+        return await self.status()
 
     async def _presence(self, call: MethodCall) -> list[dict[str, Any]]:
         return self._gateway.presence.list()

@@ -33,6 +33,7 @@ from hub.messaging.contract import OutboundMedia
 from hub.messaging.outbox.outbox import LIST_LIMIT, Outbox
 from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow
 from hub.messaging.outbox.replies import kind_of
+from hub.messaging.places import channel_and_peer
 
 OWNER = "gateway"
 STATES = ("queued", "sending", "sent", "unknown", "dead", "stopped")
@@ -102,10 +103,7 @@ class OutboxMethods:
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         rows = await self._outbox.rows(tuple(call.params.get("state", ())), call.params["limit"])
-        waiting = [
-            {"channel": channel, "account": account, "count": count}
-            for channel, account, count in await self._outbox.waiting()
-        ]
+        waiting = [each.as_dict() for each in await self._outbox.waiting()]
         return {"messages": [_shown(row) for row in rows], "counts": await self._outbox.counts(), "waiting": waiting}
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
@@ -121,7 +119,9 @@ class OutboxMethods:
         params = call.params
         if not call.context.authority.owner:
             raise Forbidden("only an owner of this home may send messages to any chat")
-        channel, account = self._channel(params), params.get("accountId") or "default"
+        channel, to = self._chat(params)
+        place = await self._addresses.at(channel, to, params.get("accountId") or "default", params.get("threadId"))
+        account = place.address.account
         if self._outbox.channels.get(channel, account) is None:
             raise Unavailable(f"{channel} account {account!r} is not logged in; see homarus channels status")
         file = params.get("media")
@@ -131,7 +131,6 @@ class OutboxMethods:
         media = (await self._stored(file),) if file is not None else ()
         if not params["message"].strip() and not media:
             raise InvalidRequest("message: say what is to be sent")
-        place = await self._addresses.at(channel, params["to"], account, params.get("threadId"))
         content = NewMessage(params["message"], media=media)
         ids = await self._outbox.send(place.address, content, call.context, session_key=place.session_key)
         rows = await self._outbox.outcome(ids, params["timeoutMs"] / 1000)
@@ -147,16 +146,18 @@ class OutboxMethods:
             "messages": [_shown(row) for row in rows],
         }
 
-    def _channel(self, params: Mapping[str, Any]) -> str:
-        """Return the platform that is named, or the only one that is connected."""
+    def _chat(self, params: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the platform that is named, or the only one that is connected, and the peer on it."""
+        channels, to = self._outbox.channels, str(params["to"])
         if params.get("channel"):
-            return str(params["channel"])
-        channels = self._outbox.channels
+            return str(params["channel"]), to
+        if to.partition(":")[0] in {channel for channel, _ in channels.places()}:
+            return channel_and_peer(None, to)
         names = sorted({each.channel.name for each in channels.all()} - {channels.home})
         if len(names) != 1:
             known = ", ".join(names) or "none is connected"
             raise InvalidRequest(f"send: channel: say on which platform: {known}")
-        return names[0]
+        return names[0], to
 
     async def _stored(self, media: Mapping[str, Any]) -> OutboundMedia:
         """Keep a file with the attachments of the default agent, which are deleted after a while."""

@@ -9,10 +9,10 @@ from hub.config.store import ConfigStore, ReloadResult
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import as_list
 from hub.messaging.access.pairing import Pairings
-from hub.messaging.channel_accounts import written_accounts
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, Commands
 from hub.messaging.contract import Address
+from hub.messaging.places import written_accounts
 from hub.messaging.texts import say
 
 KEY = "allow_from"
@@ -42,7 +42,7 @@ def add_allowlist_command(
         account = here.account if here.channel == channel else next(iter(accounts), "")
         if len([part for part in identity.split(":", 2) if part]) != 3 or account not in accounts:
             raise InvalidRequest(say("allowlist.identity", language()))
-        place = written_accounts(config, channel).get(account)
+        place = written_accounts(config.current, channel).get(account)
         if place is None:
             raise NotFound(say("allowlist.unwritten", language(), channel=channel, account=account))
         keys, stated = place[0], [str(one) for one in as_list(place[1].get(KEY))]

@@ -28,12 +28,15 @@ from hub.messaging.outbox.chunking import chunk, length
 from hub.messaging.outbox.outbound_policy import OutboundPolicy, OutboxSettings, ReplyToMode
 from hub.messaging.outbox.outbox_repairs import OutboxRepairs
 from hub.messaging.outbox.outbox_sending import AGE_LIMIT_S, EXPIRED, OutboxSender
+from hub.messaging.outbox.outbox_waiting import WaitingMessages, explained, waiting_rows
 from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow, Outgoing, RowSource, insert_row
 from hub.storage.database import Database
 
 ASSUMED_LIMITS = ChannelLimits(text=2_000, unit=TextUnit.UTF16)
 """Of a channel that has not been logged in since the hub started."""
 LIST_LIMIT = 500
+WATCH_EVERY_S = 15.0
+"""How often it is looked whether something waits that should not."""
 
 
 class Outbox:
@@ -240,9 +243,20 @@ class Outbox:
         )
         return dict(rows)
 
-    async def waiting(self) -> list[tuple[str, str, int]]:
-        """Return channel, account, and how many messages wait for it."""
-        return await self._db.read(outbox_rows.waiting)
+    async def waiting(self) -> list[WaitingMessages]:
+        """Return what waits, by account, and why."""
+        rows = await self._db.read(waiting_rows)
+        return [explained(row, self.channels, self._clock.time()) for row in rows]
+
+    async def watch(self) -> None:
+        """Look again and again for what does not move, until cancelled; what moved again is well."""
+        while True:
+            self.look_at(await self.waiting())
+            await self._clock.sleep(WATCH_EVERY_S)
+
+    def look_at(self, waiting: Iterable[WaitingMessages]) -> None:
+        """Raise a repair for each account that something waits for without need, and clear the rest."""
+        self._repairs.look_at(waiting)
 
     async def last_states(self, session_keys: Sequence[str]) -> dict[str, str]:
         """Return the state of the message that was written last in each conversation that has one."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.messaging.outbox import outbox_rows
+from hub.messaging.outbox.outbox_waiting import WaitingMessages
 from hub.storage.database import Database
 
 _SOURCE = "outbox"
@@ -19,6 +21,7 @@ class OutboxRepairs:
         self._db = db
         self._repairs = repairs
         self._raised: set[str] = set()
+        self._stuck: set[str] = set()
         self._lock = asyncio.Lock()
 
     async def refresh(self) -> None:
@@ -26,6 +29,26 @@ class OutboxRepairs:
         # One after the other: the reads of two could end in the other order, and the older result would be kept.
         async with self._lock:
             self._show(await self._db.read(outbox_rows.trouble))
+
+    def look_at(self, found: Iterable[WaitingMessages]) -> None:
+        """Raise a repair for each account that something waits for without need, and clear the rest."""
+        stuck = {f"waiting:{each.channel}:{each.account}": each for each in found if each.is_stuck}
+        for id, each in stuck.items():
+            self._repairs.raise_(
+                _SOURCE,
+                id,
+                phrase("{count} messages wait for {channel}", count=each.count, channel=each.channel),
+                phrase(
+                    "Account {account}: {why}. What cannot be sent for 72 hours is given up.",
+                    account=each.account,
+                    why=each.why,
+                ),
+                severity=Severity.WARNING,
+                command="homarus outbox list --state queued",
+            )
+        for id in self._stuck - stuck.keys():
+            self._repairs.clear(_SOURCE, id)
+        self._stuck = set(stuck)
 
     def _show(self, found: list[outbox_rows.Trouble]) -> None:
         raised: set[str] = set()

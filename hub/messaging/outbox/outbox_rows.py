@@ -44,13 +44,6 @@ def open_chats(connection: SqlConnection) -> list[ChatKey]:
     return [(channel, account, peer) for channel, account, peer in rows.fetchall()]
 
 
-def waiting(connection: SqlConnection) -> list[tuple[str, str, int]]:
-    """Return channel, account, and how many messages wait for it."""
-    return connection.execute(
-        f"SELECT channel, account, count(*) FROM outbox WHERE {_OPEN} GROUP BY channel, account"  # noqa: S608  a constant
-    ).fetchall()
-
-
 def last_states(connection: SqlConnection, session_keys: Sequence[str]) -> dict[str, str]:
     """Return the state of the message that was written last in each conversation that has one."""
     if not session_keys:

@@ -86,10 +86,10 @@ class _MessageTool:
         arguments = call.arguments
         current = await self._messages.place(call.run_id, call.session_key)
         if "to" in arguments or "channel" in arguments:
-            if "to" not in arguments or "channel" not in arguments:
+            if "to" not in arguments:
                 raise InvalidRequest("give channel and to together, or neither for this conversation")
-            account = arguments.get("account", "default")
-            found = await self._messages.at(arguments["channel"], arguments["to"], account, arguments.get("thread"))
+            channel, account = arguments.get("channel"), arguments.get("account", "default")
+            found = await self._messages.at(channel, arguments["to"], account, arguments.get("thread"))
             address, message_id = found.address, None
         elif current is None:
             raise InvalidRequest("this run is held in no chat: give channel and to")

@@ -346,3 +346,15 @@ async def _until(holds: Any) -> None:
     async with asyncio.timeout(10):
         while not holds():  # noqa: ASYNC110  another task's doing
             await asyncio.sleep(0.005)
+
+
+async def test_what_a_person_schedules_for_nowhere_is_refused(rig: Rig) -> None:
+    request = ScheduleRequest(at_trigger("20m", NEW_YEAR, BERLIN), Do.REMIND, "x", "main")
+    person = rig.asker(agent=None)
+
+    for address in ({"channel": "tset", "to": "7"}, {"channel": "test", "to": "7", "account": "wrok"}):
+        with pytest.raises(NotFound, match=r"did you mean (test|work)"):
+            await rig.door.add(replace(request, address=address), person)
+
+    assert rig.read() == FIRST
+    assert (await rig.door.add(replace(request, address={"channel": "test", "to": "7"}), person)).request.name == "x"

@@ -16,8 +16,8 @@ from hub.storage.homedir import Home
 ROOT = "people: [{id: me, owner: true}]\nautomation: !include automations.yaml\nscript: {tea: {sequence: []}}\n"
 
 
-def warnings(home: Path, automations: str) -> list[str]:
-    (home / "configuration.yaml").write_text(ROOT, encoding="utf-8")
+def warnings(home: Path, automations: str, more: str = "") -> list[str]:
+    (home / "configuration.yaml").write_text(ROOT + more, encoding="utf-8")
     (home / "automations.yaml").write_text(automations, encoding="utf-8")
     checked = checked_home(home)
     assert checked.errors == []
@@ -108,3 +108,49 @@ async def test_the_table_of_services_is_that_of_a_running_hub(tmp_path: Path) ->
         for name, keys in found.items()
         if name != "notify.owner" and (name in SERVICES or name.partition(".")[0] not in find(None))
     }
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        (
+            "{action: message.send, data: {text: hi, channel: telegrm, to: 7}}",
+            ["3: there is no channel telegrm; did you mean telegram? ()"],
+        ),
+        (
+            "{action: message.send, data: {text: hi, channel: telegram, account: wrok, to: 7}}",
+            ["3: telegram has no account wrok; did you mean work? ()"],
+        ),
+        (
+            "{action: message.send, data: {text: hi, to: 'telegrm:7'}}",
+            ["3: there is no channel telegrm; did you mean telegram? ()"],
+        ),
+        (
+            "{action: message.send, data: {text: hi, channel: slack, to: 7}}",
+            ["3: there is no channel slack; there are: telegram, webchat ()"],
+        ),
+        (
+            "{action: agent.run, data: {message: hi, announce: 'telegrm:7'}}",
+            ["3: there is no channel telegrm; did you mean telegram? ()"],
+        ),
+        (
+            "{action: agent.run, data: {message: hi, announce: {channel: telegram, to: 7}}}",
+            ["3: telegram has no account default; it has: home, work ()"],
+        ),
+        (
+            "{action: agent.heartbeat, data: {target: 'telegrm:7'}}",
+            ["3: there is no channel telegrm; did you mean telegram? ()"],
+        ),
+        ("{action: message.send, data: {text: hi, channel: telegram, account: work, to: 7}}", []),
+        ("{action: message.send, data: {text: hi, channel: '{{ x }}', to: 7}}", []),
+        ("{action: message.send, data: {text: hi, channel: last}}", []),
+        ("{action: message.send, data: {text: hi, to: last}}", []),
+        ("{action: message.send, data: {text: hi}}", []),
+        ("{action: agent.run, data: {message: hi, announce: last}}", []),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_a_warning(tmp_path: Path, step: str, told: list[str]) -> None:
+    tokens = [f"{{account: {name}, token: '12345:a-token-of-a-bot-for-tests-xxxxx'}}" for name in ("home", "work")]
+    channels = f"telegram: [{', '.join(tokens)}]\n"
+
+    assert warnings(tmp_path, f"- triggers: []\n  actions:\n    - {step}\n", channels) == told

@@ -44,8 +44,9 @@ async def test_what_goes_to_where_somebody_wrote_leaves_through_the_account_they
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        ({"channel": "tset", "to": "7"}, "there is no channel 'tset'; did you mean test?"),
-        ({"channel": "test", "to": "7", "account": "wrok"}, "test has no account 'wrok'; it has: default"),
+        ({"channel": "tset", "to": "7"}, "there is no channel tset; did you mean test?"),
+        ({"to": "tset:7"}, "there is no channel tset; did you mean test?"),
+        ({"channel": "test", "to": "7", "account": "wrok"}, "test has no account wrok; it has: default"),
     ],
 )
 async def test_an_address_that_leads_nowhere_is_refused(desk: Desk, data: dict[str, str], told: str) -> None:
@@ -53,6 +54,25 @@ async def test_an_address_that_leads_nowhere_is_refused(desk: Desk, data: dict[s
         await desk.call("message.send", {"text": "news", **data})
 
     assert await desk.post.outbox.counts() == {}
+
+
+@pytest.mark.parametrize("data", [{"to": "test:42"}, {"to": "test:42", "account": "default"}])
+async def test_an_address_in_one_word_is_one_everywhere(desk: Desk, data: dict[str, str]) -> None:
+    await desk.call("message.send", {"text": "said", **data})
+    await desk.call("agent.run", {"message": "run", "announce": "test:42"})
+    await desk.call("agent.run", {"message": "run", "announce": data})
+
+    await desk.post.until(lambda: desk.pigeons.texts("42") == ["said", "ok", "ok"])
+
+
+@pytest.mark.parametrize("data", [{"to": "last"}, {"channel": "last"}, {"channel": "last", "to": "last"}, {}])
+async def test_last_is_where_the_owner_wrote_last_in_either_place(desk: Desk, data: dict[str, str]) -> None:
+    await desk.post.said("hello")
+    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
+
+    answer = await desk.call("message.send", {"message": "news", **data})
+
+    assert (answer["channel"], answer["to"]) == ("test", "7")
 
 
 async def test_without_an_account_the_only_one_is_meant_whatever_its_name(desk: Desk) -> None:
