@@ -105,9 +105,11 @@ class Rig:
         """Have something said in a room, so that it is known where it is."""
         said_by = json.dumps(self.anna.as_dict())
         peer = session.rsplit(":", maxsplit=1)[-1]
-        columns = "id, channel, account, account_id, peer, message_id, received_ms, state, session_key, principal"
-        row = ("i", "test", account, "bot-1", peer, "m", 1, "done", session, said_by)
-        statement = f"INSERT INTO inbox({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        columns = (
+            "id, channel, account, account_id, peer, message_id, received_ms, state, session_key, person, principal"
+        )
+        row = ("i", "test", account, "bot-1", peer, "m", 1, "done", session, "anna", said_by)
+        statement = f"INSERT INTO inbox({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         await self.db.write(lambda connection: connection.execute(statement, row).rowcount)
 
     async def as_written_before(self, id: str, account_id: str) -> None:

@@ -290,17 +290,21 @@ class ScheduleService:
         raise Forbidden("session: isolated, or this conversation; main is the owner's, in a conversation of their own")
 
     async def _here(self, asker: Asker) -> DeliveryTarget:
-        """Return where the conversation is held that is scheduled from.
+        """Return where the conversation is held that is scheduled from, or else where its person is reached.
 
         Raises:
             InvalidRequest: Nobody is there who could be sent anything.
+            NotFound: Its person has not written yet.
         """
         key = asker.session_key
         found = await self._addresses.of_session(key) if key is not None else None
         if found is not None:
             return found
-        if asker.context.authority.owner and asker.agent_id is not None:
+        authority = asker.context.authority
+        if authority.owner and asker.agent_id is not None:
             return await self._addresses.last(asker.agent_id)
+        if authority.person is not None:
+            return await self._addresses.of_person(authority.person, asker.agent_id)
         raise InvalidRequest("nobody is in this conversation who could be sent anything later")
 
     def _may_see(self, each: Scheduled, rows: Mapping[str, ScheduleAuthority], asker: Asker) -> bool:

@@ -134,8 +134,11 @@ class Addresses:
     def _heard(self) -> _Heard:
         return _Heard(self._people(), self._channels.places())
 
-    async def of_person(self, person_id: str) -> DeliveryTarget:
-        """Return where a person was heard from last.
+    async def of_person(self, person_id: str, agent_id: str | None = None) -> DeliveryTarget:
+        """Return where a person was heard from last; an owner of whom nothing was is reached on the dashboard.
+
+        Args:
+            agent_id: Whose main conversation an owner has there; None for no such place.
 
         Raises:
             NotFound: There is no such person, or nothing was ever heard of them.
@@ -146,6 +149,8 @@ class Addresses:
             raise NotFound(f"there is no person {person_id!r}; there are: {known}")
         heard = self._heard()
         found = await self._db.read(lambda connection: _last_of_person(connection, person_id, heard))
+        if found is None and person.owner and agent_id is not None:
+            return DeliveryTarget(Address(self._channels.home, main_key(agent_id)), main_key(agent_id))
         if found is None:
             raise NotFound(f"{person.name} has not written yet, so it is not known where to reach them")
         return found

@@ -195,7 +195,18 @@ async def test_nobody_but_the_owner_reaches_the_main_conversation(rig: Rig) -> N
     assert not (await rig.call("add", **late)).is_error
     assert (await rig.call("add", **late, authority=rig.anna, within=ANNAS)).is_error
     result = await rig.call("add", at="20m", text="x", authority=rig.anna, within="agent:main:cron:x")
-    assert "nobody is in this conversation" in result.output
+    assert "Anna has not written yet" in result.output
+
+
+async def test_what_is_asked_by_voice_comes_where_its_person_wrote_last(rig: Rig) -> None:
+    await rig.heard(ANNAS)
+
+    result = await rig.call("add", at="5m", text="tea", authority=rig.anna, within="agent:main:hook:wyoming%3A1")
+    await rig.clock.advance(400)
+
+    assert not result.is_error
+    await _until(lambda: len(rig.calls) == 1)
+    assert (rig.calls[0].data["to"], rig.calls[0].data["text"]) == (ANNAS.rpartition(":")[2], "tea")
 
 
 async def test_a_turn_with_words_from_outside_schedules_nothing(rig: Rig) -> None:
