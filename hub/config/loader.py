@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -19,7 +20,7 @@ from hub.config.packages import merge_packages
 from hub.config.paths import KeyPath
 from hub.config.secrets_file import SecretsFile
 from hub.config.tags import Tags
-from hub.config.yaml_reader import YamlReader, split_items
+from hub.config.yaml_reader import YamlReader
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.security.root import Root
@@ -228,3 +229,28 @@ class _Loader:
 
 def _key(file: str, text: str) -> tuple[str, bytes]:
     return file, blake2b(text.encode(), digest_size=16).digest()
+
+
+_ITEM = re.compile(r"^-(?=[ \n])", re.MULTILINE)
+_ONLY_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*\Z")
+PARTS_FROM_CHARACTERS = 16_384
+
+
+def split_items(text: str) -> list[tuple[int, str]] | None:
+    """Return the top-level list items of a long text, each with the line (from 0) it begins on.
+
+    An item can be read alone when it holds no alias of another; the caller finds that out by reading it. None when the
+    text is short, or its root is not a block list at the first column.
+    """
+    if len(text) < PARTS_FROM_CHARACTERS:
+        return None
+    starts = [match.start() for match in _ITEM.finditer(text)]
+    if len(starts) < 2 or not _ONLY_COMMENTS.match(text[: starts[0]]):
+        return None
+    parts: list[tuple[int, str]] = []
+    line = text.count("\n", 0, starts[0])
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        part = text[start:end]
+        parts.append((line, part))
+        line += part.count("\n")
+    return parts

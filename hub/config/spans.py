@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
@@ -21,6 +22,7 @@ from ruamel.yaml.events import (
 from hub.config.bounds import DEPTH_LIMIT
 from hub.config.paths import Key, KeyPath
 from hub.config.scalars import BadScalar, resolve_plain
+from hub.config.second_parser import second_opinion
 from hub.core.errors import InvalidRequest
 
 
@@ -86,18 +88,25 @@ def read_spans(text: str) -> SpanNode | None:
     """
     parser = CParser(text)
     try:
-        parser.get_event()
-        if isinstance(parser.get_event(), StreamEndEvent):
-            return None
-        root = _Builder(parser, text).node(parser.get_event(), flow=False, depth=0)
-        parser.get_event()
-        if not isinstance(parser.get_event(), StreamEndEvent):
-            raise InvalidRequest("the file holds several documents; edit it by hand")
-        return root
+        try:
+            return _root(parser.get_event, text)
+        except YAMLError as refusal:
+            return _root(iter(second_opinion(text, refusal)).__next__, text)
     except YAMLError as error:
         raise InvalidRequest("the file is not valid YAML; fix it before changing a value in it") from error
     finally:
         parser.dispose()
+
+
+def _root(next_event: Callable[[], Any], text: str) -> SpanNode | None:
+    next_event()
+    if isinstance(next_event(), StreamEndEvent):
+        return None
+    root = _Builder(next_event, text).node(next_event(), flow=False, depth=0)
+    next_event()
+    if not isinstance(next_event(), StreamEndEvent):
+        raise InvalidRequest("the file holds several documents; edit it by hand")
+    return root
 
 
 def find(root: SpanNode, keys: KeyPath) -> SpanNode | None:
@@ -165,8 +174,8 @@ def _prefixed(key: Key, path: KeyPath | None) -> KeyPath | None:
 
 
 class _Builder:
-    def __init__(self, parser: Any, text: str) -> None:
-        self._next = parser.get_event
+    def __init__(self, next_event: Callable[[], Any], text: str) -> None:
+        self._next = next_event
         self._text = text
 
     def node(self, event: Any, *, flow: bool, depth: int) -> SpanNode:

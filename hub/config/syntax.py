@@ -27,11 +27,6 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
             "check the indentation here and in the line above; put quotes around text that contains a colon and a space"
         ),
     ),
-    (
-        "found unexpected ':'",
-        phrase("text with a colon must be quoted inside {{ }} and [ ]"),
-        phrase('put quotes around it, such as "http://127.0.0.1:8000", or write the mapping on separate lines'),
-    ),
     ("could not find expected ':'", phrase("a key is not followed by a colon"), phrase("write key: value")),
     (
         "found unexpected end of stream",
@@ -39,17 +34,17 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
         phrase("add the closing quotation mark"),
     ),
     (
-        "did not find expected ',' or ']'",
+        "expected ',' or ']'",
         phrase("a list in [ ] is not closed, or lacks a comma"),
         phrase("close it with ]"),
     ),
     (
-        "did not find expected ',' or '}'",
+        "expected ',' or '}'",
         phrase("a mapping in {{ }} is not closed, or lacks a comma"),
         phrase("close it with }}"),
     ),
     (
-        "did not find expected node content",
+        "node content",
         phrase("a value is missing here, or a [ or {{ above is not closed"),
         phrase("close the bracket, or write the value"),
     ),

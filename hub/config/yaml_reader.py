@@ -1,4 +1,4 @@
-"""YAML text to mappings and lists that know their marks, by the C parser, within bounds.
+"""YAML text to mappings and lists that know their marks, by the C parser, or the one that knows more, within bounds.
 
 All errors inside a well-formed text are reported at once, with `BROKEN` in their place; only a syntax error, or a
 bound that is passed, ends the reading of a text.
@@ -6,12 +6,12 @@ bound that is passed, ends the reading of a text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol
 
 from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
     DocumentStartEvent,
@@ -28,6 +28,7 @@ from hub.config.errors import ERROR_LIMIT, ConfigError, TagError
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, MarkOrigin, place
 from hub.config.paths import Key, KeyPath
 from hub.config.scalars import BadScalar, resolve_plain
+from hub.config.second_parser import second_opinion
 from hub.config.syntax import explain_syntax, forbidden_character
 from hub.core.phrases import phrase
 
@@ -104,20 +105,35 @@ class YamlReader:
             line, column, message, hint = found
             return self._fail((self._origin, line, column), message, hint)
         parser = CParser(text)
-        self._next = parser.get_event
+        before = (copy(self._budget), len(self._errors), len(self._warnings))
         try:
-            return self._document()
+            try:
+                return self._document(parser.get_event)
+            except YAMLError as refusal:
+                events = second_opinion(text, refusal)
+                self._begin_again(*before)
+                return self._document(iter(events).__next__)
         except YamlStop:
             self.failed = True
             return BROKEN
-        except (MarkedYAMLError, YAMLError) as error:
+        except YAMLError as error:
             line, column, message, hint = explain_syntax(error, text)
             self._keys = list(self._prefix)
             return self._fail((self._origin, line, column), message, hint)
         finally:
             parser.dispose()
 
-    def _document(self) -> Any:
+    def _begin_again(self, budget: Budget, errors: int, warnings: int) -> None:
+        """Forget what was read and found up to the place that the C parser refused."""
+        for name in budget.__slots__:
+            setattr(self._budget, name, getattr(budget, name))
+        del self._errors[errors:], self._warnings[warnings:]
+        self._keys = list(self._prefix)
+        self._anchors.clear()
+        self._depth = 0
+
+    def _document(self, next_event: Callable[[], Any]) -> Any:
+        self._next = next_event
         self._next()  # the start of the stream
         event = self._next()
         if isinstance(event, StreamEndEvent):
@@ -368,31 +384,6 @@ class YamlReader:
 
     def _warn(self, mark: Mark, message: str) -> None:
         self._warnings.append(ConfigError.at(mark, tuple(self._keys), message))
-
-
-_ITEM = re.compile(r"^-(?=[ \n])", re.MULTILINE)
-_ONLY_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*\Z")
-PARTS_FROM_CHARACTERS = 16_384
-
-
-def split_items(text: str) -> list[tuple[int, str]] | None:
-    """Return the top-level list items of a long text, each with the line (from 0) it begins on.
-
-    An item can be read alone when it holds no alias of another; the caller finds that out by reading it. None when the
-    text is short, or its root is not a block list at the first column.
-    """
-    if len(text) < PARTS_FROM_CHARACTERS:
-        return None
-    starts = [match.start() for match in _ITEM.finditer(text)]
-    if len(starts) < 2 or not _ONLY_COMMENTS.match(text[: starts[0]]):
-        return None
-    parts: list[tuple[int, str]] = []
-    line = text.count("\n", 0, starts[0])
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        part = text[start:end]
-        parts.append((line, part))
-        line += part.count("\n")
-    return parts
 
 
 def _nothing() -> Any:

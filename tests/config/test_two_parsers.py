@@ -1,0 +1,167 @@
+"""The quick parser and the one that knows YAML 1.2: what both read they read alike, and what one reads counts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from ruamel.yaml import YAML
+from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import MappingEndEvent, SequenceEndEvent, StreamEndEvent
+
+from hub.config.bounds import Budget
+from hub.config.edit import set_value
+from hub.config.marks import MarkOrigin, mark_of, place
+from hub.config.second_parser import second_opinion
+from hub.config.spans import read_spans
+from hub.config.yaml_reader import YamlReader
+
+CHECKOUT = Path(__file__).parents[2]
+REFUSAL = YAMLError("refused")
+
+URL = "{base_url: http://127.0.0.1:8000/v1, api_key: k}"
+
+
+def texts() -> list[str]:
+    """Every piece of YAML that this project ships, shows or tests with."""
+    files = [
+        path
+        for folder in ("blueprints", "config", "docs", "hub", "integrations", "tests")
+        for ending in ("*.yaml", "*.md")
+        for path in (CHECKOUT / folder).rglob(ending)
+    ]
+    found: list[str] = []
+    for path in sorted(files):
+        text = path.read_text(encoding="utf-8")
+        found += re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if path.suffix == ".md" else [text]
+    return found
+
+
+def facts(event: Any) -> tuple[Any, ...]:
+    """What a reader takes from an event; what is no text ends, or is missing, at a place of each."""
+    start = event.start_mark
+    said = [getattr(event, name, None) for name in ("value", "tag", "anchor", "flow_style")]
+    ends = isinstance(event, (MappingEndEvent, SequenceEndEvent)) or getattr(event, "value", None) == ""
+    where = () if ends else (start.line, start.column, start.index)
+    return type(event), *said, bool(getattr(event, "style", None)), where
+
+
+def quick(text: str) -> list[Any] | None:
+    parser = CParser(text)
+    events: list[Any] = []
+    try:
+        while not events or not isinstance(events[-1], StreamEndEvent):
+            events.append(parser.get_event())
+    except YAMLError:
+        return None
+    return events
+
+
+def thorough(text: str) -> list[Any] | None:
+    try:
+        return list(YAML(typ="safe", pure=True).parse(text))
+    except YAMLError:
+        return None
+
+
+def read(text: str) -> tuple[Any, list[str]]:
+    errors: list[Any] = []
+    reader = YamlReader(MarkOrigin("a.yaml"), lambda tag, value, mark, keys: (tag, value), Budget(), errors, [])
+    return reader.read(text), [f"{each.line}:{each.column} {each.message}" for each in errors]
+
+
+def assert_alike(text: str) -> None:
+    one, other = quick(text), thorough(text)
+    if one is not None and other is not None:
+        inner = slice(2, -2)  # between the marks of the stream and the document, which stand for no text
+        assert [facts(event) for event in one][inner] == [facts(event) for event in other][inner]
+    if one is None and other is not None:
+        assert [facts(each) for each in second_opinion(text, REFUSAL)] == [facts(each) for each in other]
+
+
+def test_both_read_alike_what_is_shipped_shown_and_tested() -> None:
+    shown = texts()
+
+    assert len(shown) > 150
+    for text in shown:
+        assert_alike(text)
+
+
+PIECES = "a|on|1_0|0o7|a:b|http://x:1/v|telegram:user:7|light.hall|!secret k|!include a.yaml|'it''s'|~||ä 中|-1|%x"
+MORE_PIECES = '"q\\u00e9"|&n v|*n|12:30:00|{{ x }}|a#b|# c|? z|a,b|x]'
+WORDS = st.sampled_from(f"{PIECES}|{MORE_PIECES}".split("|"))
+FLOW = st.recursive(
+    WORDS,
+    lambda each: (
+        st.lists(each, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | st.lists(st.tuples(WORDS, each), max_size=3).map(
+            lambda pairs: "{" + ", ".join(f"{key}: {value}" for key, value in pairs) + "}"
+        )
+    ),
+    max_leaves=6,
+)
+BLOCK = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "- "]), WORDS, FLOW), min_size=1, max_size=6).map(
+    lambda lines: "".join(f"{'  ' * depth}{dash}{key}: {value}\n" for depth, dash, key, value in lines)
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(FLOW | BLOCK)
+def test_both_read_alike_what_anybody_writes(text: str) -> None:
+    assert_alike(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (URL, {"base_url": "http://127.0.0.1:8000/v1", "api_key": "k"}),
+        ("identities: [telegram:user:7]", {"identities": ["telegram:user:7"]}),
+        (f"a: &a {{x: y:z}}\nb: {{<<: *a, c: !secret d}}\nc: {URL}", None),
+    ],
+)
+def test_a_colon_within_braces_and_brackets_is_text(text: str, value: Any) -> None:
+    found, errors = read(text)
+
+    assert errors == []
+    if value is not None:
+        assert found == value
+    else:
+        assert found["b"] == {"x": "y:z", "c": ("!secret", "d")}
+
+
+def test_marks_keys_that_come_twice_and_errors_are_told_once() -> None:
+    found, errors = read(f"list:\n- 1\nlist: 2\nnumber: !!int x\nmodels: {URL}\nmodels: {{}}\n")
+
+    assert [each.split(" ", 1)[0] for each in errors] == ["3:1", "4:9", "6:1"]
+    assert place(mark_of(found, ("number",), (MarkOrigin("a.yaml"), 0, 0)))[1:] == (4, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("a: {url: http://x, b: c\n", 1, "not closed"),
+        ("a: [telegram:user:7\n", 1, "not closed"),
+        ("a: {url: http://x}\nb: 'c\n", 2, "quotation mark"),
+        ("a: {url: http://x}\n" + "b: " + "[" * 200 + "\n", 1, ""),
+    ],
+)
+def test_what_neither_reads_is_told_by_the_one_that_knows_more(text: str, line: int, told: str) -> None:
+    _, (error,) = read(text)
+
+    assert error.startswith(f"{line}:")
+    assert told in error
+
+
+def test_a_value_beside_such_text_is_edited_and_the_text_kept() -> None:
+    text = f"# mine\nmodels: {URL}  # here\nidentities: [telegram:user:7]\n"
+
+    edited = set_value(text, ("models", "api_key"), "new")
+
+    assert edited == text.replace("api_key: k", "api_key: new")
+    root = read_spans(text)
+    assert root is not None
+    assert root.data["identities"] == ["telegram:user:7"]
