@@ -31,6 +31,9 @@ BROKEN_MARK = "[broken off here]"
 FAILED_MARK = "[no answer was given: {code}]"
 
 
+PARTS = "parts"
+"""Stands with words that answer several messages, or were heard by a running turn: the run each was to have."""
+
 QUOTED = "quoted"
 """Stands with words of this home that hold words from outside: these are quoted in them, the rest is as it was said."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.limits import LimitHit
-from hub.agent.run_request import RunStatus
+from hub.agent.run_request import RunResult, RunStatus
 from hub.core.errors import HubError
 
 EMPTY = "MODEL_EMPTY"
@@ -36,6 +36,10 @@ class RunOutcome(Struct, frozen=True):
     def aborted(cls) -> RunOutcome:
         """Somebody stopped it."""
         return cls(RunStatus.ABORTED, "aborted", {"code": "ABORTED", "message": "The run was stopped on request."})
+
+    def of(self, run_id: str, session_key: str) -> RunResult:
+        """Return the result of a run that ended like this before it began."""
+        return RunResult(run_id, session_key, self.status, stop=self.stop, error=self.error)
 
     @classmethod
     def limited(cls, hit: LimitHit) -> RunOutcome:

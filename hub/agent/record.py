@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.agent.conversation import PROGRAM_ASKED, RUN_ENDED, RUN_RESTARTED, said_data
+from hub.agent.conversation import PARTS, PROGRAM_ASKED, RUN_ENDED, RUN_RESTARTED, said_data
 from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, SteeredMessage
@@ -93,7 +93,8 @@ class RunRecord:
                 sender=request.sender_name or known,
                 trusted=came.trusted,
                 quoted=quoted and not came.trusted,
-            ),
+            )
+            | ({PARTS: list(request.parts)} if request.parts else {}),
             provenance=came,
         )
         if self.transcript.get(said.id) is None:
@@ -128,7 +129,8 @@ class RunRecord:
             self._parts.now_ms(),
             run_id=request.run_id,
             inbox_id=steered.inbox_id,
-            data=said_data(channel=request.channel, sender=steered.sender_name, trusted=came.trusted),
+            data=said_data(channel=request.channel, sender=steered.sender_name, trusted=came.trusted)
+            | ({PARTS: [steered.run_id]} if steered.run_id is not None else {}),
             provenance=came,
         )
         await self.store([said])
@@ -241,6 +243,8 @@ class RunRecord:
             "message": message.as_dict(),
             "entry_id": entry.id,
         }
+        if PARTS in entry.data:
+            told[PARTS] = entry.data[PARTS]
         if (channel := note_channel(entry)) is not None:
             told["note"] = channel
         self._parts.bus.fire("run_message", told, self._context)

@@ -61,6 +61,19 @@ class RunResult(Struct, frozen=True):
     entries: tuple[TranscriptEntry, ...] = ()
     heard: int = 0
 
+    def as_event(self) -> dict[str, Any]:
+        """Return what the bus is told of it."""
+        return {
+            "run_id": self.run_id,
+            "session_key": self.session_key,
+            "status": self.status.value,
+            "reply": self.reply,
+            "usage": self.usage.as_dict(),
+            "error": dict(self.error) if self.error is not None else None,
+            "stop": self.stop,
+            "model": self.model,
+        }
+
 
 Answered = Callable[[RunResult], None]
 
@@ -71,6 +84,8 @@ class SteeredMessage(Struct, frozen=True):
     inbox_id: str
     message: Message
     sender_name: str | None = None
+    run_id: str | None = None
+    """The run that was to answer it."""
 
 
 class Steering(Struct, frozen=True):
@@ -122,6 +137,7 @@ class RunRequest(Struct, frozen=True):
         tool_choice: `required`, or the name of the one of them that is to be called.
         results: Results of the calls that the run before ended with.
         form: The form of the answer.
+        parts: The run that each of the messages was to have which it answers together; empty for one message.
     """
 
     run_id: str
@@ -150,6 +166,7 @@ class RunRequest(Struct, frozen=True):
     tool_choice: str | None = None
     results: tuple[Message, ...] = ()
     form: AnswerForm | None = None
+    parts: tuple[str, ...] = ()
 
     @property
     def ephemeral(self) -> bool:

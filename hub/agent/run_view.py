@@ -76,7 +76,7 @@ class RunView:
                 return None if self._add(ViewPart("compaction")) is None else len(self.parts) - 1
             case "compaction_finished":
                 return self._summarised(data)
-            case "run_finished":
+            case "run_finished" | "run_settled":
                 self.status = data.get("status", "error")
                 self.error = data.get("error") or {}
         return None

@@ -26,6 +26,7 @@ from hub.agent.run_request import ActiveRun, Answered, Recovered, RunRequest, Ru
 from hub.agent.run_trace import RunTrace
 from hub.agent.runs import RunState, RunStore
 from hub.agent.unfinished_runs import settle_left_open
+from hub.core.context import Context
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.ids import new_id
 from hub.core.lanes import Lanes
@@ -65,6 +66,8 @@ class AgentRunner:
         self._ended: OrderedDict[str, RunResult | None] = OrderedDict()
         self._undelivered: dict[str, RunResult] = {}
         self._clearing: list[Callable[[str], list[str]]] = []
+        self.drop_waiting: Callable[[str | None, str | None], list[str]] = lambda session_key, run_id: []
+        """Drops what waits of a session or for one run; returns the runs it was for."""
 
     @property
     def parts(self) -> RunDependencies:
@@ -85,15 +88,14 @@ class AgentRunner:
 
     def compact(self, call: CompactionCall) -> asyncio.Task[Compacted | None]:
         """Begin to compact a conversation; see `compact_session`. Cancelling who waits for the task leaves it going."""
-        name = f"compact {call.session_key}"
-        return self._tasks.spawn(compact_session(self._parts, self._lanes, call), name=name)
+        return self._tasks.spawn(compact_session(self._parts, self._lanes, call), name=f"compact {call.session_key}")
 
     def use_skills(self, skills: SkillRegistry) -> None:
         """Offer skills to the runs from now on."""
         self._parts = replace(self._parts, skills=skills)
 
     def on_abort(self, clear: Callable[[str], list[str]]) -> None:
-        """Add what is called with a session that is stopped: it drops what waits, and returns the runs it was for."""
+        """Add what is called with a session that is stopped: it stops what was begun there, and returns those runs."""
         self._clearing.append(clear)
 
     # -- asking ----------------------------------------------------------------------------------------------------
@@ -142,21 +144,21 @@ class AgentRunner:
                     return result
             await self._parts.clock.sleep(KEEP_RETRY_S)
 
-    def abort(self, run_id: str | None = None, session_key: str | None = None) -> list[str]:
-        """Stop a run, or all of a conversation and what waits in it; return the ids of those that are stopped.
+    def abort(self, run_id: str | None = None, session_key: str | None = None, *, waiting: bool = True) -> list[str]:
+        """Stop a run, or all of a conversation, or a run if it is of that conversation; return which are stopped.
 
-        They end by themselves soon after: what was said and done until then stays in the transcript.
+        They end by themselves soon after: what was said and done until then stays in the transcript. What waits is
+        dropped if `waiting`, else it is answered next.
         """
-        chosen = [
-            active
-            for active in self._active.values()
-            if active.request.run_id == run_id
-            or (session_key is not None and active.request.session_key == session_key)
+        stopped = [
+            each.request.run_id
+            for each in list(self._active.values())
+            if run_id in (None, each.request.run_id) and session_key in (None, each.request.session_key)
+            if each.stop(RunOutcome.aborted())
         ]
-        stopped = [active.request.run_id for active in chosen if active.stop(RunOutcome.aborted())]
-        if session_key is not None:
-            stopped += [run_id for clear in self._clearing for run_id in clear(session_key)]
-        return stopped
+        if session_key is not None and run_id is None:
+            stopped += [each for clear in self._clearing for each in clear(session_key)]
+        return stopped + (self.drop_waiting(session_key, run_id) if waiting else [])
 
     def active(self) -> list[ActiveRun]:
         """Return the runs that wait or go on, oldest first."""
@@ -187,7 +189,8 @@ class AgentRunner:
                 return await asyncio.shield(active.task)
             if (kept := self._ended.get(run_id)) is not None:
                 return kept
-            ended = asyncio.ensure_future(self._parts.bus.wait_for("run_queued", {"run_id": run_id}))
+            where, types = {"run_id": run_id}, ("run_queued", "run_settled")
+            moved = [asyncio.ensure_future(self._parts.bus.wait_for(type, where)) for type in types]
             try:
                 found = await self._runs.find(run_id)
                 if isinstance(found, RunResult):
@@ -195,9 +198,10 @@ class AgentRunner:
                 if found is None and run_id not in self._active:
                     raise NotFound(f"there is no run {run_id[:100]!r}", details={"run_id": run_id[:100]})
                 if run_id not in self._active and self._ended.get(run_id) is None:  # it may have begun and ended
-                    await ended
+                    await asyncio.wait(moved, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                ended.cancel()
+                for each in moved:
+                    each.cancel()
 
     async def recover(self) -> Recovered:
         """Compare every run that a stop or a crash left open with its transcript, and settle what can be settled here.
@@ -209,6 +213,11 @@ class AgentRunner:
         """
         recovered, self._undelivered = await settle_left_open(self._parts, self._runs, self._active)
         return recovered
+
+    def settle(self, result: RunResult, context: Context) -> None:
+        """Tell how a message's run ended that was never begun: another one answered the message, or none does."""
+        self._remember(result)
+        self._parts.bus.fire("run_settled", result.as_event(), context)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -359,19 +368,10 @@ class AgentRunner:
         request, parts = run.request, self._parts
         if parts.budgets is not None:
             parts.budgets.forget(request.run_id)
-        told = {
-            **run.facts,
-            "status": result.status.value,
-            "reply": result.reply,
-            "usage": result.usage.as_dict(),
-            "error": dict(result.error) if result.error is not None else None,
-            "stop": result.stop,
-            "model": result.model,
-        }
         context = run.context
         if result.tainted and not context.authority.tainted:
             context = context.tainted()  # what it read goes on in what it answered
-        parts.bus.fire("run_finished", told, context)
+        parts.bus.fire("run_finished", {**run.facts, **result.as_event()}, context)
         run.trace.model_ended((result.error or {}).get("code"))
         if parts.history is not None:
             now = parts.clock.time()

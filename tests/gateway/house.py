@@ -51,6 +51,7 @@ from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.registry import Commands
 from hub.messaging.commands.session_commands import SessionCommandNeeds, add_session_commands
+from hub.messaging.commands.setting_commands import SettingCommandNeeds, add_setting_commands
 from hub.messaging.cursors import Cursors
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.inbox.media_store import MediaStore
@@ -167,13 +168,16 @@ class FullRig(Rig):
             self.sessions, self.runner, self.models, self.agents, lambda: people, self.home.path, lambda: "webchat"
         )
         add_session_commands(commands, needs)
+        add_setting_commands(commands, SettingCommandNeeds(self.sessions, self.models, self.agents))
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, repairs=self.repairs)
         buttons = CommandButtons(Secret("key of buttons"), self.channels)
         router = Router(
             self.channels, self.agents, lambda: people, MessagingSettings, models=self.models, buttons=buttons
         )
         media = MediaStore(self.channels, self.workspaces, self.clock, MediaSettings, lambda: None)
-        queue = MessageQueue(self.db, router, self.runner, self.outbox, media, clock=self.clock, tasks=self.tasks)
+        queue = self.queue = MessageQueue(
+            self.db, router, self.runner, self.outbox, media, clock=self.clock, tasks=self.tasks
+        )
         self.inbox = Inbox(
             self.db, router, queue, commands, self.outbox, buttons=buttons, bus=self.bus, clock=self.clock
         )
@@ -237,6 +241,7 @@ class FullRig(Rig):
         await self.models.start()
         await self.channels.add(WebChat(self.bus.fire), AccessPolicy(), home=True)
         await self.automation.open()
+        await self.queue.recover()
         self.gateway.attach(self.tokens, self.web_sessions, self.devices, self.idempotency)
         memory = MemoryApi(self.memory, self.agents, self.clock, self.redactor)
         addresses = Addresses(self.db, People, self.channels)

@@ -29,8 +29,9 @@ async def test_what_was_to_steer_a_run_that_was_interrupted_before_gets_a_run_of
     await before.said("and this", "m2")
     [(run_id,)] = await before.rows("SELECT run_id FROM inbox WHERE message_id = 'm1'")
     [(row_id, own)] = await before.rows("SELECT id, run_id FROM inbox WHERE message_id = 'm2'")
+    joined = inbox_rows.MessageRow(row_id, own, is_named=False)
     # It was to be heard, and the hub died before its words were in the transcript.
-    await before.house.db.write(lambda connection: inbox_rows.join(connection, run_id, [(row_id, own)], "steered"))
+    await before.house.db.write(lambda connection: inbox_rows.join(connection, run_id, [joined], "steered"))
     await before.close()
     openai_server.reset()
     openai_server.queue("answered")

@@ -10,11 +10,11 @@ from urllib.parse import quote, urlencode
 from aiohttp import web
 from msgspec import Struct
 
-from hub.core.errors import InvalidRequest, LimitExceeded
+from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, In, Length, Match, Required, Schema, string
 from hub.gateway.calls.contract import HttpCall
-from hub.messaging.contract import Address, ClientMessage
+from hub.messaging.contract import Address, ClientMessage, Receipt
 from hub.messaging.schema import TEXT_LIMIT
 from hub.sessions.fork import copies_as_tree
 from hub.sessions.keys import SessionKey, SessionKind, direct_key, incognito_key, is_incognito, main_key
@@ -159,13 +159,24 @@ class ChatPage:
         if receipt.reply is not None and not receipt.duplicate:
             self._live_chat.add_command(receipt.session_key or key, text, receipt.reply)
         if wants_json(call.request):
-            return json_response({"run_id": receipt.run_id, "session": receipt.session_key, "reply": receipt.reply})
+            told = {"run_id": receipt.run_id, "session": receipt.session_key, "reply": receipt.reply}
+            return json_response(told | {"state": await self._state(receipt)})
         return see_other(_path(receipt.session_key or key))
 
+    async def _state(self, receipt: Receipt) -> str:
+        """Return what became of a message: waits, dropped (nothing answers it), or done."""
+        if not receipt.duplicate or receipt.run_id is None:
+            return "waits" if receipt.run_id is not None else "done"
+        try:
+            ended = await self._runner.wait(receipt.run_id, 0)
+        except NotFound:
+            return "done"
+        return "waits" if ended is None else "dropped" if ended.status == "aborted" else "done"
+
     async def abort(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/abort`: stop what works in a conversation."""
+        """`POST /chat/abort`: stop what works in a conversation; what waits there is answered next."""
         key = self._key(read_fields(call, ONE)["session"])
-        stopped = self._runner.abort(session_key=key)
+        stopped = self._runner.abort(session_key=key, waiting=False)
         if wants_json(call.request):
             return json_response({"stopped": stopped})
         return see_other(_path(key))

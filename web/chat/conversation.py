@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hub.agent.compaction.entry import COMPACTION
+from hub.agent.conversation import PARTS
 from hub.agent.run_view import RunView
 from hub.agent.side_note import NOTE_CHANNELS
 from hub.messaging.outbox.reply import shown_so_far
+from hub.messaging.queue.turn import parts_of
 from web.chat.markdown import split_blocks
 from web.chat.shown import ShownPart, ShownTurn
 
@@ -54,6 +56,10 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
             _finish(calls.get(str(message.get("toolCallId"))), message)
             continue
         if role not in {"user", "assistant"}:
+            continue
+        if role == "user" and (runs := (entry.get("data") or {}).get(PARTS)):
+            _add_parts(turns, taken, entry, runs)
+            heard.setdefault(entry.get("run_id"), int(entry.get("ts_ms") or 0))
             continue
         turn = _turn_for(turns, taken, entry, "note" if _is_note(entry) else str(role))
         if role == "user":
@@ -106,7 +112,7 @@ class LiveRun:
     def __init__(self, run_id: str, session_key: str, render: Render, ts_ms: int = 0) -> None:
         self.view = RunView(run_id, session_key)
         self.session_key = session_key
-        self.turn = ShownTurn(f"a-{_safe(run_id)}", "assistant", ts_ms=ts_ms, run_id=run_id, state="running")
+        self.turn = ShownTurn(assistant_id(run_id), "assistant", ts_ms=ts_ms, run_id=run_id, state="running")
         self._render = render
         self._blocks: dict[str, list[tuple[str, str]]] = {}
         self._sent: dict[str, list[str]] = {}
@@ -198,11 +204,38 @@ def title_of(entries: Sequence[Mapping[str, Any]]) -> str | None:
     return None
 
 
+def assistant_id(run_id: str) -> str:
+    """Return the id of the turn in which an agent answers in a run."""
+    return f"a-{_safe(run_id)}"
+
+
+def _add_parts(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any], runs: Sequence[str]) -> None:
+    """Add messages that one run answers, each as a turn; what was said while it went on stands above its answer."""
+    message, run_id = entry.get("message") or {}, entry.get("run_id")
+    blocks = _blocks(message.get("content"))
+    text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
+    said = parts_of(text, len(runs))
+    at = next((at for at, turn in enumerate(turns) if turn.role == "assistant" and turn.run_id == run_id), len(turns))
+    for own, part in zip(runs, said, strict=False):
+        wanted = f"u-{_safe(str(own))}"
+        wanted = wanted if wanted not in taken else f"u-{_safe(str(entry.get('id')))}"
+        taken.add(wanted)
+        turn = ShownTurn(wanted, "user", ts_ms=int(entry.get("ts_ms") or 0), run_id=run_id)
+        _append(turn, ShownPart("text", "", text=part))
+        turns.insert(at, turn)
+        at += 1
+    for block in blocks:
+        if block.get("type") != "text":
+            _part(turns[at - 1], block)
+
+
 def _turn_for(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any], role: str) -> ShownTurn:
     run_id = entry.get("run_id")
     last = turns[-1] if turns else None
     if last is not None and role == "assistant" and last.role == role and last.run_id == run_id:
         return last
+    if role == "assistant" and run_id and (begun := assistant_id(str(run_id))) in taken:
+        return next(turn for turn in reversed(turns) if turn.id == begun)
     mark = {"user": "u", "note": "n"}.get(role, "a")
     wanted = f"{mark}-{_safe(str(run_id or entry.get('id')))}"
     if wanted in taken:

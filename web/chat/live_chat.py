@@ -11,13 +11,14 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.agent.compaction.compact import EVENT_FINISHED, EVENT_STARTED
+from hub.agent.conversation import PARTS
 from hub.core.errors import NotFound
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.sessions.store import SessionStore
-from web.chat.conversation import LiveRun, render_turns, texts_of, title_of, turns_of
+from web.chat.conversation import LiveRun, assistant_id, render_turns, texts_of, title_of, turns_of
 from web.chat.markdown import Markdown
 from web.chat.shown import ShownPart, ShownTurn
 from web.core.live import LiveUpdates
@@ -77,6 +78,7 @@ class LiveChat:
             bus.listen(EVENT_FINISHED, self._compaction),
             bus.listen("run_message", self._message),
             bus.listen("run_finished", self._finished),
+            bus.listen("run_settled", self._settled),
             bus.listen("session_changed", self._session_changed),
         ]
 
@@ -105,8 +107,9 @@ class LiveChat:
         turns = turns_of([] if transcript is None else [entry.as_dict() for entry in transcript.branch()])
         for turn in turns:
             self._mark(turn)
-        if (notes := self._notes.get(session_key)) is not None:
-            turns = sorted([*turns, *notes], key=lambda turn: turn.ts_ms)
+        for note in self._notes.get(session_key, ()):
+            at = next((at for at, turn in enumerate(turns) if turn.ts_ms > note.ts_ms), len(turns))
+            turns.insert(at, note)
         live = self.run_of(session_key)
         if live is None:
             return turns
@@ -221,7 +224,7 @@ class LiveChat:
             "run_id": None if "note" in event.data else event.data["run_id"],
             "ts_ms": int(event.time_fired * 1000),
             "message": message,
-            "data": {"channel": event.data.get("note")},
+            "data": {"channel": event.data.get("note"), PARTS: event.data.get(PARTS)},
         }
         key = event.data["session_key"]
         session = self._sessions.get(key)
@@ -250,6 +253,12 @@ class LiveChat:
         self._send_run_state(key)
         self._live.changed_all("sessions")
         self._live.changed("overview")
+
+    def _settled(self, event: Event) -> None:
+        """Tell tabs that a message was answered together with another one, or is not answered."""
+        key, back = event.data["session_key"], event.data["status"] == "aborted"
+        frame = {"t": "settled", "session": key, "key": event.data["run_id"], "back": back}
+        self._live.send(_topic(key), lambda _: frame)
 
     def _session_changed(self, event: Event) -> None:
         self._live.changed_all("sessions")
@@ -309,7 +318,8 @@ class LiveChat:
 
         def frame(language: str) -> dict[str, Any]:
             html = self._renderer.fragment("turn", language, turn=shown)
-            return {"t": "turn", "session": key, "id": f"t-{turn.id}", "html": html, "done": done}
+            above = f"t-{assistant_id(turn.run_id)}" if turn.role == "user" and turn.run_id else None
+            return {"t": "turn", "session": key, "id": f"t-{turn.id}", "above": above, "html": html, "done": done}
 
         self._live.send(topic, frame)
 

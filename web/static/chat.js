@@ -110,7 +110,8 @@ async function flush() {
       const answer = await post("/chat/send", { session, key: item.key, text: item.text });
       if (answer.ok) {
         item.sent = true;
-        if (answer.body.reply) forget(item);
+        if (answer.body.state === "dropped") giveBack(item);
+        else if (answer.body.state === "done") forget(item);
       } else if (answer.status >= 400 && answer.status < 500 && ![401, 408, 429].includes(answer.status)) refuse(item, answer);
       else throw new Error(answer.body.message || String(answer.status));
     }
@@ -135,7 +136,20 @@ function refuse(item, answer) {
   keep();
   outbox.splice(outbox.indexOf(item), 1);
   store(OUTBOX, outbox);
-  if (!box.value) { box.value = item.text; store(DRAFT, item.text); grow(); }
+  intoBox(item.text);
+}
+
+/** Put a message that nobody answers back into the box, before what is being written: no words are lost. */
+function giveBack(item) {
+  if (!outbox.includes(item)) return;
+  forget(item);
+  intoBox(item.text);
+}
+
+function intoBox(text) {
+  box.value = [text, box.value].filter(Boolean).join("\n");
+  store(DRAFT, box.value);
+  grow();
 }
 
 async function post(path, fields) {
@@ -208,8 +222,7 @@ live.on("turn", (frame) => {
     document.getElementById("log-empty")?.remove();
     if (!morph(frame.id, frame.html)) append(log, frame.html);
     // A run announces itself before what it answers is stored: the question stands above its answer.
-    const answer = document.getElementById(frame.id.replace(/^t-u-/, "t-a-"));
-    if (answer && frame.id.startsWith("t-u-")) answer.before(document.getElementById(frame.id));
+    if (frame.above) document.getElementById(frame.above)?.before(document.getElementById(frame.id));
   });
   if (frame.done) speak(frame.id, true);
 });
@@ -225,6 +238,13 @@ live.on("parts", (frame) => {
     }
   });
   speak(frame.turn, false);
+});
+
+live.on("settled", (frame) => {
+  const item = frame.session === session && outbox.find((each) => each.key === frame.key);
+  if (!item) return;
+  if (frame.back) giveBack(item);
+  else forget(item);
 });
 
 live.on("html", (frame) => {

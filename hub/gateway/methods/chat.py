@@ -19,6 +19,7 @@ from hub.gateway.push.events import RunEvents
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.inbox.inbox import Inbox
+from hub.messaging.queue.queue_policy import parse_queue_directive
 from hub.models.contract import Message, Role, TextBlock
 from hub.models.thinking import WORDS
 from hub.sessions.entry import EntryType, TranscriptEntry
@@ -78,6 +79,9 @@ class ChatMethods:
                 Optional("model"): AnyOf(None, All(str, Length(min=1, max=200))),
                 Optional("thinking"): AnyOf(None, In(list(WORDS))),
                 Optional("timeoutMs"): AnyOf(None, All(integer, Range(min=0, max=86_400_000))),
+                Optional("queueMode", description="Instead of the conversation's own."): AnyOf(
+                    None, All(str, Length(min=1, max=200))
+                ),
                 # Clients of the protocol say that they show the answer themselves; there is no other way here.
                 Optional("deliver"): All(boolean, In([False])),
             }
@@ -110,12 +114,15 @@ class ChatMethods:
         params = call.params
         if not params["message"].strip() and not params["attachments"]:
             raise InvalidRequest("message: it is empty, and nothing is attached")
+        if params.get("queueMode"):
+            parse_queue_directive(params["queueMode"])
         session_key = self._key(params)
         run_id = params[IDEMPOTENCY_KEY]
         principal = call.caller.authority.principal
         options = {
             "model": params.get("model"),
             "thinking": WORDS.get(params.get("thinking") or ""),
+            "queue": params.get("queueMode"),
             "timeout_s": params["timeoutMs"] / 1000 if params.get("timeoutMs") else None,
         }
         channel = self._channels.home

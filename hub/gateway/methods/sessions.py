@@ -180,12 +180,8 @@ class SessionMethods:
         return session
 
     def stop(self, key: str, run_id: str | None) -> list[str]:
-        """Stop the runs of a session, or one of them; return which."""
-        if run_id is None:
-            return list(self._runner.abort(session_key=key))
-        if any(run.run_id == run_id and run.session_key == key for run in self._runner.active()):
-            return list(self._runner.abort(run_id=run_id))
-        return []
+        """Stop the runs of a session, after which what waits is answered, or one run; return which."""
+        return self._runner.abort(run_id, key, waiting=run_id is not None)
 
     async def _fork(self, call: MethodCall) -> Mapping[str, Any]:
         session = self.known(call.params["key"])

@@ -112,6 +112,7 @@ class RunEvents:
             EVENT_FINISHED: self._compaction,
             "run_message": self._stored,
             "run_finished": self._finished,
+            "run_settled": self._finished,
         }
         self._listening = [self._bus.listen(type, handler) for type, handler in handlers.items()]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from hub.core.context import Authority, Context
 from hub.core.sql import SqlConnection
-from hub.messaging.contract import Address, Inbound, InboundMessage, Receipt
+from hub.messaging.contract import ClientMessage, Inbound, InboundMessage, Receipt
 from hub.messaging.inbox.stored import dump_inbound, load_message
 from hub.messaging.queue import group_history
 
@@ -41,14 +42,27 @@ class InboxRow(Struct, frozen=True):
     part: str = ""
 
 
+class MessageRow(NamedTuple):
+    """A message that waits: its row, its run, and whether a client chose that run and asks for it by its id."""
+
+    id: str
+    run_id: str
+    is_named: bool
+
+
 class InterruptedMessage(Struct, frozen=True):
     """A message that was being handled when the hub stopped."""
 
     id: str
-    address: Address
+    inbound: Inbound
     context_id: str
     session_key: str | None
     run_id: str | None
+
+    @property
+    def named(self) -> str | None:
+        """The run that a client chose for it."""
+        return self.inbound.run_id if isinstance(self.inbound, ClientMessage) else None
 
 
 def insert(connection: SqlConnection, row: InboxRow) -> Receipt | None:
@@ -103,20 +117,31 @@ def close_run(connection: SqlConnection, run_id: str) -> None:
     group_history.forget(connection, run_id)
 
 
-def join(connection: SqlConnection, run_id: str, rows: Iterable[tuple[str, str]], reason: str | None = None) -> None:
-    """Let a run answer messages that had one of their own.
+def join(connection: SqlConnection, run_id: str, rows: Iterable[MessageRow], reason: str | None = None) -> None:
+    """Let a run answer messages that had one of their own; a run that a client named ends with it (`end_joined`).
 
     Args:
         run_id: The run.
-        rows: Id and run of each message.
+        rows: The messages.
         reason: Their new reason; None leaves it.
     """
-    for id, own_run_id in rows:
+    for id, own_run_id, is_named in rows:
         if own_run_id != run_id:
-            connection.execute("DELETE FROM runs WHERE id = ? AND state = 'queued'", (own_run_id,))
+            if not is_named:
+                connection.execute("DELETE FROM runs WHERE id = ? AND state = 'queued'", (own_run_id,))
             group_history.pass_on(connection, own_run_id, run_id)
         connection.execute(
             "UPDATE inbox SET run_id = ?, reason = coalesce(?, reason) WHERE id = ?", (run_id, reason, id)
+        )
+
+
+def end_joined(connection: SqlConnection, run_ids: Iterable[str], answered_in: str) -> None:
+    """End runs whose messages another run answered as that one has ended; what it used is counted once."""
+    for run_id in run_ids:
+        connection.execute(
+            "UPDATE runs SET (state, ended_ms, model, error, reply) ="
+            " (SELECT state, ended_ms, model, error, reply FROM runs WHERE id = ?) WHERE id = ? AND state = 'queued'",
+            (answered_in, run_id),
         )
 
 
@@ -125,15 +150,15 @@ def part(connection: SqlConnection, id: str, run_id: str) -> None:
     connection.execute("UPDATE inbox SET run_id = ?, reason = NULL WHERE id = ?", (run_id, id))
 
 
-def give_up(connection: SqlConnection, rows: Iterable[tuple[str, str]], reason: str, now_ms: int) -> None:
+def give_up(connection: SqlConnection, rows: Iterable[MessageRow], reason: str, now_ms: int) -> None:
     """Close messages that are not answered, and the runs that were to do it.
 
     Args:
-        rows: Id and run of each message.
+        rows: The messages.
         reason: Why: dropped, superseded, deleted or aborted.
         now_ms: Milliseconds since the epoch.
     """
-    for id, run_id in rows:
+    for id, run_id, _ in rows:
         close(connection, id, "done", reason)
         group_history.pass_on(connection, run_id, None)
         connection.execute(
@@ -166,7 +191,7 @@ def interrupted(connection: SqlConnection, *, run_id: str | None = None) -> list
         f"SELECT id, message, context_id, session_key, run_id FROM inbox WHERE {where}",  # noqa: S608  constants, above
         values,
     ).fetchall()
-    return [InterruptedMessage(id, load_message(stored).address, *rest) for id, stored, *rest in rows]
+    return [InterruptedMessage(id, load_message(stored), *rest) for id, stored, *rest in rows]
 
 
 def clear_rejected(connection: SqlConnection) -> None:

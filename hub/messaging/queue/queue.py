@@ -2,7 +2,7 @@
 
 A message's row and the row of the run that may answer it are written in one transaction, and so are the end of a run,
 the rows of all messages that it answered, and the reply. Which messages a turn answers is decided in
-`hub.messaging.queue.waiting`; a client of the gateway that names its run gets that run, for its message alone.
+`hub.messaging.queue.waiting`. A run that a client of the gateway named ends as the one that answers its message.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from msgspec.structs import replace
+
+from hub.agent.outcome import RunOutcome
 from hub.agent.run_request import SteeredMessage, Steering
 from hub.agent.runner import AgentRunner
 from hub.core.clock import Clock
@@ -40,12 +43,14 @@ from hub.messaging.queue.waiting import (
     conversation_of,
     flush,
     ids_of,
+    named,
     next_turn,
     own_run,
     revise,
     set_due,
     steerable,
 )
+from hub.models.contract import Usage
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -89,15 +94,13 @@ class MessageQueue:
         self._entering: Counter[tuple[str, Conversation]] = Counter()
         self._wakers: dict[str, asyncio.Task[None]] = {}
         self._early: set[str] | None = set()  # rows of messages that came before `recover`, which holds up their turns
-        runner.on_abort(self._clear)
+        runner.drop_waiting = self._drop
 
     # -- what comes in ---------------------------------------------------------------------------------------------
 
     def refuses(self, accepted: Accept) -> int | None:
         """Return how many messages may wait when that many do, and no more are taken."""
         policy = self._policy(accepted.session_key, accepted.message.address)
-        if own_run(accepted.message) is not None:
-            return policy.cap if len(self._running.get(accepted.session_key, ())) >= policy.cap else None
         if policy.drop is not DropPolicy.NEW:
             return None
         conversation = conversation_of(accepted.message.address)
@@ -113,10 +116,9 @@ class MessageQueue:
         message, session_key = accepted.message, accepted.session_key
         chosen = own_run(message)
         fresh = WaitingMessage(new_id(), chosen or new_id(), message, accepted.context, int(self._clock.time() * 1000))
-        turn = Turn(session_key, (fresh,), begun=True)
         facts = (fresh.row_id, message, fresh.context, "queued", None, session_key, fresh.run_id, fresh.received_ms)
         row = InboxRow(*facts, accepted.part)
-        queued = turn.queued()
+        queued = Turn(session_key, (fresh,)).queued()
         if self._early is not None:
             self._early.add(fresh.row_id)
 
@@ -132,23 +134,14 @@ class MessageQueue:
 
         # Its place is taken before the disk is waited for, so that many at once cannot exceed the limit.
         place = (session_key, conversation_of(message.address))
-        known: Receipt | None = None
-        stored = False
-        if chosen is None:
-            self._entering[place] += 1
-        else:
-            self._running.setdefault(session_key, []).append(turn)
+        self._entering[place] += 1
         try:
             known = await self._db.write(write)
-            stored = known is None
         finally:
-            if chosen is None:
-                self._entering -= Counter([place])
-            elif not stored:
-                self._leave(turn)
-        if stored:
+            self._entering -= Counter([place])
+        if known is None:
             self._typing.show(message.address)
-            self._take_in(turn, fresh, own=chosen is not None)
+            self._take_in(session_key, fresh)
         return known or Receipt(fresh.row_id, accepted=True, session_key=session_key, run_id=fresh.run_id)
 
     def flush(self, session_key: str, address: Address, sender: str) -> None:
@@ -166,6 +159,7 @@ class MessageQueue:
                     each.message = fresh
                     return partial(inbox_rows.rewrite, id=each.row_id, message=fresh)
                 waiting.remove(each)
+                self._tell_given_up(session_key, [each])
                 self._settle(session_key, event.address)
                 return partial(inbox_rows.give_up, rows=ids_of([each]), reason="deleted", now_ms=self._now_ms())
         return partial(group_history.revise_overheard, event=event)
@@ -189,10 +183,7 @@ class MessageQueue:
         for turn in begun:
             self._start(turn)
         for session_key, each in waiting:
-            if own_run(each.message) is not None:
-                self._start(Turn(session_key, (each,), begun=True))
-            else:
-                self._waiting.setdefault(session_key, []).append(each)
+            self._waiting.setdefault(session_key, []).append(each)
             self._typing.show(each.message.address)
         for session_key, later in early.items():
             self._waiting.setdefault(session_key, []).extend(later)
@@ -209,21 +200,16 @@ class MessageQueue:
 
     # -- turns -----------------------------------------------------------------------------------------------------
 
-    def _take_in(self, turn: Turn, fresh: WaitingMessage, *, own: bool) -> None:
-        session_key, address = turn.session_key, fresh.message.address
+    def _take_in(self, session_key: str, fresh: WaitingMessage) -> None:
+        address = fresh.message.address
         policy = self._policy(session_key, address, fresh.message)
-        running = [each for each in self._running.get(session_key, ()) if each is not turn]
+        running = self._running.get(session_key, ())
         if policy.mode is QueueMode.INTERRUPT:
             for each in running:
                 each.stopped = not self._runner.abort(run_id=each.run_id) and not each.begun
-        if own:
-            self._start(turn)
-            return
         waiting = self._waiting.setdefault(session_key, [])
         timing = Timing(
-            inbound_ms=0
-            if self._outbox.channels.is_home(address.channel)
-            else self._router.settings.queue.debounce_ms(address.channel),
+            inbound_ms=self._requests.gap_ms(address.channel),
             busy_ms=policy.debounce_ms if running and policy.mode is not QueueMode.INTERRUPT else 0,
         )
         set_due(waiting, fresh, timing, self._clock.monotonic())
@@ -241,11 +227,9 @@ class MessageQueue:
                 self._db.post(partial(inbox_rows.join, run_id=each.run_id, rows=ids_of([each]), reason="dropped"))
         here = self._here(session_key, conversation)
         gone += [each for each in here if each.dropped][:-MENTIONED_LIMIT]
-        if not gone:
-            return
-        self._waiting[session_key] = [each for each in self._waiting[session_key] if each not in gone]
-        _log.info("%d messages of %s gave way to newer ones", len(gone), session_key)
-        self._db.post(partial(inbox_rows.give_up, rows=ids_of(gone), reason="dropped", now_ms=self._now_ms()))
+        if gone:
+            _log.info("%d messages of %s gave way to newer ones", len(gone), session_key)
+            self._give_up(session_key, gone, "dropped")
 
     def _pump(self, session_key: str) -> None:
         """Begin the next turn of a session unless one goes on."""
@@ -259,8 +243,7 @@ class MessageQueue:
             return
         gone = {each.row_id for each in (*found.messages, *found.superseded)}
         self._waiting[session_key] = [each for each in waiting if each.row_id not in gone]
-        alone = len(gone) == 1
-        self._start(Turn(session_key, found.messages, found.superseded, begun=alone))
+        self._start(Turn(session_key, found.messages, found.superseded, begun=len(gone) == 1))
 
     def _start(self, turn: Turn) -> None:
         running = self._running.setdefault(turn.session_key, [])
@@ -272,7 +255,9 @@ class MessageQueue:
             if not turn.begun and not await self._join(turn):
                 return
             steering = Steering(lambda: bool(self._steerable(turn)), partial(self._steer, turn))
-            await self._runner.run_until_kept(self._requests.of(turn, steering))
+            result = await self._runner.run_until_kept(self._requests.of(turn, steering))
+            for run_id, each in turn.joined:
+                self._runner.settle(replace(result, run_id=run_id, usage=Usage()), each.context)
         finally:
             self._leave(turn)
         self._outbox.notify(turn.address, turn.written)
@@ -296,8 +281,10 @@ class MessageQueue:
                 continue
             if turn.stopped:
                 self._db.post(write)  # it was stopped meanwhile, perhaps
+                self._tell_given_up(turn.session_key, (*turn.messages, *turn.superseded))
                 return False
             turn.begun = True
+            self._tell_given_up(turn.session_key, turn.superseded)
             return True
 
     def _leave(self, turn: Turn) -> None:
@@ -334,16 +321,29 @@ class MessageQueue:
 
         self._wakers[session_key] = self._tasks.spawn(wake(), name=f"wait for more of {session_key}")
 
-    def _clear(self, session_key: str) -> list[str]:
-        """Drop what waits in a session that is stopped; return the runs it was for."""
-        gone = self._waiting.pop(session_key, [])
-        for turn in self._running.get(session_key, ()):
-            turn.stopped = turn.stopped or not turn.begun
-        if gone:
-            self._db.post(partial(inbox_rows.give_up, rows=ids_of(gone), reason="aborted", now_ms=self._now_ms()))
-        for each in gone:
-            self._settle(session_key, each.message.address)
-        return [each.run_id for each in gone if not each.dropped]
+    def _drop(self, session_key: str | None, run_id: str | None) -> list[str]:
+        """Drop what waits in a session, or for one run; return the runs it was for."""
+        dropped: list[str] = []
+        for key in list(self._waiting) if session_key is None else [session_key]:
+            gone = [each for each in self._waiting.get(key, ()) if run_id in (None, each.run_id)]
+            for turn in self._running.get(key, ()):
+                turn.stopped = turn.stopped or (not turn.begun and run_id in (None, turn.run_id))
+            if gone:
+                self._give_up(key, gone, "aborted")
+            for each in gone:
+                self._settle(key, each.message.address)
+            dropped += [each.run_id for each in gone if not each.dropped]
+        return dropped
+
+    def _give_up(self, session_key: str, gone: Sequence[WaitingMessage], reason: str) -> None:
+        self._waiting[session_key] = [each for each in self._waiting[session_key] if each not in gone]
+        self._db.post(partial(inbox_rows.give_up, rows=ids_of(gone), reason=reason, now_ms=self._now_ms()))
+        self._tell_given_up(session_key, gone)
+
+    def _tell_given_up(self, session_key: str, gone: Sequence[WaitingMessage]) -> None:
+        """Tell clients that the runs which they named for messages end without an answer."""
+        for run_id, each in named(gone):
+            self._runner.settle(RunOutcome.aborted().of(run_id, session_key), each.context)
 
     # -- steering --------------------------------------------------------------------------------------------------
 
@@ -366,6 +366,7 @@ class MessageQueue:
                 _log.error("messages wait for the end of run %s: %s", turn.run_id, error.message)
                 self._waiting.setdefault(key, [])[:0] = taken
                 found = [each for each in found if each not in taken]
+        turn.steered += tuple(each for each in found if each in taken)
         for each in found:
             each.steered = True
         return [await self._requests.steered(each, turn) for each in (*again, *found)]
@@ -378,13 +379,12 @@ class MessageQueue:
         return self._router.settings.queue.of(address.channel, session.queue if session is not None else said)
 
     def _rules(self, session_key: str, address: Address) -> TurnRules:
-        return TurnRules(
-            self._policy(session_key, address).mode, self._router.settings.queue.debounce_ms(address.channel)
-        )
+        return TurnRules(self._policy(session_key, address).mode, self._requests.gap_ms(address.channel))
 
     def _here(self, session_key: str, conversation: Conversation) -> list[WaitingMessage]:
-        waiting = self._waiting.get(session_key, ())
-        return [each for each in waiting if conversation_of(each.message.address) == conversation]
+        return [
+            each for each in self._waiting.get(session_key, ()) if conversation_of(each.message.address) == conversation
+        ]
 
     def _kept(self, session_key: str, conversation: Conversation) -> list[WaitingMessage]:
         return [each for each in self._here(session_key, conversation) if not each.dropped]

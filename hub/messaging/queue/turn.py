@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import reduce
 
@@ -11,12 +12,13 @@ from hub.agent.envelope import harmless_name
 from hub.core.context import Authority, Context
 from hub.messaging.contract import InboundMessage, Media
 from hub.messaging.queue.group_history import is_outside, shown
-from hub.messaging.queue.waiting import WaitingMessage, bursts
+from hub.messaging.queue.waiting import WaitingMessage, bursts, own_run
 from hub.models.contract import Block, Message, Role, TextBlock
 
 QUEUED_TITLE = "[Queued messages while agent was busy]"
 DROPPED_TITLE = "[Dropped {count} earlier messages because too many were waiting]"
 BULLET_CHARS = 160
+_PART = re.compile(r"^---\nQueued #\d+ \((?:from .*, )?message_id: .*\)$\n?", re.MULTILINE)
 
 
 class TurnContent(Struct, frozen=True):
@@ -67,6 +69,20 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
         Context(least.narrow(tainted=outside), context.id, context.parent_id, context.chain),
         newest.message.sender_name if one_sender else None,
         quoted=outside and not least.tainted,
+    )
+
+
+def said_in(messages: Sequence[WaitingMessage], gap_ms: int) -> tuple[str, ...]:
+    """Return the run of each of the parts that a turn's text consists of; empty when there is only one."""
+    parts = bursts([each for each in messages if not each.dropped], gap_ms)
+    return tuple(own_run(part[0].message) or part[0].run_id for part in parts) if len(parts) > 1 else ()
+
+
+def parts_of(text: str, count: int) -> list[str]:
+    """Return the parts of a turn's text, without what stands between them; the whole when it has other parts."""
+    head, *rest = _PART.split(text)
+    return (
+        [part.strip("\n") for part in rest] if len(rest) == count and head.rstrip().endswith(QUEUED_TITLE) else [text]
     )
 
 

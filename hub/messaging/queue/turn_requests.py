@@ -19,8 +19,8 @@ from hub.messaging.outbox.answer_extras import AnswerExtras
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.messaging.outbox.streaming import AnswerStreams
-from hub.messaging.queue.turn import turn_content
-from hub.messaging.queue.waiting import Conversation, WaitingMessage, conversation_of, waiting_message
+from hub.messaging.queue.turn import said_in, turn_content
+from hub.messaging.queue.waiting import Conversation, WaitingMessage, conversation_of, named, own_run, waiting_message
 from hub.messaging.texts import say
 from hub.models.contract import Message, Role
 from hub.sessions.keys import SessionKey
@@ -33,7 +33,8 @@ class Turn(Struct, eq=False):
         session_key: The session.
         messages: What it is about; at least one that was not dropped.
         superseded: Messages that are closed without an answer when it begins.
-        heard: Messages that it heard while it ran, or in an earlier attempt.
+        heard: Messages that it is to hear again, which an earlier attempt had heard.
+        steered: Messages that it answers because it heard them while it ran.
         stopped: Whether it was stopped before it was a run.
         begun: Whether the database knows what it answers.
         written: The rows of its answer, once its end is on disk.
@@ -43,6 +44,7 @@ class Turn(Struct, eq=False):
     messages: tuple[WaitingMessage, ...]
     superseded: tuple[WaitingMessage, ...] = ()
     heard: tuple[WaitingMessage, ...] = ()
+    steered: tuple[WaitingMessage, ...] = ()
     stopped: bool = False
     begun: bool = False
     written: Sequence[str] = ()
@@ -61,6 +63,12 @@ class Turn(Struct, eq=False):
     def run_id(self) -> str:
         """The run."""
         return self.first.run_id
+
+    @property
+    def joined(self) -> list[tuple[str, WaitingMessage]]:
+        """The runs that clients chose for messages which this turn answers too, with those messages."""
+        found = named((*self.messages, *self.steered))
+        return [(run_id, each) for run_id, each in found if run_id != self.run_id]
 
     def queued(self) -> RunRequest:
         """Return as much of the run as its row says."""
@@ -107,7 +115,7 @@ class TurnRequests:
             steering: What it hears while it goes on.
         """
         newest = turn.messages[-1].message
-        gap_ms = self._router.settings.queue.debounce_ms(newest.address.channel)
+        gap_ms = self.gap_ms(newest.address.channel)
         content = turn_content(turn.messages, gap_ms)
         group = self._router.group_settings(newest.address)
         options = newest.options if isinstance(newest, ClientMessage) else {}
@@ -139,7 +147,12 @@ class TurnRequests:
             quoted=content.quoted,
             steering=steering,
             skills=group.skills if group is not None else None,
+            parts=said_in(turn.messages, gap_ms),
         )
+
+    def gap_ms(self, channel: str) -> int:
+        """Return how long text waits for more of its sender; in the hub's own conversations, each is whole."""
+        return 0 if self._outbox.channels.is_home(channel) else self._router.settings.queue.debounce_ms(channel)
 
     def interrupted(
         self,
@@ -159,20 +172,24 @@ class TurnRequests:
         """
         for row in inbox_rows.queued(connection):
             if heard is not None and row.run_id == run_id and row.reason == "steered" and row.id not in heard:
-                own = waiting_message(replace(row, run_id=new_id()))
+                own = waiting_message(row)
+                own.run_id = own_run(own.message) or new_id()
                 inbox_rows.part(connection, own.row_id, own.run_id)
                 insert(connection, Turn(row.session_key or "", (own,)).queued())
         text = say("run.interrupted", self._router.settings.language)
         told: dict[tuple[str, Conversation], Address] = {}
         for each in inbox_rows.interrupted(connection, run_id=run_id):
             inbox_rows.close(connection, each.id, "done", "interrupted")
-            place = (each.run_id or each.id, conversation_of(each.address))
+            if each.named is not None and each.run_id is not None:
+                inbox_rows.end_joined(connection, [each.named], each.run_id)
+            address = each.inbound.address
+            place = (each.run_id or each.id, conversation_of(address))
             if place in told:  # it was answered together with others
                 continue
-            told[place] = each.address
+            told[place] = address
             self._outbox.insert(
                 connection,
-                each.address,
+                address,
                 text,
                 caused_by=each.context_id,
                 session_key=each.session_key,
@@ -183,7 +200,8 @@ class TurnRequests:
     async def steered(self, each: WaitingMessage, turn: Turn) -> SteeredMessage:
         """Return a message as a running turn hears it."""
         fetched = await self._fetched(each, turn)
-        return SteeredMessage(each.row_id, turn_content([fetched], 0).message, each.message.sender_name)
+        said = turn_content([fetched], 0).message
+        return SteeredMessage(each.row_id, said, each.message.sender_name, own_run(each.message) or each.run_id)
 
     async def _fetched(self, each: WaitingMessage, turn: Turn) -> WaitingMessage:
         if each.dropped or not each.message.media:
@@ -195,6 +213,7 @@ class TurnRequests:
             self._streams.end(turn.run_id)
             turn.written = ()
             inbox_rows.close_run(connection, turn.run_id)
+            inbox_rows.end_joined(connection, [run_id for run_id, _ in turn.joined], turn.run_id)
             if self._router.may_reply(turn.address, turn.session_key):
                 footer = self._extras.beside(connection, result, target)
                 turn.written = self._replies.insert(connection, result, replace(target, footer=footer))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hub.core.context import Context
 from hub.core.errors import InvalidRequest
 from hub.messaging.contract import Address, ClientMessage, InboundEvent, InboundMessage, MessageDeleted, MessageEdited
-from hub.messaging.inbox.inbox_rows import InboxRow
+from hub.messaging.inbox.inbox_rows import InboxRow, MessageRow
 from hub.messaging.queue.group_history import OverheardLine
 from hub.messaging.queue.queue_policy import QueueMode
 
@@ -78,13 +78,18 @@ def conversation_of(address: Address) -> Conversation:
 
 
 def own_run(message: InboundMessage) -> str | None:
-    """Return the run that a client chose for its message, which is answered in no other."""
+    """Return the run that a client chose for its message; it ends as the run does that answers the message."""
     return message.run_id if isinstance(message, ClientMessage) else None
 
 
-def ids_of(waiting: Iterable[WaitingMessage]) -> list[tuple[str, str]]:
+def named(messages: Iterable[WaitingMessage]) -> list[tuple[str, WaitingMessage]]:
+    """Return the messages whose runs clients chose, with those runs."""
+    return [(run_id, each) for each in messages if (run_id := own_run(each.message)) is not None]
+
+
+def ids_of(waiting: Iterable[WaitingMessage]) -> list[MessageRow]:
     """Return the row and the run of each message."""
-    return [(each.row_id, each.run_id) for each in waiting]
+    return [MessageRow(each.row_id, each.run_id, own_run(each.message) is not None) for each in waiting]
 
 
 def waiting_message(row: InboxRow) -> WaitingMessage:

@@ -4,7 +4,7 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.async_api import BrowserContext, Page, expect
+from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
@@ -85,6 +85,87 @@ async def test_one_can_write_on_while_the_agent_works(page: Page, model_server: 
     await expect(page.get_by_role("log").get_by_text("Two done.")).to_be_visible()
     await expect(page.get_by_role("list", name="Waiting to be sent")).to_be_hidden()
     await expect(page.get_by_role("log").get_by_text("second", exact=True)).to_have_count(1)
+
+
+def bubbles(page: Page) -> Locator:
+    """What was said, in order, by both sides."""
+    return page.get_by_role("log").locator("article > .text")
+
+
+async def test_messages_of_one_turn_are_shown_as_they_were_written(page: Page, model_server: OpenAIServer) -> None:
+    model_server.queue([{"text": "One "}, {"hold": "first"}, {"text": "done."}], "Both done.")
+    await say(page, "first")
+    await expect(page.get_by_role("log").get_by_text("One")).to_be_visible()
+
+    for text in ("second", "third"):
+        async with page.expect_response("**/chat/send"):
+            await say(page, text)
+    model_server.release("first")
+
+    shown = ["first", "One done.", "second", "third", "Both done."]
+    await expect(bubbles(page)).to_have_text(shown)
+    await expect(page.get_by_role("list", name="Waiting to be sent")).to_be_hidden()
+    await page.reload()
+    await expect(bubbles(page)).to_have_text(shown)
+    await expect(page.get_by_role("list", name="Waiting to be sent")).to_be_hidden()
+
+
+async def test_a_message_steers_the_turn_that_goes_on(page: Page, model_server: OpenAIServer) -> None:
+    await say(page, "/queue steer")
+    await expect(page.get_by_role("log").get_by_text("steer").last).to_be_visible()
+    called = {"tool_call": {"name": "ls", "arguments": {}}}
+    model_server.queue([{"text": "I look."}, {"hold": "look"}, called], "Not the kitchen, then.")
+    await say(page, "turn on the lights")
+    await expect(page.get_by_role("log").get_by_text("I look.")).to_be_visible()
+
+    async with page.expect_response("**/chat/send"):
+        await say(page, "not in the kitchen")
+    await expect(page.get_by_role("list", name="Waiting to be sent").get_by_text("kitchen")).to_be_visible()
+    model_server.release("look")
+
+    answer = page.get_by_role("log").locator("article.assistant").last
+    await expect(answer).to_contain_text("Not the kitchen, then.")
+    await expect(answer).to_contain_text("I look.")
+    await expect(page.get_by_role("list", name="Waiting to be sent")).to_be_hidden()
+    shown = await bubbles(page).all_text_contents()
+    await page.reload()
+    await expect(bubbles(page)).to_have_text(shown)
+    assert [each.strip() for each in shown[2:]] == [
+        "turn on the lights",
+        "not in the kitchen",
+        "I look.",
+        "Not the kitchen, then.",
+    ]
+
+
+async def test_stop_ends_the_turn_and_what_waits_is_answered(page: Page, model_server: OpenAIServer) -> None:
+    model_server.queue([{"text": "I begin to"}, {"hold": "never"}], "The second is answered.")
+    await say(page, "write a book")
+    await expect(page.get_by_role("log").get_by_text("I begin to")).to_be_visible()
+    async with page.expect_response("**/chat/send"):
+        await say(page, "a poem instead")
+    await expect(page.get_by_role("list", name="Waiting to be sent").get_by_text("a poem")).to_be_visible()
+
+    await page.get_by_role("button", name="Stop").click()
+
+    await expect(page.get_by_role("log").get_by_text("The second is answered.")).to_be_visible()
+    await page.reload()
+    await expect(page.get_by_role("log").get_by_text("a poem instead", exact=True)).to_have_count(1)
+    await expect(page.get_by_role("list", name="Waiting to be sent")).to_be_hidden()
+
+
+async def test_what_a_command_drops_comes_back_into_the_box(page: Page, model_server: OpenAIServer) -> None:
+    model_server.queue([{"text": "I begin to"}, {"hold": "never"}])
+    await say(page, "write a book")
+    await expect(page.get_by_role("log").get_by_text("I begin to")).to_be_visible()
+    async with page.expect_response("**/chat/send"):
+        await say(page, "a poem instead")
+    await expect(page.get_by_role("list", name="Waiting to be sent").get_by_text("a poem")).to_be_visible()
+
+    await say(page, "/stop")
+
+    await expect(page.get_by_role("textbox", name="Message")).to_have_value("a poem instead")
+    await expect(page.get_by_role("list", name="Waiting to be sent")).to_be_hidden()
 
 
 async def test_what_is_being_written_survives_a_reload(page: Page) -> None:
