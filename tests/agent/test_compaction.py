@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tests.servers.openai_server import OpenAIServer
 SUMMARISE = "Summarise this part|Bring the summary up to date|This summary cannot be used"
 NONE = "## Decisions\nnone\n## Open questions\nnone\n## Files and identifiers\nnone\n## Tool failures\nnone"
 SUMMARY = f"## Goal\nAnna wants the boiler serviced before the winter begins.\n{NONE}"
+WISH = "Anna wants the boiler serviced before the winter begins, by the firm Keller, which is cheaper." * 2
 OVERFLOW = {"status": 400, "body": {"error": {"message": "too long", "code": "context_length_exceeded"}}}
 LONG = "word " * 2_800
 """About 4 000 tokens; a window of 32 768 is compacted from 22 938 on."""
@@ -132,6 +134,28 @@ async def test_a_poor_summary_is_asked_for_once_more(house: AgentHouse, openai_s
     assert len(compactions(house)) == 1
     again = [each for each in openai_server.requests() if "cannot be used" in str(each["body"]["messages"][-1])]
     assert "these headings are missing: Goal" in sent(again[0])[-1]
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        (f"## Goal\n{WISH}", f"## Goal\n{WISH}"),
+        (f"**What matters**\n{WISH} {WISH}", f"## Goal\n**What matters**\n{WISH} {WISH}"),
+    ],
+)
+async def test_a_model_that_never_writes_all_headings_is_asked_once_more_and_taken_at_its_word(
+    house: AgentHouse, openai_server: OpenAIServer, written: str, kept: str
+) -> None:
+    await talk(house, 5)
+    openai_server.queue(*[written] * 4)  # the conversation is summarised in two parts
+    await talk(house, 1)
+    await talk(house, 2, "short")
+
+    (entry,) = compactions(house)
+    asked = [sent(each)[-1] for each in openai_server.requests() if re.search(SUMMARISE, sent(each)[-1])]
+    assert ["cannot be used" in each for each in asked] == [False, True, False, True]
+    assert entry.data["summary"] == kept
+    assert f"{kept}\n" in sent(openai_server.requests()[-1])[0]
 
 
 async def test_a_summary_of_words_from_outside_is_derived_and_quoted(

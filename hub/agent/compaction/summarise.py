@@ -22,6 +22,8 @@ CALL_LIMIT_S = 120.0
 ATTEMPTS = 2
 SUMMARY_CHARS = 12_000
 SUMMARY_CHARS_MIN = 40
+PLAIN_CHARS_MIN = 200
+"""Fewer characters without any heading are an excuse rather than a summary."""
 INSTRUCTIONS_CHARS = 2_000
 
 _RULES = """You summarise the older part of a conversation between people and an assistant that uses tools. The summary
@@ -94,20 +96,46 @@ def check_summary(text: str, limit: int) -> str:
     Raises:
         PoorSummary: Headings are missing, it says next to nothing, or it is longer than `limit` characters.
     """
-    summary = text.strip().removeprefix("```markdown").removeprefix("```").removesuffix("```").strip()
-    lines = [line.strip().lstrip("#").strip().casefold() for line in summary.splitlines() if line.startswith("#")]
-    if missing := [each for each in HEADINGS if each.casefold() not in lines]:
+    summary = _bare(text)
+    if missing := _missing(summary):
         raise PoorSummary(f"these headings are missing: {', '.join(missing)}")
-    if sum(len(line) for line in summary.splitlines() if not line.startswith("#")) < SUMMARY_CHARS_MIN:
+    if _said_chars(summary) < SUMMARY_CHARS_MIN:
         raise PoorSummary("it says next to nothing")
     if len(summary) > limit:
         raise PoorSummary(f"it has {len(summary)} characters, and at most {limit} are allowed")
     return summary
 
 
+def part_summary(text: str, limit: int) -> str | None:
+    """Return what a model wrote without all headings, under the first one when it wrote none, cut at `limit`.
+
+    None when it says next to nothing. A small model may never write a whole one, and a part is worth more than none.
+    """
+    summary = _bare(text)
+    if plain := _missing(summary) == list(HEADINGS):
+        summary = f"## {HEADINGS[0]}\n{summary}"
+    if _said_chars(summary) < (PLAIN_CHARS_MIN if plain else SUMMARY_CHARS_MIN):
+        return None
+    return summary if len(summary) <= limit else summary[:limit].rpartition("\n")[0] or summary[:limit]
+
+
+def _bare(text: str) -> str:
+    return text.strip().removeprefix("```markdown").removeprefix("```").removesuffix("```").strip()
+
+
+def _missing(summary: str) -> list[str]:
+    lines = [line.strip().lstrip("#").strip().casefold() for line in summary.splitlines() if line.startswith("#")]
+    return [each for each in HEADINGS if each.casefold() not in lines]
+
+
+def _said_chars(summary: str) -> int:
+    return sum(len(line) for line in summary.splitlines() if not line.startswith("#"))
+
+
 async def _one(needs: SummaryNeeds, asked: str, limit: int) -> str:
     messages: list[Message] = [user_message(asked)]
     problem = PoorSummary("no model was asked")
+    part: str | None = None
     for _ in range(ATTEMPTS):
         call = SmallCall(needs.agent, _RULES, tuple(messages), CALL_LIMIT_S)
         try:
@@ -118,10 +146,12 @@ async def _one(needs: SummaryNeeds, asked: str, limit: int) -> str:
         try:
             return check_summary(reply, limit)
         except PoorSummary as error:
-            problem = error
+            problem, part = error, part_summary(reply, limit) or part
             again = f"This summary cannot be used: {error}. Write it again, with all the headings."
             messages += [Message(Role.ASSISTANT, (TextBlock(reply or "(nothing)"),)), user_message(again)]
-    raise problem
+    if part is None:
+        raise problem
+    return part
 
 
 def _asked(chunk: TalkPiece, previous: str, instructions: str, limit: int) -> str:

@@ -17,7 +17,7 @@ from integrations.models.offline.devices import Device, find, read_devices, sear
 from integrations.models.offline.entries import Told, asked, lines
 from integrations.models.offline.failures import failed
 from integrations.models.offline.hearing import asks
-from integrations.models.offline.listening import listen
+from integrations.models.offline.listening import listen, looked_for
 from integrations.models.offline.lists import keep_list
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
 from integrations.models.offline.reminders import about_schedules
@@ -150,7 +150,8 @@ def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn:
         case "Remember" | "Todo":
             return memories.remember(intent, results, language)
         case "Keep" | "KeepTodo" | "Replace" | "Done":
-            return listen(intent, results, language, turn.previous) or _not_understood([], turn)
+            step = listen(intent, results, language, turn.previous)
+            return step or _not_understood(results[looked_for(intent) :], turn)
         case "ListAdd" | "ListOff" | "ListShow":
             return keep_list(intent, results, language)
         case "Recall":

@@ -125,6 +125,11 @@ def listen(
     return _keep(text, "todo" if intent.name == "KeepTodo" else "fact", results, language)
 
 
+def looked_for(intent: RecognizedIntent) -> int:
+    """Return how many searches `listen` makes before it finds that it understands nothing of a sentence."""
+    return 0 if intent.name != "Done" else 2 if _SETTLED.search(intent.slots["text"]) else 1
+
+
 def _keep(text: str, kind: str, results: Sequence[StepResult], language: str) -> Step:
     if results and results[-1].tool == REMEMBER:
         if results[-1].output.startswith("known"):

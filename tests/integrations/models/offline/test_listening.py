@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.memory.contract import MemoryKind
 from tests.integrations.memory.notes_house import Notes
 from tests.integrations.models.offline.listening import Listener, Sentence, sentences
 from tests.lengths import some
@@ -52,3 +53,28 @@ async def test_what_is_kept_is_what_holds(tmp_path: Path, said: tuple[str, ...],
         came = await listener.hear(Sentence("en", "", "", each), afresh=False)
 
     assert came.after == entries
+
+
+@pytest.mark.parametrize("seed", [None, "the rent is 900 euros", "房租每月三千"])
+@pytest.mark.parametrize(
+    "said",
+    ["I paid the rent", "paid", "we sold the boat", "done with it", "Tom paid back", "饭做好了", "房租交了", "洗完了"],
+)
+async def test_a_short_sentence_about_what_is_done_comes_to_an_end(tmp_path: Path, said: str, seed: str | None) -> None:
+    notes = Notes(tmp_path)
+    if seed is not None:
+        await notes.put(seed, MemoryKind.FACT)
+
+    came = await Listener(notes, []).hear(Sentence("en", "", "", said), afresh=False)
+
+    assert came.reply
+    assert came.before <= came.after
+
+
+async def test_what_memory_says_of_a_short_sentence_is_told(tmp_path: Path) -> None:
+    notes = Notes(tmp_path)
+    await notes.put("Anna paid the rent in May", MemoryKind.FACT)
+
+    came = await Listener(notes, []).hear(Sentence("en", "", "", "I paid the rent"), afresh=False)
+
+    assert "anna paid the rent in may" in came.reply
