@@ -160,11 +160,13 @@ class InboundEvent(Struct, frozen=True):
         address: The conversation.
         event_id: The platform's id; (channel, account id, peer, event id) is handled once, ever.
         sender: Typed stable identity of who did it.
+        sender_name: For people; never authorises.
     """
 
     address: Address
     event_id: str
     sender: str
+    sender_name: str | None = None
 
 
 class MessageEdited(InboundEvent, frozen=True, kw_only=True, tag="message_edited"):
@@ -196,10 +198,17 @@ class ButtonPressed(InboundEvent, frozen=True, kw_only=True, tag="button_pressed
 
 
 class PollAnswered(InboundEvent, frozen=True, kw_only=True, tag="poll_answered"):
-    """Somebody voted in a poll; no choices mean that the vote was withdrawn."""
+    """Somebody voted in a poll; neither choices nor numbers mean that the vote was withdrawn.
+
+    Attributes:
+        poll_id: The platform's id of the poll's message.
+        choices: The options; of a poll that was sent from here, the hub knows them by their numbers.
+        numbers: The options, counted from 0, where the platform says no more.
+    """
 
     poll_id: str
-    choices: tuple[str, ...]
+    choices: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 class MembershipChanged(InboundEvent, frozen=True, kw_only=True, tag="membership_changed"):
@@ -231,6 +240,7 @@ class Receipt(Struct, frozen=True):
         run_id: The run that answers it, unless it is answered together with others; None when a command answered it at
             once.
         reply: The answer of a command.
+        notice: For whoever pressed a button that does nothing: why. The channel shows it as its platform does.
     """
 
     inbox_id: str
@@ -240,3 +250,4 @@ class Receipt(Struct, frozen=True):
     session_key: str | None = None
     run_id: str | None = None
     reply: str | None = None
+    notice: str | None = None

@@ -90,12 +90,29 @@ class DiscordRig(DoubleRig[DiscordServer]):
         message |= {"content": text, "edited_timestamp": "2026-11-23T00:00:01+00:00"}
         await self.server.emit("MESSAGE_UPDATE", message)
 
-    async def presses(self, label: str) -> None:
-        message = self.server.messages[DM][-1]
+    async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
+        room = ROOM if group else ROOMS[who]
+        message = [each for each in self.server.messages[room] if each.get("components")][-1]
         buttons = [each for row in message["components"] for each in row["components"]]
         data = {"custom_id": next(each["custom_id"] for each in buttons if each["label"] == label)}
-        pressed = {"id": self.server.new_id(), "token": "t", "type": 3, "channel_id": DM, "user": {"id": PERSON}}
+        user = {"user": {"id": PEOPLE[who], "username": who}}
+        pressed = {"id": self.server.new_id(), "token": "t", "type": 3, "channel_id": room}
+        pressed |= {"guild_id": GUILD, "member": user} if group else user
         await self.server.emit("INTERACTION_CREATE", {**pressed, "message": message, "data": data})
+
+    async def votes(self, option: int) -> None:
+        vote = {"user_id": PERSON, "channel_id": DM, "message_id": self._newest()["id"], "answer_id": option + 1}
+        await self.server.emit("MESSAGE_POLL_VOTE_ADD", vote)
+
+    async def reacts(self, emoji: str) -> None:
+        reaction = {"user_id": PERSON, "channel_id": DM, "message_id": self._newest()["id"]}
+        await self.server.emit("MESSAGE_REACTION_ADD", {**reaction, "emoji": {"id": None, "name": emoji}})
+
+    def notices(self) -> list[str]:
+        return self.server.notices
+
+    def _newest(self) -> dict[str, Any]:
+        return [each for each in self.server.messages[DM] if each["author"] == BOT][-1]
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         in_guild = [id for id, room in self.server.channels.items() if "guild_id" in room]

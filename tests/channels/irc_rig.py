@@ -9,7 +9,7 @@ from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.irc.channel import IrcChannel
 from integrations.channels.irc.connection import IrcAccount, IrcTiming
 from integrations.channels.irc.protocol import fold, parse
-from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
 from tests.servers import shared
 from tests.servers.ngircd import IrcPerson, free_nick
 from tests.servers.tcp_proxy import TcpProxy
@@ -18,7 +18,7 @@ from tests.until import until
 TIMING = IrcTiming(connect_s=5.0, silence_s=5.0, answer_s=1.0)
 
 
-class IrcRig:
+class IrcRig(Rig):
     """A nick for each account, and one channel."""
 
     name = "irc"
@@ -81,9 +81,6 @@ class IrcRig:
 
     async def edits(self, id: str, text: str) -> None:
         raise AssertionError("IRC has no edits")
-
-    async def presses(self, label: str) -> None:
-        raise AssertionError("IRC has no buttons")
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         """Return what was heard; lines that were written one behind the other are one message."""

@@ -53,6 +53,11 @@ class Can(StrEnum):
     """Its connection can die without a sign."""
     NO_LOGIN = "no login"
     """It has no credentials, so that none can be revoked."""
+    BUTTONS = "buttons"
+    VOTES = "votes"
+    """It has polls."""
+    REACTS = "reacts"
+    """People can react to the assistant's messages, and the channel hears of it."""
     MALFORMED = "malformed"
     """What it sends can be no JSON."""
 
@@ -128,8 +133,20 @@ class Rig(Protocol):
         """Let Ada change a message of hers."""
         raise AssertionError(f"{self.name} has none")
 
-    async def presses(self, label: str) -> None:
-        """Let Ada press the newest button with that label."""
+    async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
+        """Let somebody press a button of the assistant's newest message."""
+        raise AssertionError(f"{self.name} has none")
+
+    async def votes(self, option: int) -> None:
+        """Let Ada vote in the assistant's newest poll; options count from 0."""
+        raise AssertionError(f"{self.name} has none")
+
+    async def reacts(self, emoji: str) -> None:
+        """Let Ada react to the assistant's newest message."""
+        raise AssertionError(f"{self.name} has none")
+
+    def notices(self) -> list[str]:
+        """Return what was told to those who pressed a button, beside the chat's messages."""
         raise AssertionError(f"{self.name} has none")
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
@@ -268,7 +285,7 @@ class ChannelHub(Post):
 
     def __init__(self, folder: Path, base_url: str, rig: Rig) -> None:
         self.clock = HurriedClock()
-        self._folder = folder
+        self.folder = folder
         self.rig = rig
         channel = rig.channel(folder, self.clock)
         super().__init__(folder / "home", base_url, cast(Pigeons, channel), access=access_of(rig), clock=self.clock)
@@ -286,7 +303,7 @@ class ChannelHub(Post):
 
     async def log_in(self, outbound: OutboundPolicy | None = None) -> Channel:
         """Start another channel on the same account; return it."""
-        channel = self.rig.channel(self._folder, self.clock)
+        channel = self.rig.channel(self.folder, self.clock)
         await self.channels.add(channel, access_of(self.rig), outbound=outbound)
         await self.until(lambda: self.state() is ChannelState.CONNECTED)
         return channel
@@ -298,7 +315,7 @@ class ChannelHub(Post):
 
     async def add_account(self, account: str) -> Channel:
         """Log in another account."""
-        channel = self.rig.channel(self._folder, self.clock, account)
+        channel = self.rig.channel(self.folder, self.clock, account)
         await self.channels.add(channel, access_of(self.rig))
         await self.until(lambda: self.state(account) is ChannelState.CONNECTED)
         return channel

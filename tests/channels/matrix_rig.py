@@ -18,7 +18,7 @@ from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.matrix.channel import MatrixChannel
 from integrations.channels.matrix.listening import Waits
 from integrations.channels.matrix.login import MatrixAccount
-from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
 from tests.servers import shared
 from tests.servers.matrix_proxy import MatrixProxy
 from tests.servers.synapse import Credentials
@@ -94,11 +94,12 @@ class _Shown:
     reactions: list[str] = field(default_factory=list)
 
 
-class MatrixRig:
+class MatrixRig(Rig):
     """Three rooms on a homeserver, and a proxy before it for the assistant."""
 
     name = "matrix"
     can = frozenset({Can.GROUPS, Can.THREADS, Can.EDITS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.MALFORMED})
+    can |= {Can.VOTES, Can.REACTS}
     troubles = frozenset(FAULTS)
 
     async def start(self) -> None:
@@ -166,8 +167,17 @@ class MatrixRig:
         content = new | {"m.new_content": new, "m.relates_to": relation}
         self._send(self._people[ADA], self._room(ADA, group=False), "m.room.message", content)
 
-    async def presses(self, label: str) -> None:
-        raise AssertionError("Matrix has no buttons")
+    async def votes(self, option: int) -> None:
+        poll = self._events(self._room(ADA, group=False), ADA)[-1]
+        answer = poll["content"]["org.matrix.msc3381.poll.start"]["answers"][option]["id"]
+        relation = {"rel_type": "m.reference", "event_id": poll["event_id"]}
+        content = {"m.relates_to": relation, "org.matrix.msc3381.poll.response": {"answers": [answer]}}
+        self._send(self._people[ADA], self._room(ADA, group=False), "org.matrix.msc3381.poll.response", content)
+
+    async def reacts(self, emoji: str) -> None:
+        about = self._events(self._room(ADA, group=False), ADA)[-1]["event_id"]
+        content = {"m.relates_to": {"rel_type": "m.annotation", "event_id": about, "key": emoji}}
+        self._send(self._people[ADA], self._room(ADA, group=False), "m.reaction", content)
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         shown: dict[str, _Shown] = {}

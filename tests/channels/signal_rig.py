@@ -25,7 +25,7 @@ class SignalRig(DoubleRig[SignalServer]):
     """A daemon for each account; Ada and Eve write in direct messages and in one group."""
 
     name = "signal"
-    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.DEAF, Can.MALFORMED})
+    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.DEAF, Can.MALFORMED, Can.VOTES, Can.REACTS})
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
@@ -72,6 +72,14 @@ class SignalRig(DoubleRig[SignalServer]):
     async def edits(self, id: str, text: str) -> None:
         data = {"timestamp": self.server.now_ms(), "message": text}
         self.server.envelope(editMessage={"targetSentTimestamp": int(id.partition(":")[0]), "dataMessage": data})
+
+    async def votes(self, option: int) -> None:
+        poll = {"targetSentTimestamp": self.server.sent[-1]["timestamp"], "authorUuid": ME, "optionIndexes": [option]}
+        self.server.envelope(dataMessage={"timestamp": self.server.now_ms(), "pollVote": poll})
+
+    async def reacts(self, emoji: str) -> None:
+        about = {"targetSentTimestamp": self.server.sent[-1]["timestamp"], "targetAuthorUuid": ME, "emoji": emoji}
+        self.server.envelope(dataMessage={"timestamp": self.server.now_ms(), "reaction": about})
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         where = {"groupId": GROUP} if group else {"recipient": [PEOPLE[who]]}

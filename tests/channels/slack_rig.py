@@ -9,7 +9,7 @@ from hub.core.clock import Clock
 from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.slack.channel import SlackChannel
-from integrations.channels.slack.emoji import emoji_of
+from integrations.channels.slack.emoji import emoji_of, name_of
 from tests.channels.kit import ADA, EVE, Can, DoubleRig, Trouble
 from tests.servers.slack_server import ADA as ADAS_ID, APP_TOKEN, BOT_TOKEN, DM, ME, ROOM, TEAM, SlackServer
 
@@ -29,7 +29,7 @@ class SlackRig(DoubleRig[SlackServer]):
     """A workspace for each account; Ada and Eve write in direct messages and in one channel."""
 
     name = "slack"
-    can = frozenset(Can)
+    can = frozenset(Can) - {Can.VOTES}
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
@@ -87,13 +87,23 @@ class SlackRig(DoubleRig[SlackServer]):
         changed = {"type": "message", "subtype": "message_changed", "message": message}
         await self.server.event({**changed, "channel": DM, "channel_type": "im"})
 
-    async def presses(self, label: str) -> None:
-        message = self.server.messages[DM][-1]
+    async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
+        room = ROOM if group else ROOMS[who]
+        message = [each for each in self.server.messages[room] if each.get("blocks")][-1]
         buttons = [each for block in message["blocks"] for each in block.get("elements", ())]
         button = next(each for each in buttons if each["text"]["text"] == label)
-        payload = {"type": "block_actions", "user": {"id": ADAS_ID, "team_id": TEAM}, "channel": {"id": DM}}
+        user = {"id": PEOPLE[who], "team_id": TEAM, "username": who}
+        payload = {"type": "block_actions", "user": user, "channel": {"id": room}}
         action = {**button, "action_ts": self.server.new_ts()}
         await self.server.envelope("interactive", {**payload, "message": message, "actions": [action]})
+
+    async def reacts(self, emoji: str) -> None:
+        ts = [each for each in self.server.messages[DM] if each["user"] == ME][-1]["ts"]
+        item = {"type": "message", "channel": DM, "ts": ts}
+        await self.server.event({"type": "reaction_added", "user": ADAS_ID, "reaction": name_of(emoji), "item": item})
+
+    def notices(self) -> list[str]:
+        return self.server.notices
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         messages = self.server.messages.get(ROOM if group else ROOMS[who], [])

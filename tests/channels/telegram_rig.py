@@ -12,7 +12,7 @@ from hub.core.secret import Secret
 from hub.messaging.contract import Address, Channel, ChatType
 from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts
 from integrations.channels.telegram.listener import PollTiming, TelegramWebhook
-from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
 from tests.servers.telegram_server import (
     BAD_GATEWAY,
     BAD_MARKUP,
@@ -55,7 +55,7 @@ def telegram_channel(
     return Telegram(config, parts, timing)
 
 
-class TelegramRig:
+class TelegramRig(Rig):
     """A Bot API server for each account."""
 
     name = "telegram"
@@ -116,8 +116,21 @@ class TelegramRig:
     async def edits(self, id: str, text: str) -> None:
         self.server.chats.edits(self.server.chats.messages[PEOPLE[ADA]][int(id)], text)
 
-    async def presses(self, label: str) -> None:
-        self.server.chats.presses(PEOPLE[ADA], label)
+    async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
+        self.server.chats.presses(GROUP_ID if group else PEOPLE[who], label, who=PEOPLE[who])
+
+    async def votes(self, option: int) -> None:
+        self.server.chats.votes(self._newest()["poll"]["id"], option)
+
+    async def reacts(self, emoji: str) -> None:
+        self.server.chats.reacts(PEOPLE[ADA], self._newest()["message_id"], emoji)
+
+    def notices(self) -> list[str]:
+        return self.server.chats.notices
+
+    def _newest(self) -> dict[str, Any]:
+        ours = [each for each in self.server.chats.messages[PEOPLE[ADA]].values() if each["from"]["is_bot"]]
+        return ours[-1]
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         return self.server.chats.shown(GROUP_ID if group else PEOPLE[who], None if thread is None else int(thread))

@@ -20,7 +20,7 @@ from hub.messaging.contract import Address, Channel
 from hub.messaging.conversation import PastMessage
 from integrations.channels.webchat_page.channel import WebchatPage
 from integrations.channels.webchat_page.visitors import Visitors
-from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.channels.kit import ADA, EVE, Can, Rig, Trouble
 from tests.until import until
 
 VISITORS = {ADA: "adaadaadaadaadaa", EVE: "eveeveeveeveevee"}
@@ -81,6 +81,8 @@ class PageInBrowser:
                         await self.put(waiting)
                 case "message":
                     self._see(frame)
+                case "pressed":
+                    del self.pending[frame["id"]]
                 case "again" if frame["id"] in self.pending:
                     await self.put(self.pending[frame["id"]])
         self.closed_because.append(socket.close_code)
@@ -91,11 +93,11 @@ class PageInBrowser:
             self.ours.setdefault(item["id"], item)
 
 
-class WebchatPageRig:
+class WebchatPageRig(Rig):
     """The browsers of Ada and Eve."""
 
     name = "webchat_page"
-    can = frozenset({Can.OFFERS_AGAIN, Can.MALFORMED, Can.NO_LOGIN})
+    can = frozenset({Can.OFFERS_AGAIN, Can.MALFORMED, Can.NO_LOGIN, Can.BUTTONS})
     troubles: frozenset[Trouble] = frozenset()
 
     def __init__(self) -> None:
@@ -103,6 +105,7 @@ class WebchatPageRig:
         self.url = ""
         self._channels: dict[str, WebchatPage] = {}
         self._said: list[tuple[str, str]] = []
+        self._presses = 0
         self._guard = Guard(GatewayLimits())
         self._listening: asyncio.Server | None = None
         self._server: GuardedServer | None = None
@@ -169,14 +172,20 @@ class WebchatPageRig:
     async def edits(self, id: str, text: str) -> None:
         raise AssertionError("visitors cannot")
 
-    async def presses(self, label: str) -> None:
+    async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
         def found() -> list[tuple[str, str]]:
             shown = [(id, row) for id, each in self.browser(ADA).ours.items() for row in each["buttons"]]
             return [(id, button["value"]) for id, row in shown for button in row if button["label"] == label]
 
         await until(lambda: bool(found()))
         id, value = found()[-1]
-        await self.browser(ADA).put({"t": "press", "id": f"press-{id}", "message": id, "value": value})
+        self._presses += 1
+        pressed = {"t": "press", "id": f"press-{self._presses}", "message": id, "value": value}
+        self.browser(ADA).pending[pressed["id"]] = pressed
+        await self.browser(ADA).put(pressed)
+
+    def notices(self) -> list[str]:
+        return [each["notice"] for each in self.browser(ADA).frames if each["t"] == "pressed" and each["notice"]]
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         browser = self.browsers.get(who)

@@ -27,11 +27,12 @@ class WebhookRig(Rig):
     """The program; it knows a repeated message by its id, as the documentation asks."""
 
     name = "webhook_chat"
-    can = frozenset({Can.GROUPS, Can.THREADS, Can.OFFERS_AGAIN})
+    can = frozenset({Can.GROUPS, Can.THREADS, Can.OFFERS_AGAIN, Can.BUTTONS})
     troubles = frozenset(set(Trouble) - {Trouble.MARKUP_REFUSED})
 
     def __init__(self) -> None:
         self._shown: dict[str, dict[str, Any]] = {}
+        self._notices: list[str] = []
         self._attempts = self._typing = self._count = 0
         self._troubles: list[Trouble] = []
         self._channels: dict[str, WebhookChannel] = {}
@@ -108,12 +109,14 @@ class WebhookRig(Rig):
             aiohttp.ClientSession() as client,
             client.post(f"{self._url}/hub/default", data=body, headers=headers) as answer,
         ):
+            if notice := (await answer.json()).get("notice"):
+                self._notices.append(notice)
             return answer.status
 
     async def says_again(self) -> None:
         await self.posts(self._last)
 
-    async def presses(self, label: str) -> None:
+    async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
         shown, value = next(
             (each, button["value"])
             for each in reversed(self._shown.values())
@@ -122,8 +125,11 @@ class WebhookRig(Rig):
             if button["label"] == label
         )
         self._count += 1
-        pressed = {"type": "button", "id": f"b{self._count}", "sender": ADA, "message_id": shown["id"], "value": value}
-        await self.posts(pressed)
+        pressed = {"type": "button", "id": f"b{self._count}", "sender": who, "message_id": shown["id"], "value": value}
+        await self.posts(pressed | ({"peer": GROUP_ID, "chat_type": "group"} if group else {}))
+
+    def notices(self) -> list[str]:
+        return self._notices
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         peer = GROUP_ID if group else who

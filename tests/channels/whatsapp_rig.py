@@ -68,7 +68,7 @@ class WhatsAppRig(Rig):
     """Ada is known by her id, Eve by her phone number; there are no groups."""
 
     name = "whatsapp"
-    can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN, Can.MALFORMED})
+    can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN, Can.MALFORMED, Can.BUTTONS, Can.REACTS})
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
@@ -123,16 +123,21 @@ class WhatsAppRig(Rig):
     async def says_again(self) -> None:
         self.server.says(**self._last)
 
-    async def presses(self, label: str) -> None:
-        message, reply = next(
-            (message, each["reply"])
-            for message in reversed(self.server.sent)
-            if message["type"] == "interactive"
-            for each in message["interactive"]["action"]["buttons"]
-            if each["reply"]["title"] == label
-        )
-        pressed = {"type": "button_reply", "button_reply": reply}
-        self.server.says("interactive", pressed, context={"id": message["id"]})
+    async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
+        message = [each for each in self.server.sent if each["type"] == "interactive"][-1]
+        action = message["interactive"]["action"]
+        rows = [row for section in action.get("sections", ()) for row in section["rows"]]
+        kind = "list_reply" if rows else "button_reply"
+        choices = rows or [each["reply"] for each in action["buttons"]]
+        reply = next(each for each in choices if each["title"] == label)
+        pressed = {"type": kind, kind: reply}
+        self.server.says("interactive", pressed, who=PEOPLE[who], context={"id": message["id"]})
+
+    async def reacts(self, emoji: str) -> None:
+        self.server.says("reaction", {"message_id": self.server.sent[-1]["id"], "emoji": emoji})
+
+    def notices(self) -> list[str]:
+        return [text_of(each) for each in self.server.sent if "biz_opaque_callback_data" not in each]
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         theirs = [each for each in self.server.sent if PEOPLE[who] in (each.get("to"), each.get("recipient"))]

@@ -44,7 +44,7 @@ async def test_what_was_said_before_is_given_once_as_words_from_outside(
     assert "U9: the boiler leaks\nU8: since Monday\n>>>outside" in before
     assert current == "what do you think?"
     assert asked(openai_server, 1).endswith("] and now?") or "Chat messages" not in asked(openai_server, 1)
-    assert await post.rows("SELECT count(*) FROM group_history") == [(0,)]
+    assert await post.rows("SELECT count(*) FROM group_history WHERE text = 'last'") == [(0,)]
     session = post.house.sessions.get(FAMILY)
     assert session is not None
     assert session.tainted
@@ -67,7 +67,7 @@ async def test_only_the_newest_are_kept_and_none_when_it_is_off(post: Post) -> N
     await overhear(post, "last", limit=0)
 
     assert [text for (text,) in kept] == [f"word {number}" for number in range(5, HISTORY_LIMIT + 5)]
-    assert await post.rows("SELECT count(*) FROM group_history") == [(0,)]
+    assert await post.rows("SELECT text FROM group_history WHERE text = 'last'") == []
 
 
 async def test_what_is_kept_of_a_message_is_bounded(post: Post) -> None:

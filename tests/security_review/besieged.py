@@ -82,7 +82,7 @@ class Platform:
 
     async def send(self, message: OutboundMessage) -> Delivery:
         self.sent.append(message)
-        return Delivery(DeliveryState.DELIVERED)
+        return Delivery(DeliveryState.DELIVERED, platform_ids=(message.id,))
 
     async def probe(self) -> dict[str, Any]:
         return {}

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from hub.core.context import SYSTEM, Context
 from hub.entities.domains import DOMAINS as ENTITY_DOMAINS, GENERIC
 from hub.gateway.calls.contract import ADMIN, WRITE
-from hub.messaging.contract import InboundEvent
+from hub.messaging.contract import Address, Button, ButtonPressed, InboundEvent
+from hub.messaging.outbox.outgoing import NewMessage, RowSource
 from hub.sessions.entry import Provenance, TranscriptEntry
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
@@ -97,6 +99,21 @@ def on_the_platform(sender: str, group: str | None = None, **more: Any) -> Enter
     async def enter(house: Besieged, _: OpenAIServer) -> Entries:
         text = "look at this" if more else WORDS
         return await house.heard(await house.platform.say(sender, text, group=group, **more))
+
+    return enter
+
+
+def pressed(*, derived: bool) -> Enter:
+    """An owner presses a button below words of an agent, which may have read words from outside."""
+
+    async def enter(house: Besieged, _: OpenAIServer) -> Entries:
+        offered = NewMessage(WORDS, buttons=((Button("ok", "ok"),),), derived=derived)
+        address, outbox = Address("platform", "1"), house.hub.outbox
+        (id,) = await outbox.send(address, offered, Context(SYSTEM), source=RowSource.TOOL)
+        await outbox.outcome([id], 20.0)
+        assert house.platform.receive is not None
+        await house.platform.receive(ButtonPressed(address, "e", "platform:user:1", message_id=id, value="ok"))
+        return await stored(house)
 
     return enter
 
@@ -202,6 +219,8 @@ DOORS: Mapping[str, Door] = {
         on_the_platform("platform:user:2"), of("person:anna", trusted=True), "inbound InboundMessage"
     ),
     "platform, stranger": Door(on_the_platform("platform:user:9"), of("peer:"), "inbound InboundMessage"),
+    "button, owner": Door(pressed(derived=False), OWNER, "inbound ButtonPressed"),
+    "button with words from outside": Door(pressed(derived=True), of("owner", derived=True), "inbound ButtonPressed"),
     "group, stranger": Door(on_the_platform("platform:user:9", "-100"), of("peer:"), "inbound InboundMessage"),
     "tool, our file": Door(used("read", path="notes.txt"), of("read", trusted=True), "tool read"),
     "tool, file from outside": Door(used("read", outside=True, path="notes.txt"), of("read"), "tool read"),
@@ -296,8 +315,7 @@ NOT_INTO_CONVERSATIONS = {
         *(f"homeassistant.{name}" for name in GENERIC),
     },
     "inbound": {
-        *("MessageDeleted", "ReactionChanged", "ButtonPressed", "PollAnswered"),
-        *("MembershipChanged", "CommandUsed"),
+        *("MessageDeleted", "MembershipChanged", "CommandUsed"),
     },
 }
 """What changes things and puts no words into a conversation: switches, keys, files of the configuration, events."""
@@ -400,6 +418,8 @@ ELSEWHERE = {
     },
     "inbound": {
         "InboundEvent": "the base of events",
+        "PollAnswered": "beside the next message: messaging/test_feedback",
+        "ReactionChanged": "beside the next message: messaging/test_feedback",
         "MessageEdited": "other words of a sender for a message that waits, under its rights",
     },
 }

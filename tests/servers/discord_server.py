@@ -23,6 +23,7 @@ THREAD = "601"
 PERSON = "7"
 DM = "17"
 HEARTBEAT_MS = 41_250
+ANSWER, EPHEMERAL = 4, 64
 THREAD_KINDS = {10, 11, 12}
 EPOCH_MS = 1_420_070_400_000
 
@@ -67,6 +68,7 @@ class DiscordServer:
         self.published: list[Json] = []
         self.originals: dict[str, Json] = {}
         self.interactions: dict[str, int] = {}
+        self.notices: list[str] = []
         self.files: dict[str, bytes] = {}
         self.channels: dict[str, Json] = {
             ROOM: {"id": ROOM, "type": 0, "guild_id": GUILD, "parent_id": "599", "name": "general"},
@@ -313,6 +315,9 @@ class DiscordServer:
         if request.match_info["id"] in self.interactions:
             return _refused(400, 40060, "Interaction has already been acknowledged.")
         self.interactions[request.match_info["id"]] = request[BODY]["type"]
+        if request[BODY]["type"] == ANSWER:
+            assert request[BODY]["data"]["flags"] == EPHEMERAL
+            self.notices.append(request[BODY]["data"]["content"])
         return web.Response(status=204)
 
     async def _original(self, request: web.Request) -> web.Response:

@@ -39,6 +39,7 @@ class SlackServer:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Json]] = []
+        self.notices: list[str] = []
         self.faults: list[SlackFault] = []
         self.bot_token, self.app_token = BOT_TOKEN, APP_TOKEN
         self.messages: dict[str, list[Json]] = {ROOM: [], DM: []}
@@ -167,6 +168,7 @@ class SlackServer:
             "conversations.history": self._history,
             "conversations.replies": self._history,
             "chat.postMessage": self._post,
+            "chat.postEphemeral": self._post_ephemeral,
             "chat.update": self._update,
             "chat.delete": self._delete,
             "reactions.add": self._react,
@@ -205,6 +207,12 @@ class SlackServer:
         message = {**given, "ts": self.new_ts(), "user": ME, "bot_id": "B1", "type": "message"}
         self.messages[given["channel"]].append(message)
         return {"ts": message["ts"], "channel": given["channel"]}
+
+    def _post_ephemeral(self, given: Json) -> Json | str:
+        if given["channel"] not in self.messages:
+            return "channel_not_found"
+        self.notices.append(given["text"])
+        return {"message_ts": self.new_ts()}
 
     def _find(self, given: Json) -> Json:
         ts = given.get("ts") or given.get("timestamp")

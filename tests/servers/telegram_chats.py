@@ -21,6 +21,7 @@ MEDIA = ("photo", "document", "voice", "audio", "video", "sticker")
 EMOJIS = frozenset("👍👎❤🔥🎉🤔👀😁👏🙏👌💯")
 FIRST_MESSAGE = 100
 TOPIC_NAME_LIMIT = 128
+NOTICE_LIMIT = 200
 _SIZE = {"width": 1, "height": 1}
 _DETAILS: dict[str, Json] = {
     "photo": _SIZE,
@@ -62,6 +63,8 @@ class TelegramChats:
         self.actions: list[tuple[int, str]] = []
         self.drafts: list[tuple[int, int, str]] = []
         self.answered: list[str] = []
+        self.notices: list[str] = []
+        """What those were told who pressed a button."""
         self.commands: list[Json] = []
         self.files: dict[str, bytes] = {}
         self.topics: dict[int, set[int]] = defaultdict(set)
@@ -218,7 +221,10 @@ class TelegramChats:
 
     def answer_query(self, given: Json) -> bool:
         """answerCallbackQuery."""
+        if len(given.get("text", "")) > NOTICE_LIMIT:
+            raise bad("MESSAGE_TOO_LONG")
         self.answered.append(given["callback_query_id"])
+        self.notices += [given["text"]] if given.get("text") else []
         return True
 
     def set_commands(self, given: Json) -> bool:

@@ -376,6 +376,14 @@ class TelegramThread:
 
         self.run(say())
 
+    def presses(self, label: str) -> None:
+        """Let the owner press the newest button with this label; see `TelegramChats.presses`."""
+
+        async def press() -> None:
+            self.server.chats.presses(7, label)
+
+        self.run(press())
+
     async def _make(self) -> TelegramServer:
         server = TelegramServer(bot_id=self._bot_id)
         await server.start()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.workspace import Workspaces
 from hub.automation.services.addresses import Addresses, DeliveryTarget
@@ -16,16 +16,24 @@ from hub.messaging.capabilities import Capability
 from hub.messaging.channels import Attached
 from hub.messaging.contract import Address
 from hub.messaging.inbox.stored import load_message
+from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.outgoing import NEEDS, NewMessage, NewText, OutboxRow, Outgoing, RowSource, Withdrawal
+from hub.messaging.outbox.outgoing import (
+    NEEDS,
+    NewMessage,
+    NewPoll,
+    NewText,
+    OutboxRow,
+    Outgoing,
+    RowSource,
+    Withdrawal,
+)
 from hub.messaging.outbox.replies import Replies, ReplyTarget
 from hub.storage.database import Database
 from hub.tools.contract import ToolResult
 
 OUTCOME_LIMIT_S = 30.0
 """How long an agent waits for the platform."""
-OWN_LIMIT = 1_000
-"""Messages of a chat, counted from the newest, that can be edited and deleted."""
 
 
 class RunPlace(Struct, frozen=True):
@@ -93,9 +101,11 @@ class AgentMessages:
         attached = self.channel(target.address)
         self._check(outgoing, attached)
         if isinstance(outgoing, NewText | Withdrawal):
-            own = await self._db.read(lambda connection: _sent_ids(connection, target.address))
+            own = await self._db.read(lambda connection: outbox_rows.sent_ids(connection, target.address))
             if outgoing.platform_id not in own:
                 raise NotFound(f"message_id: {outgoing.platform_id!r} was not sent to this chat from here")
+        if isinstance(outgoing, NewMessage | NewText | NewPoll):
+            outgoing = replace(outgoing, derived=target.context.authority.tainted)
         current = await self.place(run_id, target.session_key)
         here = current is not None and _chat(current.address) == _chat(target.address)
         ids = await self._outbox.send(
@@ -158,12 +168,3 @@ def _answered_by(connection: SqlConnection, run_id: str) -> RunPlace | None:
         return None
     message = load_message(row[0])
     return RunPlace(message.address, message.message_id)
-
-
-def _sent_ids(connection: SqlConnection, address: Address) -> set[str]:
-    rows = connection.execute(
-        "SELECT platform_ids FROM outbox WHERE channel = ? AND account = ? AND peer = ? AND platform_ids IS NOT NULL"
-        " ORDER BY position DESC LIMIT ?",
-        (*_chat(address), OWN_LIMIT),
-    ).fetchall()
-    return {id for (stored,) in rows for id in json.loads(stored)}

@@ -172,6 +172,20 @@ def decide(inbound: Inbound, context: Context, facts: Facts) -> Decision:
     return Accept(accepted, agent_id, session_key, allowed, at_once, verdict.group, tuple(also))
 
 
+def accept_as_said(message: InboundMessage, context: Context, facts: Facts, session_key: str | None) -> Accept:
+    """Return that a message is answered as it is: nothing in it is a command.
+
+    Args:
+        context: Carries the authority that it was let in with.
+        session_key: The conversation it belongs to, unless its agent has gone; None for that of its address.
+    """
+    group = facts.policy.group_settings(message.address)
+    if session_key is not None and _exists(agent := SessionKey.parse(session_key).agent, facts):
+        return Accept(message, agent, session_key, context, None, group)
+    (agent_id, key), *also = _targets(message, context, facts, group)
+    return Accept(message, agent_id, key, context, None, group, tuple(also))
+
+
 def agents_for(
     message: InboundMessage, facts: Facts, group: GroupSettings | None
 ) -> tuple[AgentRoute, tuple[str, ...]]:

@@ -10,7 +10,16 @@ from msgspec.structs import replace
 from hub.agent.agents import Agents
 from hub.core.context import Context
 from hub.messaging.access.access import AccessPolicy, GroupSettings, authorize
-from hub.messaging.access.decide import Decision, Facts, MessagingSettings, activation_of, agents_for, decide
+from hub.messaging.access.decide import (
+    Accept,
+    Decision,
+    Facts,
+    MessagingSettings,
+    accept_as_said,
+    activation_of,
+    agents_for,
+    decide,
+)
 from hub.messaging.access.routing import session_key_for
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.command_buttons import CommandButtons
@@ -67,6 +76,10 @@ class Router:
         facts = self._facts(inbound.address)
         verdict = authorize(inbound, context.authority, facts.policy, facts.people, facts.paired)
         return verdict.authority is not None
+
+    def accept_as_said(self, message: InboundMessage, context: Context, session_key: str | None) -> Accept:
+        """Return that a message is answered as it is; see `hub.messaging.access.decide`."""
+        return accept_as_said(message, context, self._facts(message.address), session_key)
 
     def as_now(self, context: Context) -> Context:
         """Return the context of a message that waited, with the rights that its sender has now."""

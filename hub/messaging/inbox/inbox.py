@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,8 +18,9 @@ from hub.messaging.access.decide import Accept, Notice, Overheard, Refuse
 from hub.messaging.access.router import Router
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.registry import CommandCall, CommandReply, Commands
-from hub.messaging.contract import Inbound, InboundEvent, InboundMessage, Receipt
+from hub.messaging.contract import ButtonPressed, Inbound, InboundEvent, InboundMessage, Receipt
 from hub.messaging.inbox import inbox_rows
+from hub.messaging.inbox.feedback import FEEDBACK, Feedback, feedback
 from hub.messaging.inbox.inbox_rows import InboxRow
 from hub.messaging.inbox.stored import load_event
 from hub.messaging.outbox.outbox import Outbox
@@ -116,7 +118,10 @@ class Inbox:
     async def recover(self) -> int:
         """Take up what a stop or a crash left; return how many messages are answered again."""
         for inbox_id, stored, context in await self._db.read(inbox_rows.unheard_events):
-            self._tell_event(load_event(stored), inbox_id, context)
+            event = load_event(stored)
+            found = await self._feedback(event)
+            await self._pressed(event, found, context)
+            self._tell_event(found.event if found is not None else event, inbox_id, context)
         return await self._queue.recover()
 
     async def _accept(self, accepted: Accept) -> Receipt:
@@ -203,32 +208,77 @@ class Inbox:
         return replace(opened, reply=reply.as_text())
 
     async def _note(self, inbound: Inbound, context: Context) -> Receipt:
-        """Publish an event at least once: after a crash, it is published at the next start."""
+        """Publish an event at least once: after a crash, it is published at the next start.
+
+        What is done to a message of ours reaches its conversation too, and reaches it once: a pressed button as a
+        message, a vote or a reaction beside the next one.
+        """
+        if not isinstance(inbound, InboundEvent):
+            raise TypeError(f"{type(inbound).__name__} is no event")
         inbox_id = new_id()
-        revised = self._queue.revise(inbound) if isinstance(inbound, InboundEvent) else None
-        known = await self._insert(InboxRow(inbox_id, inbound, context, "event"), revised)
+        found = await self._feedback(inbound)
+        kept = self._queue.revise(inbound) if found is None else self._beside_the_next(found, context)
+        known = await self._insert(InboxRow(inbox_id, inbound, context, "event"), kept)
         if known is not None:
             return known
-        if isinstance(inbound, InboundEvent):
-            self._tell_event(inbound, inbox_id, context)
-        return Receipt(inbox_id, accepted=True)
+        notice = await self._pressed(inbound, found, context)
+        self._tell_event(found.event if found is not None else inbound, inbox_id, context)
+        return Receipt(inbox_id, accepted=True, notice=notice)
+
+    async def _feedback(self, event: InboundEvent) -> Feedback | None:
+        return await self._db.read(partial(feedback, event=event)) if isinstance(event, FEEDBACK) else None
+
+    async def _pressed(self, event: InboundEvent, found: Feedback | None, context: Context) -> str | None:
+        """Let a pressed button begin a turn; return why it does nothing, for whoever pressed it."""
+        if not isinstance(event, ButtonPressed):
+            return None
+        language = self._router.settings.language
+        if found is None or found.words is None:
+            return say("button.gone", language)
+        accepted = self._router.accept_as_said(*found.message(context), found.session_key)
+        if (limit := self._queue.refuses(accepted)) is not None:
+            return say("queue.full", language, limit=limit)
+        receipt = await self._queue_for_all(accepted)
+        for key in (accepted.session_key, *(key for _, key in accepted.also)):
+            self._queue.flush(key, event.address, event.sender)
+        return say("button.twice", language) if receipt.duplicate else None
+
+    def _beside_the_next(self, found: Feedback, context: Context) -> Callable[[SqlConnection], None] | None:
+        """Return what keeps a vote or a reaction for the next turn of the conversation."""
+        if isinstance(found.event, ButtonPressed):
+            return None
+        message, told = found.message(context)
+        accepted = self._router.accept_as_said(message, told, found.session_key)
+        person = None if told.authority.tainted else told.authority.person
+        keys = (accepted.session_key, *(key for _, key in accepted.also))
+        limit = accepted.group.history_limit if accepted.group is not None else None
+        return self._keep_for_context(message, person, keys, limit or None)
 
     async def _refuse(self, inbound: Inbound, context: Context, refused: Refuse) -> Receipt:
         receipt = await self._reject(inbound, context, refused.reason, answer=refused.answer)
+        if isinstance(inbound, ButtonPressed):
+            return replace(receipt, notice=say("button.refused", self._router.settings.language))
         if refused.may_pair and not receipt.duplicate and self._offer_pairing is not None:
             await self._offer_pairing(inbound)
         return receipt
 
     async def _overhear(self, overheard: Overheard) -> Receipt:
         """Keep what is said in a group as context for the next answer there."""
-        message, context, limit = overheard.message, overheard.context, overheard.group.history_limit
+        message, context = overheard.message, overheard.context
+        person, keys = context.authority.person, overheard.session_keys
+        keep = self._keep_for_context(message, person, keys, overheard.group.history_limit)
+        return await self._reject(message, context, overheard.reason, further=keep)
+
+    def _keep_for_context(
+        self, message: InboundMessage, person: str | None, session_keys: Sequence[str], limit: int | None
+    ) -> Callable[[SqlConnection], None]:
         limit, now_ms = group_history.HISTORY_LIMIT if limit is None else limit, int(self._clock.time() * 1000)
 
         def keep(connection: SqlConnection) -> None:
-            for key in overheard.session_keys:
-                group_history.keep(connection, key, message, context.authority.person, limit=limit, received_ms=now_ms)
+            for key in session_keys:
+                group_history.keep(connection, key, message, person, limit=limit, received_ms=now_ms)
 
-        return await self._reject(message, context, overheard.reason, further=keep)
+        return keep
 
     async def _reject(
         self,

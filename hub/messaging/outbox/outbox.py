@@ -217,7 +217,8 @@ class Outbox:
         policy = attached.outbound if attached else OutboundPolicy()
         texts = chunk(outgoing.text, min(limits.text, policy.text_limit or limits.text), limits.unit, policy.chunk_mode)
         if isinstance(outgoing, NewText):
-            return [replace(outgoing, text=texts[0]), *(NewMessage(text) for text in texts[1:])] if texts else []
+            more = (NewMessage(text, derived=outgoing.derived) for text in texts[1:])
+            return [replace(outgoing, text=texts[0]), *more] if texts else []
         media = list(outgoing.media)
         pieces: list[NewMessage] = []
         if media and len(texts) == 1 and length(texts[0], limits.unit) <= limits.caption:
@@ -227,7 +228,7 @@ class Outbox:
         pieces += [NewMessage(media=(each,)) for each in media]
         if not pieces:
             return []
-        pieces = [replace(each, silent=outgoing.silent) for each in pieces]
+        pieces = [replace(each, silent=outgoing.silent, derived=outgoing.derived) for each in pieces]
         pieces[-1] = replace(pieces[-1], covers=outgoing.covers, digest=outgoing.digest)
         last_text = max((at for at, each in enumerate(pieces) if each.text), default=0)
         pieces[last_text] = replace(pieces[last_text], buttons=outgoing.buttons)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from hub.core.errors import Conflict, NotFound
 from hub.core.sql import SqlConnection
-from hub.messaging.contract import Delivery
-from hub.messaging.outbox.outgoing import OutboxRow, keep_outgoing, select_rows
+from hub.messaging.contract import Address, Delivery
+from hub.messaging.outbox.outgoing import NewMessage, NewPoll, NewText, OutboxRow, keep_outgoing, select_rows
 
 ChatKey = tuple[str, str, str]
 """Channel, account and peer: what is sent in order."""
@@ -16,6 +16,8 @@ Trouble = tuple[str, str, str, int, str | None, str | None]
 """State, channel, account, count, and the latest peer and error of what was not surely sent."""
 
 OPEN_LIMIT = 100
+SENT_LIMIT = 1_000
+"""Messages of a chat, counted from the newest, that can be edited, deleted and answered with a button."""
 _OF_CHAT = "channel = ? AND account = ? AND peer = ?"
 _OPEN = "state IN ('queued', 'sending')"
 _TROUBLE = "state IN ('unknown', 'dead')"
@@ -81,6 +83,37 @@ def get(connection: SqlConnection, id: str) -> OutboxRow:
     if not rows:
         raise NotFound(f"there is no message {id[:80]!r} in the outbox")
     return rows[0]
+
+
+def sent_as(connection: SqlConnection, address: Address, platform_id: str) -> list[OutboxRow]:
+    """Return what a platform knows under an id: the message or poll that was sent, behind its later texts."""
+    found = [position for position, ids in _lately_sent(connection, address) if platform_id in ids]
+    rows = [row for each in found for row in select_rows(connection, "position = ?", (each,), 1)]
+    return [row for row in rows if isinstance(row.outgoing, NewMessage | NewPoll | NewText)]
+
+
+def sent_ids(connection: SqlConnection, address: Address) -> set[str]:
+    """Return the platform's ids of what was sent to a chat lately."""
+    return {id for _, ids in _lately_sent(connection, address) for id in ids}
+
+
+def unconfirmed(connection: SqlConnection, address: Address) -> list[OutboxRow]:
+    """Return what may be shown in a chat though the hub does not know it, whatever it takes it for, newest first."""
+    return select_rows(connection, f"{_OF_CHAT} AND platform_ids IS NULL", _chat(address), SENT_LIMIT)[::-1]
+
+
+def _lately_sent(connection: SqlConnection, address: Address) -> list[tuple[int, list[str]]]:
+    """Return position and ids of what was sent to a chat, the newest first."""
+    rows = connection.execute(
+        f"SELECT position, platform_ids FROM outbox WHERE {_OF_CHAT} AND platform_ids IS NOT NULL"  # noqa: S608  constants
+        " ORDER BY position DESC LIMIT ?",
+        (*_chat(address), SENT_LIMIT),
+    ).fetchall()
+    return [(position, json.loads(stored)) for position, stored in rows]
+
+
+def _chat(address: Address) -> ChatKey:
+    return address.channel, address.account, address.peer
 
 
 def trouble(connection: SqlConnection) -> list[Trouble]:

@@ -249,7 +249,9 @@ class OutboxSender:
             ids = ()
         if isinstance(outgoing, Withdrawal):
             return Withdrawal(*ids[:1])
-        return NewText(outgoing.text, ids[0]) if ids else NewMessage(outgoing.text)
+        if not ids:
+            return NewMessage(outgoing.text, derived=outgoing.derived)
+        return replace(outgoing, platform_id=ids[0], row_id="")
 
     async def _cleared_up(self, row: OutboxRow, attached: Attached, *, safe: bool) -> Delivery:
         """Return what happened to an attempt that nobody saw the end of; transient when another one is right."""

@@ -34,6 +34,7 @@ class NewMessage(Struct, frozen=True, tag="message", omit_defaults=True):
         covers: Of a streamed block: how many characters of the answer end with it.
         digest: Of those characters.
         settled: Whether a hook chose this text, so that none is asked about it again.
+        derived: Whether words from outside were before the model that wrote it.
     """
 
     text: str = ""
@@ -44,6 +45,7 @@ class NewMessage(Struct, frozen=True, tag="message", omit_defaults=True):
     covers: int = 0
     digest: str = ""
     settled: bool = False
+    derived: bool = False
 
 
 class NewText(Struct, frozen=True, tag="edit", omit_defaults=True):
@@ -55,6 +57,7 @@ class NewText(Struct, frozen=True, tag="edit", omit_defaults=True):
     text: str
     platform_id: str = ""
     row_id: str = ""
+    derived: bool = False
 
 
 class Withdrawal(Struct, frozen=True, tag="delete", omit_defaults=True):
@@ -77,6 +80,7 @@ class NewPoll(Struct, frozen=True, tag="poll", omit_defaults=True):
     question: str
     options: tuple[str, ...]
     multiple: bool = False
+    derived: bool = False
 
 
 Outgoing = NewMessage | NewText | Withdrawal | NewReaction | NewPoll

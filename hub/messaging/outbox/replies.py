@@ -97,13 +97,14 @@ class Replies:
         content: list[NewMessage | NewText | Withdrawal] = []
         shown = _preview(rows)
         if shown is not None and text:
-            content.append(NewText(text, row_id=shown.id))
+            content.append(NewText(text, row_id=shown.id, derived=result.tainted))
             text = ""
         elif shown is not None and self._can_delete(target.address):
             content.append(Withdrawal(row_id=shown.id))
         if text or media:
             replying = None if blocks else _reply_to(parsed, target)
-            content.append(NewMessage(text or "", media=media, silent=parsed.silent, reply_to=replying))
+            made = NewMessage(text or "", media=media, silent=parsed.silent, reply_to=replying, derived=result.tainted)
+            content.append(made)
         return [id for each in content for id in self._insert(connection, each, target, result.run_id)]
 
     def _notices(self, result: RunResult) -> list[str]:

@@ -1,4 +1,4 @@
-"""What was said in a group since the agent last spoke: kept until a turn is given it, as context.
+"""What was said in a group since the agent last spoke, and votes and reactions: kept until a turn is given it.
 
 Only words of groups that are answered get here, and at most as many messages of each as are configured.
 """
@@ -47,20 +47,21 @@ def keep(
         limit: How many are kept; 0 keeps none.
         received_ms: Milliseconds since the epoch.
     """
-    if limit > 0:
-        address, text = message.address, _text_of(message)
-        connection.execute(
-            "INSERT INTO group_history(session_key, channel, account, peer, message_id, sender, name, person, text,"
-            " received_ms) VALUES (?,?,?,?,?,?,?,?,?,?)",
-            (
-                *(session_key, address.channel, address.account, address.peer, message.message_id, message.sender),
-                *(harmless_name(message.sender_name) or message.sender, person, text, received_ms),
-            ),
-        )
+    if limit == 0:
+        return
+    address, text = message.address, _text_of(message)
+    connection.execute(
+        "INSERT INTO group_history(session_key, channel, account, peer, message_id, sender, name, person, text,"
+        " received_ms) VALUES (?,?,?,?,?,?,?,?,?,?)",
+        (
+            *(session_key, address.channel, address.account, address.peer, message.message_id, message.sender),
+            *(harmless_name(message.sender_name) or message.sender, person, text, received_ms),
+        ),
+    )
     connection.execute(
         "DELETE FROM group_history WHERE session_key = ? AND run_id IS NULL AND position <= coalesce((SELECT position"
         " FROM group_history WHERE session_key = ? AND run_id IS NULL ORDER BY position DESC LIMIT 1 OFFSET ?), 0)",
-        (session_key, session_key, max(0, limit)),
+        (session_key, session_key, limit),
     )
 
 

@@ -25,7 +25,7 @@ from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.access.decide import Accept
 from hub.messaging.access.router import Router
-from hub.messaging.contract import Address, ChatType, ClientMessage, InboundEvent, InboundMessage, Receipt
+from hub.messaging.contract import Address, ClientMessage, InboundEvent, InboundMessage, Receipt
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.inbox_rows import InboxRow
 from hub.messaging.inbox.media_store import MediaStore
@@ -128,8 +128,7 @@ class MessageQueue:
                 if chosen and connection.execute("SELECT 1 FROM runs WHERE id = ?", (chosen,)).fetchone():
                     raise Conflict(f"there is a run {chosen!r:.100} already; choose another key for this message")
                 self._runner.insert_queued(connection, queued)
-                if message.address.chat_type is not ChatType.DIRECT:
-                    fresh.overheard = group_history.give(connection, session_key, fresh.run_id)
+                fresh.overheard = group_history.give(connection, session_key, fresh.run_id)
             return known
 
         # Its place is taken before the disk is waited for, so that many at once cannot exceed the limit.

@@ -76,10 +76,13 @@ def inbound_of(
             emoji, added = data["emoji"], event.endswith("ADD")
             shown = f"<:{emoji['name']}:{emoji['id']}>" if emoji.get("id") else emoji["name"]
             sender = _typed(data["user_id"])
-            yield ReactionChanged(address, event_id, sender, message_id=data["message_id"], emoji=shown, added=added)
+            name = _name((data.get("member") or {}).get("user"))
+            yield ReactionChanged(
+                address, event_id, sender, name, message_id=data["message_id"], emoji=shown, added=added
+            )
         case "MESSAGE_POLL_VOTE_ADD" | "MESSAGE_POLL_VOTE_REMOVE" if not _is_ours(data, me):
-            choices = (str(data["answer_id"]),) if event.endswith("ADD") else ()
-            yield PollAnswered(address, event_id, _typed(data["user_id"]), poll_id=data["message_id"], choices=choices)
+            numbers = (int(data["answer_id"]) - 1,) if event.endswith("ADD") else ()
+            yield PollAnswered(address, event_id, _typed(data["user_id"]), poll_id=data["message_id"], numbers=numbers)
         case "INTERACTION_CREATE":
             yield from _interaction(data, address)
 
@@ -119,7 +122,7 @@ def _message(
         id,
         sender,
         text or ("(forwarded)" if forwarded else ""),
-        sender_name=author.get("global_name") or author.get("username"),
+        sender_name=_name(author),
         mentioned=room.owner == me.id or _addressed(data, replied, me),
         sent_at=datetime.fromisoformat(data["timestamp"]).timestamp(),
         media=tuple(media for each in (data, *forwarded) for media in _media(each)),
@@ -179,7 +182,8 @@ def _interaction(data: Mapping[str, Any], address: Address) -> Iterator[Inbound]
         yield CommandUsed(address, data["id"], _typed(user), name=given["name"], arguments=arguments)
     if data["type"] == COMPONENT:
         value = (given.get("values") or [given["custom_id"]])[0]
-        yield ButtonPressed(address, data["id"], _typed(user), message_id=data["message"]["id"], value=value)
+        name = _name((data.get("member") or data).get("user"))
+        yield ButtonPressed(address, data["id"], _typed(user), name, message_id=data["message"]["id"], value=value)
 
 
 def _is_robot(data: Mapping[str, Any], me: DiscordSelf) -> bool:
@@ -189,6 +193,10 @@ def _is_robot(data: Mapping[str, Any], me: DiscordSelf) -> bool:
 
 def _is_ours(data: Mapping[str, Any], me: DiscordSelf) -> bool:
     return bool(data["user_id"] == me.id or ((data.get("member") or {}).get("user") or {}).get("bot"))
+
+
+def _name(user: Mapping[str, Any] | None) -> str | None:
+    return (user.get("global_name") or user.get("username")) if user else None
 
 
 def _typed(user: str) -> str:

@@ -28,7 +28,9 @@ PAGES_LIMIT = 20
 INTERACTION_S = 14 * 60.0
 """A command can be answered in its place for fifteen minutes."""
 CUSTOM_ID_CHARS = 100
-DEFER_ANSWER, DEFER_UPDATE = 5, 6
+ANSWER, DEFER_ANSWER, DEFER_UPDATE = 4, 5, 6
+EPHEMERAL = 64
+"""Only whoever pressed the button sees it."""
 GONE = frozenset({403, 404})
 ROOM_EVENTS = frozenset({"CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE"})
 
@@ -141,8 +143,10 @@ class DiscordIntake:
         try:
             receipt = await offered(self._receive, inbound)
             accepted = receipt is not None and receipt.accepted
-            if accepted and isinstance(inbound, CommandUsed | ButtonPressed):
-                deferred = await self._defer(data, DEFER_ANSWER if waiting else DEFER_UPDATE)
+            if receipt is not None and receipt.notice:
+                await self._respond(data, {"type": ANSWER, "data": {"content": receipt.notice, "flags": EPHEMERAL}})
+            elif accepted and isinstance(inbound, CommandUsed | ButtonPressed):
+                deferred = await self._respond(data, {"type": DEFER_ANSWER if waiting else DEFER_UPDATE})
         finally:
             if waiting is not None:
                 waiting.deferred.set_result(deferred)
@@ -151,9 +155,9 @@ class DiscordIntake:
         if isinstance(inbound, InboundMessage) and self.rooms.read(room, inbound.message_id, follow=accepted):
             await self.rooms.save()
 
-    async def _defer(self, data: Mapping[str, Any], kind: int) -> bool:
+    async def _respond(self, data: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
         try:
-            await self._rest.call("POST", f"/interactions/{data['id']}/{data['token']}/callback", {"type": kind})
+            await self._rest.call("POST", f"/interactions/{data['id']}/{data['token']}/callback", response)
         except PlatformError as error:
             _log.info("discord: an interaction was not acknowledged: %s", error)
             return False

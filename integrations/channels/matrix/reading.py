@@ -100,7 +100,7 @@ def read(event: Content, facts: RoomFacts, recent: RecentEvents) -> Inbound | No
     if not (kind and sender and event_id):
         return None
     base: dict[str, Any] = {"address": facts.address, "event_id": event_id, "sender": facts.typed(sender)}
-    room, mine = facts.address.peer, sender == facts.me
+    room, name, mine = facts.address.peer, facts.sender_name, sender == facts.me
     if kind in ("m.room.message", "m.sticker", *_POLL_STARTS):
         return _message(event, content, facts, recent)
     if kind == "m.reaction":
@@ -109,18 +109,21 @@ def read(event: Content, facts: RoomFacts, recent: RecentEvents) -> Inbound | No
         if not target or not key:
             return None
         recent.keep(room, event_id, Remembered(sender, key, target))
-        return None if mine else ReactionChanged(**base, message_id=target, emoji=key)
+        return None if mine else ReactionChanged(**base, sender_name=name, message_id=target, emoji=key)
     if mine:
         return None
     if kind == "m.room.redaction":
         redacted = _text(event, "redacts") or _text(content, "redacts")
         before = recent.get(room, redacted)
         if before is not None and before.target is not None:
+            base["sender_name"] = name
             return ReactionChanged(**base, message_id=before.target, emoji=before.text, added=False)
         return MessageDeleted(**base, message_id=redacted) if redacted else None
     if kind in _POLL_ANSWERS:
         poll, chosen = _text(_mapping(content, "m.relates_to"), "event_id"), _choices(content)
-        return PollAnswered(**base, poll_id=poll, choices=chosen) if poll and chosen is not None else None
+        if not poll or chosen is None:
+            return None
+        return PollAnswered(**base, sender_name=name, poll_id=poll, choices=chosen)
     if kind == "m.room.member":
         joined = _text(content, "membership") == _JOINED
         before_it = _mapping(_mapping(event, "unsigned"), "prev_content")

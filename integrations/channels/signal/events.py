@@ -81,16 +81,17 @@ def _said(
     data: Mapping[str, Any], author: str, envelope: Mapping[str, Any], me: Collection[str], address: Address
 ) -> Iterator[Inbound]:
     id, sender = message_id(data["timestamp"], author), _typed(author)
+    name = envelope.get("sourceName") or envelope.get("sourceNumber")
     if reaction := data.get("reaction"):
         target = message_id(reaction["targetSentTimestamp"], reaction["targetAuthorUuid"])
         added = not reaction.get("isRemove")
-        yield ReactionChanged(address, id, sender, message_id=target, emoji=reaction["emoji"], added=added)
+        yield ReactionChanged(address, id, sender, name, message_id=target, emoji=reaction["emoji"], added=added)
     elif deleted := data.get("remoteDelete"):
         yield MessageDeleted(address, id, sender, message_id=message_id(deleted["timestamp"], author))
     elif vote := data.get("pollVote"):
         poll = message_id(vote["targetSentTimestamp"], vote["authorUuid"])
-        choices = tuple(str(each) for each in vote.get("optionIndexes", ()))
-        yield PollAnswered(address, id, sender, poll_id=poll, choices=choices)
+        numbers = tuple(int(each) for each in vote.get("optionIndexes", ()))
+        yield PollAnswered(address, id, sender, name, poll_id=poll, numbers=numbers)
     elif data.get("message") or data.get("attachments") or data.get("sticker") or data.get("contacts"):
         quote = data.get("quote")
         by_me = quote is not None and quote.get("authorUuid") in me
@@ -99,7 +100,7 @@ def _said(
             id,
             sender,
             _text(data),
-            sender_name=envelope.get("sourceName") or envelope.get("sourceNumber"),
+            sender_name=name,
             mentioned=address.chat_type is ChatType.DIRECT
             or by_me
             or any({each.get("uuid"), each.get("number")} & set(me) for each in data.get("mentions", ())),

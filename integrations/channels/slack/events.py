@@ -119,6 +119,7 @@ def of_interaction(payload: Mapping[str, Any], scene: SlackScene) -> Iterator[In
                 scene.address(_thread(message)),
                 f"{action['action_ts']}:{action['action_id']}",
                 f"slack:user:{payload['user'].get('team_id', scene.me.team)}/{payload['user']['id']}",
+                payload["user"].get("name") or payload["user"].get("username"),
                 message_id=message["ts"],
                 value=action["value"],
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from integrations.channels.slack.events import SlackScene, SlackSelf, of_command
 from integrations.channels.slack.rooms import SlackRoom
 from integrations.channels.slack.web import SlackWeb
 from integrations.channels.taking import left_out_if_malformed, offered
+
+_log = logging.getLogger(__name__)
 
 PAGE = 200
 PAGES_LIMIT = 10
@@ -67,7 +70,16 @@ class SlackIntake:
             if room is not None and self.me is not None:
                 said += _said(kind, payload, SlackScene(room, self.me, self._account, self._is_joined))
         for inbound in said:
-            await self._offer(inbound, room)
+            notice = await self._offer(inbound, room)
+            if notice and room is not None:
+                await self._tell(notice, room, payload["user"]["id"], inbound.address.thread)
+
+    async def _tell(self, notice: str, room: SlackRoom, user: str, thread: str | None) -> None:
+        """Show something to one person alone, who sees it while they are there."""
+        try:
+            await self._web.call("chat.postEphemeral", channel=room.id, user=user, text=notice, thread_ts=thread)
+        except PlatformError as error:
+            _log.info("slack: a pressed button was not answered: %s", error)
 
     def _room(self, kind: str, payload: Mapping[str, Any]) -> SlackRoom | None:
         """Return where something happened; None when it did so nowhere."""
@@ -87,7 +99,7 @@ class SlackIntake:
             return None  # about a conversation in which nobody has spoken yet
         return self.rooms.keep(SlackRoom(id=id, kind=form, person=person if form == "im" else None))
 
-    async def _offer(self, inbound: Inbound, room: SlackRoom | None) -> None:
+    async def _offer(self, inbound: Inbound, room: SlackRoom | None) -> str | None:
         receipt = await offered(self._receive, inbound)
         if receipt is not None and isinstance(inbound, InboundMessage) and room is not None:
             thread, follow, is_new = inbound.address.thread, receipt.accepted, False
@@ -97,6 +109,7 @@ class SlackIntake:
                 is_new = self.rooms.read(room, inbound.message_id, follow=follow) or is_new
             if is_new:
                 await self.rooms.save()
+        return receipt.notice if receipt is not None else None
 
     def _is_joined(self, room: SlackRoom, thread: str) -> bool:
         return self.rooms.get(f"{room.id}:{thread}") is not None

@@ -162,7 +162,7 @@ class Telegram(ApiChannel):
             **target(poll.address),
         )
         try:
-            sent_poll = SentPoll(sent["poll"]["id"], poll.address, poll.options)
+            sent_poll = SentPoll(sent["poll"]["id"], poll.address, poll.options, str(sent["message_id"]))
             await self._polls.put(sent_poll.id, sent_poll)
         except HubError:
             _log.exception("telegram (%s): a poll is not remembered, and votes will not be heard", self.account)
@@ -198,10 +198,11 @@ class Telegram(ApiChannel):
         reads_groups = me.get("can_read_all_group_messages") is True
         return {"account_id": str(me["id"]), "name": f"@{me['username']}", "reads_groups": reads_groups}
 
-    def _stored(self, update: Json) -> None:
+    def _stored(self, update: Json, notice: str | None) -> None:
         """Do what follows an update that is stored: a button that was pressed waits for an answer, without fail."""
         if (query := update.get("callback_query")) is not None:
-            self._tasks.spawn(self._show("answerCallbackQuery", callback_query_id=query["id"]), name="answer a button")
+            answer = self._show("answerCallbackQuery", callback_query_id=query["id"], text=notice)
+            self._tasks.spawn(answer, name="answer a button")
         if (new := update.get("message", {}).get("migrate_to_chat_id")) is not None:
             self._parts.migrated(str(update["message"]["chat"]["id"]), str(new))
 

@@ -62,7 +62,7 @@ class Listener:
         api: The API.
         reader: Returns the reader of the bot's updates, once it is known who that is.
         receive: The hub.
-        stored: Called with each update that is on disk.
+        stored: Called with each update that is on disk, and what is to be told to whoever pressed a button.
         webhook: Where Telegram delivers; without it, it is asked.
     """
 
@@ -72,7 +72,7 @@ class Listener:
         reader: Callable[[Me], Awaitable[UpdateReader]],
         receive: Receiver,
         *,
-        stored: Callable[[Json], None],
+        stored: Callable[[Json, str | None], None],
         webhook: TelegramWebhook | None,
         clock: Clock,
         timing: PollTiming,
@@ -121,10 +121,12 @@ class Listener:
             found: list[Inbound] = []
             with left_out_if_malformed(f"telegram: the update {update['update_id']}"):
                 found += reader.read(update)
+            notice = None
             for inbound in found:
-                await offered(self._receive, inbound)
+                receipt = await offered(self._receive, inbound)
+                notice = receipt.notice if receipt is not None else None
             with left_out_if_malformed(f"telegram: the update {update['update_id']}"):
-                self._stored(update)
+                self._stored(update, notice)
 
     async def _turn(self) -> None:
         if self._reader is None:

@@ -67,6 +67,7 @@ class SentPoll(Struct, frozen=True):
     id: str
     address: Address
     options: tuple[str, ...]
+    message_id: str = ""
 
 
 class UpdateReader:
@@ -163,10 +164,10 @@ class UpdateReader:
         both = [(each, False) for each in before if each not in after]
         both += [(each, True) for each in after if each not in before]
         id = str(changed["message_id"])
-        address = self._address(changed)
+        address, name = self._address(changed), _name(changed.get("user") or changed.get("actor_chat"))
         return [
             ReactionChanged(
-                address, f"reaction:{number}:{changed['date']}:{n}", sender, message_id=id, emoji=e, added=a
+                address, f"reaction:{number}:{changed['date']}:{n}", sender, name, message_id=id, emoji=e, added=a
             )
             for n, (e, a) in enumerate(both)
         ]
@@ -177,8 +178,9 @@ class UpdateReader:
         if message is None or sender is None or "data" not in query:
             return []
         value = self._buttons.value_of(query["data"])
-        id = str(message["message_id"])
-        return [ButtonPressed(self._address(message), f"button:{query['id']}", sender, message_id=id, value=value)]
+        id, name = str(message["message_id"]), _name(query["from"])
+        event_id = f"button:{query['id']}"
+        return [ButtonPressed(self._address(message), event_id, sender, name, message_id=id, value=value)]
 
     def _vote(self, answer: Json, number: int) -> list[Inbound]:
         poll = self._polls.get(answer["poll_id"])
@@ -187,7 +189,9 @@ class UpdateReader:
             return []  # a poll that is not ours, or is long forgotten
         choices = tuple(poll.options[each] for each in answer["option_ids"] if each < len(poll.options))
         address = replace(poll.address, account=self._account)
-        return [PollAnswered(address, f"vote:{poll.id}:{number}", sender, poll_id=poll.id, choices=choices)]
+        name, message = _name(answer.get("user") or answer.get("voter_chat")), poll.message_id or poll.id
+        event_id = f"vote:{poll.id}:{number}"
+        return [PollAnswered(address, event_id, sender, name, poll_id=message, choices=choices)]
 
     def _membership(self, changed: Json, number: int) -> list[Inbound]:
         sender = _identity(changed["from"])

@@ -190,7 +190,8 @@ class WebchatPage:
             self._messages.reserve(page.visitor)
             if isinstance(frame, PagePress):
                 pressed = ButtonPressed(address, frame.id, sender, message_id=frame.message, value=frame.value)
-                await self._receive(pressed)
+                receipt = await self._receive(pressed)
+                await self._send(page, {"t": "pressed", "id": frame.id, "notice": receipt.notice or ""})
                 return
             name = frame.name.strip() or None
             await self._receive(InboundMessage(address, frame.id, sender, frame.text, sender_name=name))

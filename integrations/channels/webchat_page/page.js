@@ -98,6 +98,11 @@ const take = {
     show(item);
   },
   draft: ({ html }) => write(html),
+  pressed({ id, notice }) {
+    settle(id);
+    keep();
+    state.textContent = notice;
+  },
   typing: () => { if (draft.hidden) write(""); },
   again({ id, after_s: seconds, error }) {
     if (error === "LIMIT_EXCEEDED") state.textContent = texts.slow;
@@ -115,14 +120,17 @@ function fresh() {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function say({ id, text }) {
+function say({ id, text, press }) {
   if (welcomed && socket.readyState === WebSocket.OPEN) {
-    socket.send(JSON.stringify({ t: "say", id, text, name: kept.name }));
+    socket.send(JSON.stringify(press ? { t: "press", id, ...press } : { t: "say", id, text, name: kept.name }));
   }
 }
 
 function press(message, value) {
-  if (welcomed) socket.send(JSON.stringify({ t: "press", id: fresh(), message, value }));
+  const item = { id: fresh(), press: { message, value } };
+  kept.pending.push(item);
+  keep();
+  say(item);
 }
 
 // -- what is written -----------------------------------------------------------------------------------------------------
@@ -149,5 +157,5 @@ box.addEventListener("keydown", (event) => {
 
 who.value = kept.name;
 who.parentElement.hidden = Boolean(kept.name);
-for (const item of kept.pending) show({ ...item, pending: true });
+for (const item of kept.pending) if (!item.press) show({ ...item, pending: true });
 connect();

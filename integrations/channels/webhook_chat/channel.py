@@ -119,7 +119,8 @@ class WebhookChannel:
             receipt = await self._receive(inbound)
         except HubError as error:
             return _refused(error.http_status, error.code, error.message)
-        return web.json_response({"accepted": receipt.accepted, "duplicate": receipt.duplicate})
+        told = {"notice": receipt.notice} if receipt.notice else {}
+        return web.json_response({"accepted": receipt.accepted, "duplicate": receipt.duplicate, **told})
 
     def _inbound(self, data: Any) -> Inbound:
         """Return the message or the pressed button that was posted.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +156,16 @@ class WhatsAppChannel(ApiChannel):
                 inbound = inbound_of(message, value.get("contacts") or (), self.account, self._sent.get)
             if isinstance(inbound, ButtonPressed):
                 inbound = replace(inbound, value=self._buttons.value_of(inbound.value))
-            taken = inbound is not None and await offered(self._receive, inbound) is not None
-            if taken and isinstance(inbound, InboundMessage | ButtonPressed):
+            receipt = await offered(self._receive, inbound) if inbound is not None else None
+            if receipt is not None and isinstance(inbound, InboundMessage | ButtonPressed):
                 self._remember(inbound.address.peer, message["id"], float("-inf"))
+                if receipt.notice:
+                    self._tasks.spawn(self._tell(inbound.address, receipt.notice), name="answer a button")
+
+    async def _tell(self, address: Address, text: str) -> None:
+        """Say what is of no matter when it does not arrive."""
+        with suppress(HubError):
+            await self._post(**recipient(address), type="text", text={"body": text})
 
     def _take_status(self, status: Json) -> None:
         """Note what happened to a message: that it was taken does not mean that it arrived."""

@@ -55,15 +55,17 @@ def inbound_of(
     contact = _contact_of(message, contacts)
     person = message.get("from_user_id") or contact.get("user_id") or contact.get("wa_id") or message["from"]
     address, sender = Address("whatsapp", person, account), f"whatsapp:user:{person}"
+    name = (contact.get("profile") or {}).get("name")
     body = message.get(kind) or {}
     about = (message.get("context") or {}).get("id")
     match kind:
         case "reaction":
             emoji = body.get("emoji") or ""
-            return ReactionChanged(address, id, sender, message_id=body["message_id"], emoji=emoji, added=bool(emoji))
+            added = bool(emoji)
+            return ReactionChanged(address, id, sender, name, message_id=body["message_id"], emoji=emoji, added=added)
         case "interactive":
             pressed = (body.get("button_reply") or body["list_reply"])["id"]
-            return ButtonPressed(address, id, sender, message_id=about or "", value=pressed)
+            return ButtonPressed(address, id, sender, name, message_id=about or "", value=pressed)
         case "edit":
             text = _text(body["message"]["type"], body["message"])
             return MessageEdited(address, id, sender, message_id=body["original_message_id"], text=text)
@@ -75,7 +77,7 @@ def inbound_of(
         id,
         sender,
         _text(kind, message),
-        sender_name=(contact.get("profile") or {}).get("name"),
+        sender_name=name,
         mentioned=True,
         sent_at=float(message["timestamp"]),
         media=(_media(kind, body),) if kind in _MEDIA else (),

@@ -50,8 +50,9 @@ def message_tool(messages: AgentMessages) -> Tool:
     return Tool(
         NAME,
         "Send something now, beside your answer: text, files, buttons, a poll, a reaction; or edit and delete what you "
-        "sent. It goes to this conversation unless channel and to are given. What the chat app cannot do is refused "
-        "with what it can. Do not repeat in your answer what you sent; NO_REPLY as your whole answer adds nothing.",
+        "sent. It goes to this conversation unless channel and to are given. A pressed button begins a turn of yours; "
+        "votes and reactions are told with the next. What the chat app cannot do is refused with what it can. Do not "
+        "repeat in your answer what you sent; NO_REPLY as your whole answer adds nothing.",
         from_schema(MESSAGE_SCHEMA),
         _MessageTool(messages).run,
         GROUP,

@@ -194,7 +194,7 @@ async def test_deletes_reactions_votes_and_joins_are_events(
         MessageDeleted(IN_ROOM, "5:deleted", "", message_id="5"),
         ReactionChanged(IN_ROOM, "session1:4", ADA, message_id="5", emoji="👍"),
         ReactionChanged(IN_ROOM, "session1:6", ADA, message_id="5", emoji="<:blob:3>", added=False),
-        PollAnswered(IN_ROOM, "session1:7", ADA, poll_id="5", choices=("2",)),
+        PollAnswered(IN_ROOM, "session1:7", ADA, poll_id="5", numbers=(1,)),
         MembershipChanged(IN_ROOM, joined["id"], ADA, member=ADA, joined=True),
     ]
 

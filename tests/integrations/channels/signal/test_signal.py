@@ -110,7 +110,7 @@ async def test_edits_reactions_and_deletes_are_events(rig: Rig, signal: SignalSe
 
     assert rig.taken == [
         MessageEdited(WITH_ADA, f"6:{ADA}", BY_ADA, message_id=f"5:{ADA}", text="b"),
-        ReactionChanged(WITH_ADA, f"7:{ADA}", BY_ADA, message_id=f"4:{ME}", emoji="👍"),
+        ReactionChanged(WITH_ADA, f"7:{ADA}", BY_ADA, "Ada", message_id=f"4:{ME}", emoji="👍"),
         MessageDeleted(WITH_ADA, f"8:{ADA}", BY_ADA, message_id=f"5:{ADA}"),
     ]
 

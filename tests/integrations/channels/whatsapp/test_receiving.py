@@ -156,8 +156,8 @@ async def test_reactions_edits_and_deletes_are_events(server: WhatsAppServer, he
     await until(lambda: len(heard.inbound) == 4)
 
     assert heard.inbound == [
-        ReactionChanged(WITH_ADA, added, BY_ADA, message_id="wamid.1", emoji="👍"),
-        ReactionChanged(WITH_ADA, removed, BY_ADA, message_id="wamid.1", emoji="", added=False),
+        ReactionChanged(WITH_ADA, added, BY_ADA, "Ada", message_id="wamid.1", emoji="👍"),
+        ReactionChanged(WITH_ADA, removed, BY_ADA, "Ada", message_id="wamid.1", emoji="", added=False),
         MessageEdited(WITH_ADA, edited, BY_ADA, message_id="wamid.1", text="b"),
         MessageDeleted(WITH_ADA, deleted, BY_ADA, message_id="wamid.1"),
     ]
