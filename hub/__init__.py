@@ -3,4 +3,4 @@
 Parts import downward only, in the order of docs/architecture.md; a test holds them to it.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

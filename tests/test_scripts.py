@@ -15,7 +15,7 @@ EXTRAS = re.findall(r"^extras=\((.*)\)$", (CHECKOUT / "script/setup").read_text(
 COPIED = (
     *("script/bench", "script/run", "script/setup", "script/setup-requirements.txt", "script/system-package"),
     "script/test",
-    *("pyproject.toml", "uv.lock"),
+    *("pyproject.toml", "uv.lock", "hub/__init__.py"),
 )
 BASICS = ("bash", "cat", "chmod", "cp", "cut", "dirname", "env", "mkdir", "mktemp", "rm", "sha256sum")
 
@@ -82,8 +82,8 @@ class Machine:
 def machine(tmp_path: Path) -> Machine:
     """A machine with the basic programs, a checkout and nothing else: no Python, no package manager."""
     made = Machine(tmp_path / "a checkout", tmp_path / "bin", tmp_path / "log")
-    (made.folder / "script").mkdir(parents=True)
     for name in COPIED:
+        (made.folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(CHECKOUT / name, made.folder / name)
     made.path.mkdir()
     made.log.touch()
