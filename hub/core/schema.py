@@ -44,6 +44,7 @@ from hub.core.schema_bounds import (
     each_error,
 )
 from hub.core.secret import Secret
+from hub.core.weak_secrets import PASSWORD_LENGTH_MIN, weakness
 
 __all__ = [
     "ALLOW_EXTRA",
@@ -81,6 +82,7 @@ __all__ = [
     "identifier",
     "integer",
     "number",
+    "own_secret",
     "port",
     "positive_seconds",
     "secret",
@@ -272,6 +274,26 @@ def secret(value: Any) -> Secret:
     if isinstance(value, str) and value:
         return Secret(value)
     raise Invalid(phrase("expected a secret, best given as !secret NAME"))
+
+
+def own_secret(length_min: int = PASSWORD_LENGTH_MIN) -> All:
+    """Return a validator of a secret by which others get in here; one that can be guessed is refused.
+
+    What this hub shows to others, such as the key of a provider, is `secret`: there others judge.
+    """
+
+    def strong(value: Secret) -> Secret:
+        if (reason := weakness(value.reveal(), length_min)) is not None:
+            raise Invalid(
+                phrase(
+                    "the secret can be guessed: {reason}; take a random one of at least {limit} characters",
+                    reason=reason,
+                    limit=length_min,
+                )
+            )
+        return value
+
+    return All(secret, strong)
 
 
 def ensure_list(validator: Any) -> All:

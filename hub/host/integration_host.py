@@ -62,6 +62,7 @@ from hub.nodes.registry import NodeRegistry
 from hub.sandbox.sandboxes import Sandboxes
 from hub.security.egress import Egress
 from hub.security.people import People
+from hub.security.rate_limit import AttemptLimiter
 from hub.security.redaction import Redactor
 from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
@@ -189,6 +190,11 @@ class IntegrationHost:
     def dashboard_url(self) -> str:
         """The address of the dashboard for a browser on this machine."""
         return self._hub.gateway.url
+
+    @property
+    def attempts(self) -> AttemptLimiter:
+        """Counts failed attempts at a door, for whoever opens one of its own."""
+        return self._hub.gateway.authenticator.attempts
 
     @property
     def http(self) -> HttpSettings:

@@ -13,7 +13,7 @@ from pathlib import Path
 from hub.core.durable import write_new
 from hub.core.errors import HubError
 from hub.core.secret import Secret
-from hub.security.weak_secrets import refuse_weak
+from hub.core.weak_secrets import refuse_weak
 
 PREFIX = "homhub_"
 READ_LIMIT_BYTES = 4_096

@@ -6,7 +6,7 @@ import hmac
 from hashlib import sha256
 
 from hub.core.secret import Secret
-from hub.security.weak_secrets import PASSWORD_LENGTH_MIN, refuse_weak
+from hub.core.weak_secrets import PASSWORD_LENGTH_MIN, refuse_weak
 
 PASSWORD_LENGTH_MAX = 1_024
 _MARK = "$argon2id$"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from argon2 import PasswordHasher
 
+from hub.core.weak_secrets import WeakSecret, weakness
 from hub.security.hub_token import HubTokenError, hub_token
 from hub.security.passwords import is_hash, refuse_weak_password, verify_password
-from hub.security.weak_secrets import WeakSecret, weakness
 
 ROOT = Path(__file__).parents[2]
 

@@ -28,8 +28,8 @@ from hub.core.schema import (
     boolean,
     ensure_list,
     integer,
+    own_secret,
     positive_seconds,
-    secret,
     show,
     string,
 )
@@ -112,10 +112,6 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
         )
     if "signature" in config and "secret" not in config:
         raise Invalid(phrase("a signature needs the secret it is made with"), path=["signature"])
-    if "secret" in config and len(config["secret"].reveal()) < SECRET_CHARS:
-        raise Invalid(
-            phrase("the secret is too short; at least {limit} characters", limit=SECRET_CHARS), path=["secret"]
-        )
     return config
 
 
@@ -161,7 +157,9 @@ KIND = TriggerKind(
             "methods",
         ),
         Optional("local_only", default=True, description="Whether only this machine may call it."): boolean,
-        Optional("secret", description="What a caller must know: a bearer token or a signing key."): secret,
+        Optional("secret", description="What a caller must know: a bearer token or a signing key."): own_secret(
+            SECRET_CHARS
+        ),
         Optional("signature", description="How the body is signed: generic, github, stripe or {header: …}."): Described(
             _signature, {"anyOf": [{"enum": sorted(FORMS)}, {"type": "object"}]}, "signature"
         ),

@@ -116,7 +116,7 @@ class Authenticator:
         self._settings = settings
         self.people = people
         self._hub_digest = _digest(hub_token.reveal())
-        self._limiter = limiter
+        self.attempts = limiter
         self._passwords = passwords
         self._tokens: TokenStore | None = None
         self._web_sessions: WebSessions | None = None
@@ -156,7 +156,7 @@ class Authenticator:
             LimitExceeded: This client failed too often; `retry_after_s` says when to come back.
         """
         if presented.bearer is not None and not self.is_local_hub_token(client, presented.bearer):
-            self._limiter.check(client.limiter_key)
+            self.attempts.check(client.limiter_key)
 
     def is_local_hub_token(self, client: CallClient, plain: str | None) -> bool:
         """Whether this is the hub token, on the hub's own machine."""
@@ -286,11 +286,11 @@ class Authenticator:
         Raises:
             LimitExceeded: Too many failures.
         """
-        self._limiter.reserve(kind + client.limiter_key)
+        self.attempts.reserve(kind + client.limiter_key)
 
     def succeed(self, client: CallClient, kind: str = "") -> None:
         """Take a reserved attempt back: it was good."""
-        self._limiter.succeed(kind + client.limiter_key)
+        self.attempts.succeed(kind + client.limiter_key)
 
     def _check_token(self, plain: str, client: CallClient) -> Caller | None:
         token = self._tokens.verify(plain) if self._tokens is not None else None
@@ -313,7 +313,7 @@ class Authenticator:
         """
         session = self._web_sessions.verify(plain) if self._web_sessions is not None else None
         if session is None:
-            self._limiter.reserve(f"cookie:{client_key(client.address)}")
+            self.attempts.reserve(f"cookie:{client_key(client.address)}")
             raise WrongCredential(phrase("you are signed out; sign in again"))
         scopes = expand_scopes(session.scopes)
         authority = self.people.owner_authority().narrow(scopes=scopes, owner="operator.admin" in scopes)
@@ -341,7 +341,7 @@ class Authenticator:
         return Caller(self.people.owner_authority(), credential_id, client.address, client.local)
 
     def _good(self, caller: Caller, client: CallClient) -> Caller:
-        self._limiter.succeed(client.limiter_key)
+        self.attempts.succeed(client.limiter_key)
         return caller
 
     def _is_hub_token(self, plain: str) -> bool:

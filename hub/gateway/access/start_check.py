@@ -15,10 +15,10 @@ from msgspec import Struct
 from hub.config.sections import CheckReport, CrossCheck
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
+from hub.core.weak_secrets import WeakSecret
 from hub.gateway.access.unix_socket import PATH_LIMIT_BYTES, group_id
 from hub.gateway.calls.settings import AuthMode, HttpSettings
 from hub.security.passwords import refuse_weak_password
-from hub.security.weak_secrets import WeakSecret
 
 
 class StartRefused(HubError):

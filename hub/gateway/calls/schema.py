@@ -7,7 +7,21 @@ import re
 from typing import Any
 
 from hub.config.sections import Section
-from hub.core.schema import All, In, Invalid, Length, Optional, Range, Required, Schema, integer, port, secret, string
+from hub.core.schema import (
+    All,
+    In,
+    Invalid,
+    Length,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    integer,
+    own_secret,
+    port,
+    secret,
+    string,
+)
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 18789
@@ -85,7 +99,7 @@ AUTH_SCHEMA = Schema(
             "proxy_secret",
             description="For mode trusted_proxy: what the proxy sends in X-Homarus-Proxy-Secret, so that nobody "
             "else on its machine can name a person.",
-        ): secret,
+        ): own_secret(),
         Optional(
             "proxy_socket",
             description="For mode trusted_proxy, instead of the secret: the Unix socket on which the proxy connects; "

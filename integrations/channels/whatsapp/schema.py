@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.core.schema import All, Match, Optional, Required, Schema, ensure_list, secret, string, url
+from hub.core.schema import All, Match, Optional, Required, Schema, ensure_list, own_secret, secret, string, url
 from hub.messaging.outbox.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
@@ -16,8 +16,8 @@ CONFIG_SCHEMA = Schema(
                 string, Match(r"^[0-9]{5,20}$", msg="expected the phone number id: digits alone, from API Setup")
             ),
             Required("access_token", description="The token of a system user who may send messages."): secret,
-            Required("app_secret", description="The app's secret; Meta signs what it delivers with it."): secret,
-            Required("verify_token", description="Any words; Meta shows them when the webhook is set up."): secret,
+            Required("app_secret", description="The app's secret; Meta signs what it delivers with it."): own_secret(),
+            Required("verify_token", description="Long random words; Meta shows them at set-up."): own_secret(),
             Optional("api_root", default=API_ROOT, description="Where the Graph API is, with its version."): url,
             **ACCESS_KEYS,
             **OUTBOUND_KEYS,

@@ -24,6 +24,7 @@ from amqtt.mqtt.protocol.broker_handler import BrokerProtocolHandler
 from msgspec import Struct
 
 from hub.automation.sources.mqtt_topics import fits
+from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
 from integrations.devices.mqtt.topics import NODES, OWN, covers
 
 for _name in ("amqtt", "transitions"):
@@ -46,6 +47,7 @@ WAITING_LIMIT_BYTES = 8_388_608
 """What may wait for a client that reads slower than others write; then it is disconnected."""
 MESSAGE_BYTES = 1_000
 """What a waiting message takes beside its payload."""
+GUESSED_CHARS = 64
 HUB = "homarus-hub"
 ANONYMOUS = ""
 
@@ -54,8 +56,8 @@ class BrokerClient(Struct, frozen=True):
     """Who may connect, and the topic filters that it may read and write; those of nodes must be named."""
 
     password: str
-    subscribe: tuple[str, ...] = ("#",)
-    publish: tuple[str, ...] = ("#",)
+    subscribe: tuple[str, ...] = ()
+    publish: tuple[str, ...] = ()
 
     def may_publish(self, topic: str) -> bool:
         """Whether it may write a topic."""
@@ -117,10 +119,15 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
     """amqtt's broker with our rules in place of its plugins'."""
 
     def __init__(
-        self, config: BrokerConfig, clients: Mapping[str, BrokerClient], on_retained: Callable[[], None]
+        self,
+        config: BrokerConfig,
+        clients: Mapping[str, BrokerClient],
+        attempts: AttemptLimiter,
+        on_retained: Callable[[], None],
     ) -> None:
         super().__init__(config)
         self.clients = clients
+        self._attempts = attempts
         self._on_retained = on_retained
         self.retained_bytes = 0
 
@@ -130,10 +137,8 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
         name = session.username or ANONYMOUS
         client = self.clients.get(name)
         will = session.will_topic if session.will_flag else None
-        if (
-            client is None
-            or not hmac.compare_digest(client.password.encode(), (session.password or "").encode())
-            or (will is not None and not client.may_publish(will))
+        if not self._is_proved(name, client, session.password or "", address) or (
+            will is not None and (client is None or not client.may_publish(will))
         ):
             await ConnackPacket.build(0, NOT_AUTHORIZED).to_stream(writer)
             await writer.close()
@@ -155,6 +160,30 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
         if session.keep_alive:
             session.keep_alive = int(session.keep_alive * 1.5)  # as the standard says
         return handler, session
+
+    def _is_proved(self, name: str, client: BrokerClient | None, password: str, address: str) -> bool:
+        """Whether a client has its password; each guess is counted before, for each of our names by itself.
+
+        So a program with an old password keeps nobody else at its address out. The hub's own cannot be guessed.
+        """
+        guessed = f"mqtt {name if client is not None else '?'}".replace(":", "_")[:GUESSED_CHARS] + f":{address}"
+        try:
+            if name != HUB:
+                self._attempts.check(guessed)
+        except TooManyAttempts:
+            return False
+        try:
+            if name != HUB:
+                self._attempts.reserve(guessed)
+        except TooManyAttempts as error:
+            _log.warning("the MQTT client %.128s at %s is locked out: %s", name, address, error.message)
+            return False
+        if client is None or not hmac.compare_digest(client.password.encode(), password.encode()):
+            _log.warning("the MQTT client %.128s at %s has no valid user name and password", name or "(none)", address)
+            return False
+        if name != HUB:
+            self._attempts.succeed(guessed)
+        return True
 
     async def _authenticate(self, session: Any, _: Any) -> bool:
         return True  # before, in _initialize_client_session
@@ -206,10 +235,14 @@ class EmbeddedBroker:
 
     Args:
         clients: Who may connect, by user name; those that are added later may too. `ANONYMOUS` needs no password.
+        attempts: Counts guesses at passwords.
         tls: For its connections.
     """
 
-    def __init__(self, clients: Mapping[str, BrokerClient], tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, clients: Mapping[str, BrokerClient], attempts: AttemptLimiter, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._attempts = attempts
         self.password = secrets.token_urlsafe(32)
         self.clients = {**clients, HUB: BrokerClient(self.password, *2 * (("#", f"{NODES}/#"),))}
         self._tls = tls
@@ -239,7 +272,7 @@ class EmbeddedBroker:
         """
         listener = ListenerConfig(type=ListenerType.EXTERNAL, bind="external")
         config = BrokerConfig(listeners={"default": listener}, plugins={}, session_expiry_interval=SESSION_LIMIT_S)
-        self._broker = _Broker(config, self.clients, self._note_change)
+        self._broker = _Broker(config, self.clients, self._attempts, self._note_change)
         await self._broker.start()
         for each in retained:
             data = base64.b64decode(each["payload"])
@@ -285,7 +318,7 @@ class EmbeddedBroker:
 
 def anonymous() -> BrokerClient:
     """Return what programs of this machine may do while no credentials are configured: all but the hub's own topics."""
-    return _AllButOurs("")
+    return _AllButOurs("", ("#",), ("#",))
 
 
 class _AllButOurs(BrokerClient, frozen=True):

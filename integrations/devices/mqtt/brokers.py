@@ -67,17 +67,22 @@ async def broker_of(
 async def _started(host: IntegrationHost, config: Mapping[str, Any], port: int) -> EmbeddedBroker:
     from integrations.devices.mqtt.broker import ANONYMOUS, BrokerClient, EmbeddedBroker, anonymous
 
+    prefix = config["discovery_prefix"]
     clients = {
-        name: BrokerClient(each["password"].reveal(), tuple(each["subscribe"]), tuple(each["publish"]))
+        name: BrokerClient(
+            each["password"].reveal(),
+            tuple(each.get("subscribe", (f"{name}/#", f"{prefix}/status"))),
+            tuple(each.get("publish", (f"{name}/#", f"{prefix}/+/+/config", f"{prefix}/+/+/+/config"))),
+        )
         for name, each in config["clients"].items()
     }
     if "username" in config:
-        clients[config["username"]] = BrokerClient(config["password"].reveal())
+        clients[config["username"]] = BrokerClient(config["password"].reveal(), ("#",), ("#",))
     if not clients and not config["nodes"]:
         clients[ANONYMOUS] = anonymous()
     clients |= {name: BrokerClient(*each) for name, each in credentials(config["nodes"]).items()}
     tls = await asyncio.to_thread(_tls, host, config["tls"], ssl.Purpose.CLIENT_AUTH) if config["tls"] else None
-    broker = EmbeddedBroker(clients, tls)
+    broker = EmbeddedBroker(clients, host.attempts, tls)
     storage = host.storage("retained")
     listen = config.get("listen", LOOPBACK[0])
     try:

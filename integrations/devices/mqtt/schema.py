@@ -20,6 +20,7 @@ from hub.core.schema import (
     boolean,
     entity_id,
     integer,
+    own_secret,
     port,
     secret,
     slug,
@@ -56,13 +57,22 @@ def _whole(config: dict[str, Any]) -> dict[str, Any]:
     tls = config["tls"]
     if embedded and tls and not (isinstance(tls, dict) and "certificate" in tls):
         raise SchemaError("tls of the embedded broker needs the files: tls: {certificate: …, key: …}")
+    if embedded and "password" in config:
+        try:
+            own_secret()(config["password"])
+        except Invalid as error:
+            raise SchemaError(str(error), path=["password"]) from None
     return config
 
 
 _CLIENT = {
-    Required("password", description="Of this client; its name is the user name."): secret,
-    Optional("subscribe", default=["#"], description="Topics that it may read."): All([valid_filter], Length(max=50)),
-    Optional("publish", default=["#"], description="Topics that it may write."): All([valid_filter], Length(max=50)),
+    Required("password", description="Of this client; its name is the user name."): own_secret(),
+    Optional(
+        "subscribe", description="Topics that it may read; those below its name, and whether a home is there."
+    ): All([valid_filter], Length(max=50)),
+    Optional(
+        "publish", description="Topics that it may write; those below its name, and announcements of devices."
+    ): All([valid_filter], Length(max=50)),
 }
 _TLS = All(
     {
@@ -90,7 +100,7 @@ CONFIG_SCHEMA = Schema(
                 slug: _CLIENT
             },
             Optional("nodes", default=dict, description="Nodes that connect to the embedded broker, by their id."): {
-                slug: {Required("password", description="Of the user name node- and its id."): secret}
+                slug: {Required("password", description="Of the user name node- and its id."): own_secret()}
             },
             Optional("tls", default=False, description="Whether to use TLS, or with which files."): AnyOf(
                 boolean, _TLS

@@ -18,6 +18,7 @@ from hub.entities.targets import Targets
 from hub.gateway.calls.method_table import MethodTable
 from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import PageTable
+from hub.security.rate_limit import AttemptLimiter
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
@@ -41,7 +42,9 @@ class MqttKit(Bench):
         self.home.create()
         self.services = self.parts.services
         self.repairs = self.parts.repairs
-        self.gateway = SimpleNamespace(methods=MethodTable(), routes=RouteTable(), url="http://127.0.0.1:18789")
+        door = SimpleNamespace(attempts=AttemptLimiter(self.clock))
+        url = "http://127.0.0.1:18789"
+        self.gateway = SimpleNamespace(methods=MethodTable(), routes=RouteTable(), url=url, authenticator=door)
         self.config = SimpleNamespace(
             current=SimpleNamespace(or_default=lambda _: {"time_zone": "UTC", "language": "en", "name": "Home"}, raw={})
         )

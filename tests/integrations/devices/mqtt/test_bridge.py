@@ -195,9 +195,12 @@ def test_the_fewest_filters_are_subscribed_whatever_comes_and_goes() -> None:
         ({"broker": "mqtt://x"}, "without mqtt://"),
         ({"listen": "0.0.0.0"}, "needs credentials"),
         ({"username": "me"}, "belong together"),
-        ({"broker": "x", "clients": {"a": {"password": "b"}}}, "for broker: embedded"),
+        ({"broker": "x", "clients": {"a": {"password": "long enough"}}}, "for broker: embedded"),
         ({"tls": True}, "certificate"),
-        ({"clients": {"a": {"password": "b", "publish": ["a/#/b"]}}}, "may only be"),
+        ({"clients": {"a": {"password": "long enough", "publish": ["a/#/b"]}}}, "may only be"),
+        ({"clients": {"a": {"password": "b"}}}, "can be guessed: it has fewer than 10"),
+        ({"nodes": {"a": {"password": "b"}}}, "can be guessed"),
+        ({"username": "a", "password": "changeme123"}, "can be guessed: it is a placeholder"),
     ],
 )
 def test_mistakes_in_the_configuration_are_named(config: dict[str, Any], words: str) -> None:

@@ -43,10 +43,10 @@ class Home(MqttKit):
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
     home = Home(tmp_path)
-    await home.set_up({"username": "me", "password": "secret", "port": 0, "publish_birth": "never"})
+    await home.set_up({"username": "me", "password": "a long secret", "port": 0, "publish_birth": "never"})
     await home.until_connected()
     port = (await home.ask("mqtt.status"))["listening"]
-    async with Device(port, username="me", password="secret") as home.device:
+    async with Device(port, username="me", password="a long secret") as home.device:
         yield home
     await home.tear_down()
 

@@ -11,6 +11,8 @@ from typing import Any
 import aiomqtt
 import pytest
 
+from hub.core.clock import Clock, ManualClock
+from hub.security.rate_limit import AttemptLimiter
 from integrations.devices.mqtt.broker import (
     PACKET_LIMIT_BYTES,
     RETAINED_LIMIT_BYTES,
@@ -24,14 +26,14 @@ from tests.integrations.devices.mqtt.kit import Device, MqttKit
 from tests.until import until
 
 CLIENTS = {
-    "all": BrokerClient("secret"),
+    "all": BrokerClient("secret", ("#",), ("#",)),
     "plug": BrokerClient("plug", subscribe=("plug/#",), publish=("plug/#",)),
 }
 
 
 class Serving:
-    def __init__(self, clients: Mapping[str, BrokerClient] = CLIENTS) -> None:
-        self.broker = EmbeddedBroker(clients)
+    def __init__(self, clients: Mapping[str, BrokerClient] = CLIENTS, clock: Clock | None = None) -> None:
+        self.broker = EmbeddedBroker(clients, AttemptLimiter(clock or Clock()))
 
     async def __aenter__(self) -> EmbeddedBroker:
         await self.broker.start("127.0.0.1", 0)
@@ -54,6 +56,25 @@ async def test_nobody_connects_without_a_credential(credentials: dict[str, str])
     async with Serving() as broker:
         with pytest.raises(aiomqtt.MqttError):
             await Device(broker.port, **credentials).__aenter__()
+
+
+@pytest.mark.parametrize("name", ["plug", "nobody", "homarus-hub"])
+async def test_guesses_end_and_are_said_and_lock_out_nobody_else(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    async with Serving(clock=clock) as broker, everything(broker.port) as owner:
+        for number in range(30):
+            with pytest.raises(aiomqtt.MqttError):
+                await Device(broker.port, username=name, password=f"guess {number}").__aenter__()
+        tried = [each for each in caplog.messages if "no valid user name and password" in each]
+        if name == "plug":
+            with pytest.raises(aiomqtt.MqttError):
+                await plug(broker.port).__aenter__()
+            await clock.advance(301)
+        async with plug(broker.port), everything(broker.port):
+            await owner.say("all", "well")
+
+    assert len(tried) == (30 if name == "homarus-hub" else 10)  # its password has 256 bits
+    assert sum("is locked out" in each for each in caplog.messages) == (name != "homarus-hub")
 
 
 async def test_a_client_reads_and_writes_only_what_it_may() -> None:
@@ -154,7 +175,7 @@ async def test_without_credentials_the_programs_of_this_machine_may_all_but_the_
 
 
 async def test_what_is_retained_survives_a_restart_of_the_hub(tmp_path: Path) -> None:
-    config = {"username": "all", "password": "secret", "port": 0}
+    config = {"username": "all", "password": "a long secret", "port": 0}
     first, second = MqttKit(tmp_path), MqttKit(tmp_path)
     await first.set_up(config)
     await first.until_connected()
@@ -189,3 +210,26 @@ async def test_a_client_that_does_not_read_is_disconnected_and_nobody_else() -> 
         writer.close()
 
     assert got < count * 200_000
+
+
+async def test_a_client_without_rules_has_topics_of_its_own_name_and_may_announce(tmp_path: Path) -> None:
+    kit = MqttKit(tmp_path)
+    everywhere = {"password": "a long secret", "subscribe": ["#"], "publish": ["#"]}
+    clients = {"eve": {"password": "a long secret"}, "all": everywhere}
+    await kit.set_up({"clients": clients, "port": 0, "publish_hub": False, "publish_birth": "never"})
+    await kit.until_connected()
+    port = int((await kit.ask("mqtt.status"))["listening"])
+    announced = "homeassistant/sensor/eve/config"
+    options = {"username": "eve", "password": "a long secret"}
+    async with Device(port, **options) as eve, Device(port, username="all", password="a long secret") as others:
+        await others.read("#")
+        for topic_filter in ("#", "lock/#", "homeassistant/#", "eve/#"):
+            await eve.read(topic_filter)
+        for topic in ("lock/set", "homeassistant/status", "all/a", announced, "eve/a"):
+            await eve.say(topic, "x")
+        await others.say("all/a", "mine")
+        await until(lambda: ("eve/a", "x") in eve.heard and ("all/a", "mine") in others.heard)
+    await kit.tear_down()
+
+    assert {topic for topic, payload in others.heard if payload == "x"} == {announced, "eve/a"}
+    assert {topic for topic, _ in eve.heard} == {"eve/a"}

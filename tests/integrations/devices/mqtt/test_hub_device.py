@@ -14,7 +14,7 @@ from hub.core.services import ServiceCall
 from tests.integrations.devices.mqtt.kit import LIMIT_S, Device, MqttKit
 from tests.until import until
 
-CREDENTIALS = {"username": "me", "password": "secret"}
+CREDENTIALS = {"username": "me", "password": "a long secret"}
 
 
 class Watched:

@@ -15,13 +15,13 @@ from tests.nodes.making import admit
 from tests.until import until
 
 HELLO = {"name": "Shed", "platform": "linux", "commands": ["system.which", "location.get"]}
-CONFIG = {"port": 0, "publish_hub": False, "publish_birth": "never", "username": "me", "password": "secret"}
+CONFIG = {"port": 0, "publish_hub": False, "publish_birth": "never", "username": "me", "password": "a long secret"}
 
 
 class Shed(Device):
     """A node that a test speaks for."""
 
-    def __init__(self, port: int, id: str = "shed", password: str = "shed") -> None:
+    def __init__(self, port: int, id: str = "shed", password: str = "the shed's own") -> None:
         will = aiomqtt.Will(f"homarus/node/{id}/status", "offline", qos=1, retain=True)
         super().__init__(port, username=f"node-{id}", password=password, will=will)
         self.id = id
@@ -38,7 +38,8 @@ class Shed(Device):
 
 
 async def started(kit: MqttKit) -> int:
-    await kit.set_up({**CONFIG, "nodes": {"shed": {"password": "shed"}, "other": {"password": "other"}}})
+    nodes = {"shed": {"password": "the shed's own"}, "other": {"password": "another one"}}
+    await kit.set_up({**CONFIG, "nodes": nodes})
     await kit.until_connected()
     return int((await kit.ask("mqtt.status"))["listening"])
 
@@ -107,7 +108,10 @@ async def test_a_request_that_is_cancelled_is_cancelled_at_the_node_and_a_lost_n
 async def test_nobody_speaks_for_a_node_or_reads_what_it_says(kit: MqttKit) -> None:
     port = await started(kit)
     forged = json.dumps({"jsonrpc": "2.0", "method": "hello", "params": HELLO})
-    async with Shed(port, "other", "other") as other, Device(port, username="me", password="secret") as owner:
+    async with (
+        Shed(port, "other", "another one") as other,
+        Device(port, username="me", password="a long secret") as owner,
+    ):
         await owner.read("#")
         for speaker in (other, owner):
             await speaker.say("homarus/node/shed/out", forged)

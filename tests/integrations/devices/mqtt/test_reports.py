@@ -23,10 +23,10 @@ TOPIC = "homeassistant/device_automation/r/press/config"
 
 @pytest.fixture
 async def device(kit: MqttKit) -> AsyncIterator[Device]:
-    await kit.set_up({"username": "me", "password": "secret", "port": 0, "publish_birth": "never"})
+    await kit.set_up({"username": "me", "password": "a long secret", "port": 0, "publish_birth": "never"})
     await kit.until_connected()
     port = (await kit.ask("mqtt.status"))["listening"]
-    async with Device(port, username="me", password="secret") as device:
+    async with Device(port, username="me", password="a long secret") as device:
         yield device
 
 
