@@ -5,6 +5,7 @@ An allow-list: text and data below `inbox/`, with names that no program acts on.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -15,7 +16,10 @@ from hub.security.jail_path import components, folded_name
 from integrations.tools.files.patching import PatchAction, parse_patch
 
 INBOX = "inbox"
-SUFFIXES = frozenset({".md", ".txt", ".csv", ".tsv", ".json", ".xml", ".html", ".ics", ".vcf", ".eml", ".log"})
+SUFFIXES = frozenset({".md", ".txt", ".csv", ".tsv", ".json", ".ics", ".vcf", ".eml", ".log"})
+"""Of what no program runs when it is opened: HTML and XML have scripts."""
+_BLANKS = frozenset("\u115f\u1160\u3164\uffa0")
+"""Letters that are not seen."""
 _ACTED_ON = frozenset(
     {
         *("agents.md", "claude.md", "gemini.md", "copilot-instructions.md", "skill.md", "soul.md", "identity.md"),
@@ -65,7 +69,17 @@ def _reason(authority: Authority) -> str | None:
 
 def is_unasked(names: tuple[str, ...]) -> bool:
     """Whether a tainted turn may write a file of the workspace without approval."""
-    if len(names) < 2 or names[0] != INBOX or any(name.startswith(".") for name in names):
+    if len(names) < 2 or names[0] != INBOX or not all(_is_plain(name) for name in names):
         return False
     name = folded_name(names[-1])
-    return PurePosixPath(name).suffix in SUFFIXES and name not in _ACTED_ON and name == name.strip()
+    return PurePosixPath(name).suffix in SUFFIXES and name not in _ACTED_ON
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name is what it looks like: letters and digits, with `-`, `_`, `.` and blanks among them."""
+    return (
+        name[0].isalnum()
+        and name[-1] != " "
+        and all((each.isalnum() and each not in _BLANKS) or each in "-_. " for each in name)
+        and unicodedata.normalize("NFKC", name) == name
+    )

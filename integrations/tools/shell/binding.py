@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -28,6 +29,9 @@ HASH_LIMIT_BYTES = 256 * 1024 * 1024
 """Files beyond this together are bound by size, time and inode instead of their bytes."""
 FILES_LIMIT = 100
 WORD_LIMIT = 4_096
+READ_LIMIT_BYTES = 262_144
+"""Of a script, in which names of files are looked for."""
+_WORD = re.compile(rb"[\w.@%+~/\x80-\xff-]+")
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
@@ -53,6 +57,7 @@ class BoundCommand:
         workdir: The real path of the working directory.
         place: Device and inode of the working directory.
         files: By word, the SHA-256 of each file that the command names.
+        scripts: Whether it runs some file that is not the system's.
         argv: What is started; sealed copies are in it by descriptor.
         executable: What is started, as a path: of the descriptor that was read, or of the sealed copy.
     """
@@ -64,6 +69,7 @@ class BoundCommand:
     workdir: str = ""
     place: str = ""
     files: dict[str, str] = field(default_factory=dict)
+    scripts: bool = False
     argv: list[str] = field(default_factory=list)
     executable: str = ""
     workdir_fd: int = -1
@@ -176,6 +182,7 @@ def _hold_files(bound: BoundCommand, *, seals: bool) -> None:
             bound.files[word] = _digest_within(bound, descriptor)
         finally:
             os.close(descriptor)
+    _hold_read(bound)
     if not seals:
         return
     if not bound.command.words:
@@ -192,6 +199,45 @@ def _hold_files(bound: BoundCommand, *, seals: bool) -> None:
             copy = _copy_of(bound, value, at_once=how == "script" and first)
             bound.argv[at] = word if copy is None else f"{option}{equals}{copy}"
             first = first and copy is None
+
+
+def _hold_read(bound: BoundCommand) -> None:
+    """Hash the files that scripts name in turn: what they source, import by its path, or start."""
+    scripts = [*bound.files] if bound.system else [*bound.files, bound.path]
+    for script in scripts:  # grows
+        for word in _named_in(bound, script):
+            if word in bound.files or len(bound.files) >= FILES_LIMIT or (found := _opened(bound, word)) is None:
+                continue
+            try:
+                if not is_of_system(os.readlink(f"/proc/self/fd/{found}")):
+                    bound.files[word] = _digest_within(bound, found)
+                    scripts.append(word)
+            finally:
+                os.close(found)
+
+
+def _named_in(bound: BoundCommand, script: str) -> list[str]:
+    """Return the words of a script that may be files, from the working directory and from its own."""
+    descriptor = _opened(bound, script)
+    if descriptor is None:
+        return []
+    try:
+        if not _is_run(descriptor, script):
+            return []
+        bound.scripts = True
+        text = b"" if _begins_with(descriptor, b"\x7fELF") else os.pread(descriptor, READ_LIMIT_BYTES, 0)
+    finally:
+        os.close(descriptor)
+    words = dict.fromkeys(each.decode("utf-8", "replace") for each in _WORD.findall(text) if len(each) <= WORD_LIMIT)
+    return [name for word in words for name in dict.fromkeys((word, os.path.join(os.path.dirname(script), word)))]
+
+
+def _opened(bound: BoundCommand, word: str) -> int | None:
+    """Open a file as `_open_file` does; None also when it cannot be read."""
+    try:
+        return _open_file(bound, word)
+    except InvalidRequest:
+        return None
 
 
 def _with_copies(bound: BoundCommand, text: str) -> str:

@@ -31,7 +31,7 @@ from integrations.tools.shell.log import CommandLog
 from integrations.tools.shell.on_node import NodeCommands
 from integrations.tools.shell.reader import objection
 from integrations.tools.shell.running import RunningCommand, RunningCommands
-from integrations.tools.shell.verdict import CommandJudgement, CommandVerdict, judge
+from integrations.tools.shell.verdict import CommandJudgement, CommandVerdict, judge, question_of
 
 TIMEOUT_S = 120
 TIMEOUT_LIMIT_S = 1_800
@@ -242,8 +242,8 @@ class ExecTool:
         for name in ("background", "pty"):
             if arguments[name]:
                 details[name] = True
-        question = phrase("The assistant wants to run this on the hub's machine: {why}.", why=judgement.why)
-        decision = await self.ask(call, arguments["command"], question, details, may_persist=judgement.may_persist)
+        title, text = arguments["command"], question_of(bound, judgement.why)
+        decision = await self.ask(call, title, text, details, may_persist=judgement.may_persist)
         if decision.always:
             await self._needs.allowed.add(call.agent_id, bound, decision.decided_by or "")
             return CommandVerdict.ALWAYS, decision.decided_by or ""

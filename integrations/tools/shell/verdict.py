@@ -47,6 +47,17 @@ class CommandJudgement(Struct, frozen=True):
     may_persist: bool = False
 
 
+def question_of(bound: BoundCommand, why: str) -> str:
+    """Return what the owner is asked about a command."""
+    if not bound.scripts:
+        return phrase("The assistant wants to run this on the hub's machine: {why}.", why=why)
+    return phrase(
+        "The assistant wants to run this on the hub's machine: {why}. The files that a script names are looked at "
+        "again after your yes; what else it reads is not.",
+        why=why,
+    )
+
+
 def judge(
     bound: BoundCommand,
     rules: ExecRules,

@@ -318,7 +318,9 @@ async def test_everybody_writes_text_below_the_inbox(place: Standing) -> None:
         await place.call(
             "write", {"path": "inbox/list.md", "content": "y"}, authority=place.owner.narrow(tainted=True)
         ),
-        await place.call("write", {"path": "inbox/list.md", "content": "z"}, authority=place.stranger, session=ANNAS),
+        await place.call(
+            "write", {"path": "inbox/给爱丽丝 2.md", "content": "z"}, authority=place.stranger, session=ANNAS
+        ),
     ]
 
     assert [each.is_error for each in results] == [False, False, True]
@@ -330,6 +332,9 @@ async def test_everybody_writes_text_below_the_inbox(place: Standing) -> None:
         *("list.md", "inbox", "inbox.md", "Inbox/list.md", "notes/inbox/list.md", "inbox/../list.md", ".git/config"),
         *("inbox/.git/config", "inbox/.envrc", "inbox/a/.x/list.md", "inbox/.md", "inbox/Makefile", "inbox/run.sh"),
         *("inbox/x.py", "inbox/AGENTS.md", "inbox/agents.MD", "inbox/AGENTS.md ", "inbox/CLAUDE.md", "inbox/x.md/y"),
+        *("inbox/a.html", "inbox/A.HTML", "inbox/a.xhtml", "inbox/a.xml", "inbox/a.svg", "inbox/-rf.md"),
+        *("inbox/li\u200bst.md", "inbox/tsil\u202edm.md", "inbox/\u3164.md", "inbox/a\ufe0f.md", "inbox/a\u200b/b.md"),
+        *("inbox/a;b.md", "inbox/$a.md", "inbox/a .md/b.txt ", "inbox/\uff41.md"),
         *("inbox/package.json", "inbox/a\u200bgents.md", ".vscode/tasks.json", "package.json", "BOOT.md", ".storage/x"),
     ],
 )

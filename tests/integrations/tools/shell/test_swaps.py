@@ -122,3 +122,28 @@ async def test_what_is_swapped_behind_code_and_unnamed_files_is_seen(bench: Shel
 
     assert "several folders" in ambiguous.output
     assert "more than 100 files" in many.output
+
+
+@pytest.mark.parametrize("command", ["sh job.sh", "./job.sh", "sh sub/far.sh", "sh -c 'sh job.sh'"])
+async def test_what_a_script_reads_is_not_exchanged_while_its_owner_is_asked(bench: ShellBench, command: str) -> None:
+    (bench.workspace / "sub").mkdir()
+    scripts = {"job.sh": ". ./lib.sh\n", "sub/far.sh": ". sub/near.sh", "sub/near.sh": ". ./lib.sh"}
+    for name, text in scripts.items():
+        (bench.workspace / name).write_text(f"#!/bin/sh\n{text}")
+        (bench.workspace / name).chmod(0o755)
+    lib = bench.workspace / "lib.sh"
+    lib.write_bytes(GOOD)
+
+    approval, running = await bench.asked(command)
+    lib.write_bytes(EVIL)
+    await bench.answer(approval, True)
+    refused = (await running).output
+    lib.write_bytes(GOOD)
+    approval, running = await bench.asked(command)
+    await bench.answer(approval, True)
+    await running
+
+    assert "changed; it was not run" in refused
+    assert not (bench.workspace / "evil-ran").exists()
+    assert (bench.workspace / "good-ran").exists()
+    assert "what else it reads is not" in approval.text
