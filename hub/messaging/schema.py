@@ -30,6 +30,7 @@ from hub.messaging.access.access import ANYBODY, AccessPolicy, Activation, DmPol
 from hub.messaging.access.routing_schema import ids_as_keys, platform_id
 from hub.messaging.outbox.outbound_policy import MESSAGE_SENDING_KEYS
 from hub.messaging.queue.queue_policy import INBOUND_SCHEMA, QUEUE_SCHEMA
+from hub.models.schema import model_ref
 from hub.security.people import identity
 from hub.skills.schema import skill_names
 from hub.template.searching import caseless_pattern
@@ -54,7 +55,7 @@ MEDIA_SCHEMA = Schema(
         Optional(
             "transcription_model",
             description="Model that turns voice messages into text, such as groq/whisper-large-v3.",
-        ): string,
+        ): model_ref,
     }
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ from hub.models.managed import ManagedProvider
 from hub.models.provider_config import ProviderConfig
 from hub.models.resolved import Resolved
 from hub.models.vendors import BUILT_IN_APIS, LITELLM_API, OPENAI_API
+
+_log = logging.getLogger(__name__)
 
 KNOWN = "known"
 LOCAL_LIMIT_S = 2.0
@@ -154,6 +157,15 @@ class ProviderPool:
         found = [self._health_of(config.using(each)).rest(model) for each in ids]
         resting = [each for each in found if each is not None]
         return min(resting, key=lambda each: each.seconds) if len(resting) == len(found) else None
+
+    async def listed(self, config: ProviderConfig) -> list[str]:
+        """Return the models that a provider itself lists; none when it does not answer."""
+        try:
+            provider = self.provider(config.using(config.credential_ids[0]))
+            return [info.id for info in await self._infos.listed(config, provider)]
+        except HubError as error:
+            _log.debug("models of %s: %s", config.name, error.message)
+            return []
 
     async def listed_at(self, name: str, base_url: str) -> list[str] | None:
         """Return the models of an OpenAI-compatible server; None when there is none at this address."""

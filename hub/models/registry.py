@@ -256,6 +256,10 @@ class ModelRegistry:
         lists = await asyncio.gather(*(self._models_of(config) for config in usable))
         return [info for infos in lists for info in infos]
 
+    async def listed(self, name: str) -> Sequence[str]:
+        """Return the models that a provider itself lists; none when it does not answer."""
+        return await self.pool.listed(self._providers[name])
+
     def describe(self, ref: str | None = None) -> dict[str, Any]:
         """Return what `ref` means now as plain data, without a request; `context_window` once it was used."""
         try:
@@ -347,12 +351,7 @@ class ModelRegistry:
     async def _models_of(self, config: ProviderConfig) -> Infos:
         if config.models:
             return [self._infos.info(config, model.id) for model in config.models]
-        ids = dict.fromkeys(info.id for info in self._infos.known(config))
-        try:
-            provider = self.pool.provider(config.using(config.credential_ids[0]))
-            ids |= dict.fromkeys(info.id for info in await self._infos.listed(config, provider))
-        except HubError as error:
-            _log.debug("models of %s: %s", config.name, error.message)
+        ids = dict.fromkeys([*(info.id for info in self._infos.known(config)), *await self.pool.listed(config)])
         if not ids and (default := self._known_default(config)):
             ids[default] = None
         return [self._infos.info(config, id) for id in ids]

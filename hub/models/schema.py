@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hub.config.sections import CheckReport, Section
+from hub.config.sections import CheckReport, CrossCheck, Section
 from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
@@ -31,7 +31,7 @@ from hub.core.schema import (
 from hub.core.secret import Secret
 from hub.models.contract import AUTO, DEFAULT_TIMEOUT_S
 from hub.models.provider_config import DEFAULT_CREDENTIAL
-from hub.models.selection import doubtful_references
+from hub.models.selection import doubtful_references, doubts
 
 DEFAULT_ATTEMPTS = 3
 DEFAULT_MAX_WAIT_S = 30.0
@@ -199,18 +199,49 @@ SECTIONS = (
 )
 
 
+PLACES = (
+    ("agents", "*", "model"),
+    ("agents", "*", "subagents", "model"),
+    ("budgets", "*", "model"),
+    ("messages", "media", "transcription_model"),
+    ("tools", "image_model"),
+)
+"""Where the hub's sections name a model, outside `models:`; a test compares them with the schemas."""
+
+
 def check_references(config: Any, report: CheckReport) -> None:
-    """Warn of unknown models, also those of agents; no error, since a key may be in the environment another time."""
-    section = config.get("models")
-    if isinstance(section, Mapping):
-        agents = config.get("agents")
-        of_agents = [
-            (("agents", place, "model"), agent["model"])
-            for place, agent in enumerate(agents if isinstance(agents, list) else [])
-            if isinstance(agent, Mapping) and agent.get("model")
-        ]
-        for keys, message in doubtful_references(section, of_agents, config):
-            report.warning(keys, message)
+    """Warn of unknown models, wherever one is named; no error, since a key may be in the environment another time."""
+    section = config.get("models") or MODELS_SCHEMA({})
+    for keys, message in doubtful_references(section, integrations=config):
+        report.warning(keys, message)
+    models_at(*PLACES)(config, report)
+
+
+def models_at(*places: Sequence[str]) -> CrossCheck:
+    """Return the check that models are known which are named at these places; `*` is any item of a list."""
+
+    def check(config: Any, report: CheckReport) -> None:
+        doubt = doubts(config.get("models") or MODELS_SCHEMA({}), config)
+        for place in places:
+            for keys, ref in _at(config, place):
+                if (message := doubt(ref)) is not None:
+                    report.warning(keys, message)
+
+    return check
+
+
+def _at(
+    value: Any, place: Sequence[str], keys: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield what stands at a place of a configuration, with its keys."""
+    if not place:
+        if isinstance(value, str):
+            yield keys, value
+    elif place[0] == "*":
+        for index, each in enumerate(value if isinstance(value, list) else ()):
+            yield from _at(each, place[1:], (*keys, index))
+    elif isinstance(value, Mapping):
+        yield from _at(value.get(place[0]), place[1:], (*keys, place[0]))
 
 
 CROSS_CHECKS = {"models": check_references}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
@@ -87,32 +88,62 @@ def choose_named(
     raise InvalidRequest(f"models.aliases: {' → '.join([*list(aliases)[:3], '…'])} lead in a circle at {ref}.")
 
 
-def doubtful_references(
-    section: Mapping[str, Any],
-    others: Iterable[tuple[tuple[str | int, ...], str]] = (),
-    integrations: Iterable[str] = (),
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the keys of a configuration that name an unknown model, and what is wrong with each.
+def doubts(section: Mapping[str, Any], integrations: Iterable[str] = ()) -> Callable[[str], str | None]:
+    """Return what says why a reference names an unknown model; None for one that may be known.
 
     A vendor that is known by name passes, even without its key: the key may come from the environment. So does an
-    integration in use, which may bring a provider of its own name.
+    integration in use, which may bring a provider of its own name. Of a server of one's own that names its models,
+    those are the ones there are.
     """
     aliases: Mapping[str, str] = section["aliases"]
     providers = read_providers(section, {})
     known = {**{name: ProviderConfig(name, vendor.api) for name, vendor in VENDORS.items()}, **providers}
     brought = {name: ProviderConfig(name, name) for name in integrations} | known
-    named: list[tuple[tuple[str | int, ...], str]] = [(("models", "default"), section["default"])]
-    named += [(("models", "fallbacks", place), ref) for place, ref in enumerate(section["fallbacks"])]
-    named += [(("models", "aliases", alias), ref) for alias, ref in aliases.items()]
-    named += others
-    for keys, ref in named:
+
+    def doubt(ref: str) -> str | None:
         try:
-            choose_named(ref, known, aliases, section["default"])
+            choice = choose_named(ref, known, aliases, section["default"])
         except HubError as error:  # its message offers no section that only looks like a provider
             with suppress(HubError):
                 choose_named(ref, brought, aliases, section["default"])
-                continue
-            yield keys, error.message
+                return None
+            return error.message
+        config = known[choice.provider] if choice is not None else None
+        if choice is None or config is None or choice.model_id is None or config.vendor is not None:
+            return None
+        named = [each.id for each in config.models]
+        return not_listed(config.name, choice.model_id, named) if named and choice.model_id not in named else None
+
+    return doubt
+
+
+def doubtful_references(
+    section: Mapping[str, Any], integrations: Iterable[str] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the keys of `models:` that name an unknown model, and what is wrong with each; see `doubts`."""
+    named: list[tuple[tuple[str | int, ...], str]] = [(("models", "default"), section["default"])]
+    named += [(("models", "fallbacks", place), ref) for place, ref in enumerate(section["fallbacks"])]
+    named += [(("models", "aliases", alias), ref) for alias, ref in section["aliases"].items()]
+    doubt = doubts(section, integrations)
+    for keys, ref in named:
+        if (message := doubt(ref)) is not None:
+            yield keys, message
+
+
+def has_model(listed: Collection[str], model_id: str) -> bool:
+    """Whether a list means a model: also by its newest version, as a variant of one, or by a wildcard."""
+    base = model_id.partition(":")[0]
+    return any(
+        each in (model_id, f"{model_id}:latest", base) or each.startswith(f"{model_id}-") or fnmatchcase(model_id, each)
+        for each in listed
+    )
+
+
+def not_listed(provider: str, model_id: str, listed: Iterable[str]) -> str:
+    """Return the sentence that a provider has no such model, with those that are spelled alike."""
+    names = sorted(listed)
+    near = get_close_matches(model_id, names, n=3) or names[:3]
+    return f"{provider} lists no model {model_id}. Did you mean {' or '.join(f'{provider}/{each}' for each in near)}?"
 
 
 def _pinned(

@@ -252,3 +252,20 @@ async def test_each_answer_of_another_model_says_so_in_chat_and_the_commands_agr
     assert len(set(warnings)) == 1
     assert word in warnings[0]
     assert "spare/model" in warnings[0]
+
+
+async def test_a_model_that_its_provider_does_not_list_is_refused_with_the_nearest(
+    post: Post, openai_server: OpenAIServer
+) -> None:
+    openai_server.models = [{"id": "qwen3:8b"}, {"id": "llama4:latest"}, {"id": "claude-opus-5-20260901"}]
+    provider = {"api": "openai", "base_url": openai_server.base_url, "api_key": "sk-test-not-it"}
+    post.house.models.configure({"default": "test/qwen3:8b", "providers": {"test": provider}})
+
+    refused = [(await post.said(f"/model test/{each}")).reply or "" for each in ("qwen3:9b", "nonsense")]
+    session = post.house.sessions.get("agent:main:main")
+    taken = [(await post.said(f"/model test/{each}")).reply or "" for each in ("llama4", "claude-opus-5", "qwen3:8b")]
+
+    assert "Did you mean test/qwen3:8b?" in refused[0]
+    assert all(f"test/{each['id']}" in refused[1] for each in openai_server.models)
+    assert session is None or session.model is None
+    assert [each.rpartition("test/")[2] for each in taken] == ["llama4.", "claude-opus-5.", "qwen3:8b."]

@@ -28,11 +28,11 @@ def test_known_vendors_configured_providers_and_aliases_pass() -> None:
 
 
 def test_an_integration_in_use_may_bring_a_provider_of_its_name() -> None:
-    assert list(doubtful_references(MODELS_SCHEMA({"default": "acp/claude"}), (), ["acp"])) == []
+    assert list(doubtful_references(MODELS_SCHEMA({"default": "acp/claude"}), ["acp"])) == []
 
 
 def test_other_sections_are_not_offered_as_providers() -> None:
-    ((_, message),) = doubtful_references(MODELS_SCHEMA({"default": "nobody/x"}), (), ["hub", "acp"])
+    ((_, message),) = doubtful_references(MODELS_SCHEMA({"default": "nobody/x"}), ["hub", "acp"])
     assert "anthropic" in message
     assert not {"hub", "acp"} & set(message.replace(",", "").replace(";", "").split())
 

@@ -22,6 +22,7 @@ from hub.core.context import Authority, Context
 from hub.core.errors import Conflict, Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.lanes import Priority
+from hub.models.choosing import chosen
 from hub.models.contract import Message, user_message
 from hub.sessions.keys import SessionKey, SessionKind, is_incognito
 from hub.storage.database import Database
@@ -85,7 +86,7 @@ class Subagents:
         request = await ask_before_spawning(parts, request, agent.id, depth)
         model = request.model or settings.model
         if model is not None:
-            await parts.models.resolve(model)
+            await chosen(parts.models, model)
         place = await self._places.find(request.run_id, request.session_key)
         if request.thread:
             label = request.label or " ".join(request.task.split())[:TITLE_CHARS]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache, lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from hub.core.phrases import phrase
 from hub.core.schema import SchemaError
 from hub.entities.domains import DOMAINS, GENERIC, TARGET_KEYS
 from hub.messaging.places import account_in, channel_and_peer
+from hub.models.schema import MODELS_SCHEMA
+from hub.models.selection import doubts
 
 Keys = tuple[str | int, ...]
 UnknownName = tuple[Keys, str, str]
@@ -72,6 +74,7 @@ _HUB_SERVICES = {
         "web.fetch": "body headers length method remember url",
     }.items()
 }
+_ASK_A_MODEL = frozenset({"agent.run", "agent.heartbeat"})
 _ENTITY_SERVICES = {
     f"{domain}.{name}": frozenset({*TARGET_KEYS, *map(str, fields)})
     for domain, services in {**DOMAINS, "homeassistant": dict.fromkeys(GENERIC, ())}.items()
@@ -135,10 +138,11 @@ def names_are_known(
         def fired() -> set[str]:
             return {event for item in made for event in _fired(item)}
 
+        doubt = doubts(config.get("models") or MODELS_SCHEMA({}), config)
         unknown = (
             _at_its_blueprint(keys, item, each) if "use_blueprint" in item else each
             for (keys, item), whole in zip(items, made, strict=True)
-            for each in _unknown(whole, keys, known, fired, chats)
+            for each in chain(_unknown(whole, keys, known, fired, chats), _no_model(whole, keys, doubt))
         )
         for path, message, hint in islice(unknown, WARNINGS_LIMIT):
             report.warning(path, message, hint)
@@ -189,6 +193,23 @@ def _unknown(
     for key, each in value.items():
         if isinstance(each, (dict, list)):
             yield from _unknown(each, (*keys, key), known, fired, places)
+
+
+def _no_model(value: Any, keys: Keys, doubt: Callable[[str], str | None]) -> Iterator[UnknownName]:
+    """Yield a warning for each model that an action names and nobody has."""
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _no_model(each, (*keys, index), doubt)
+    if not isinstance(value, dict):
+        return
+    data = value.get("data")
+    if value.get("action") in _ASK_A_MODEL and isinstance(data, dict):
+        model = data.get("model")
+        if isinstance(model, str) and model and not is_template(model) and (message := doubt(model)) is not None:
+            yield (*keys, "data", "model"), message, ""
+        return
+    for key, each in value.items():
+        yield from _no_model(each, (*keys, key), doubt)
 
 
 def _nowhere(service: str, data: Any, keys: Keys, places: Places) -> Iterator[UnknownName]:

@@ -11,6 +11,7 @@ from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, integer, number, string
 from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
 from hub.models.accounts import KEY_LIMIT, ModelAccounts
+from hub.models.choosing import chosen
 from hub.models.credential_file import CredentialKind
 from hub.models.oauth import PASTE_LIMIT
 from hub.models.registry import ModelRegistry
@@ -112,14 +113,14 @@ class ModelMethods:
     async def _fallbacks(self, call: MethodCall) -> Mapping[str, Any]:
         if "models" in call.params:
             for ref in call.params["models"]:
-                await self._models.resolve(ref)
+                await chosen(self._models, ref)
             await self._set(("models", "fallbacks"), call.params["models"])
         return {"fallbacks": self._models.status()["fallbacks"]}
 
     async def _aliases(self, call: MethodCall) -> Mapping[str, Any]:
         name, aliases = call.params.get("name"), dict(self._models.aliases)
         if name is not None and (model := call.params.get("model")) is not None:
-            await self._models.resolve(model)
+            await chosen(self._models, model)
             await self._set(("models", "aliases"), {**aliases, name: model})
         elif name is not None:
             if name not in aliases:

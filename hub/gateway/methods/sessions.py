@@ -36,6 +36,7 @@ from hub.gateway.methods.session_rows import SessionRows
 from hub.gateway.methods.session_shapes import SEND_POLICIES, SHOWN_SETTINGS
 from hub.gateway.push.events import SESSIONS_TOPIC, session_topic
 from hub.messaging.channels import ChannelRegistry
+from hub.models.choosing import chosen
 from hub.models.registry import ModelRegistry
 from hub.models.thinking import WORDS
 from hub.sessions.fork import fork_session
@@ -246,7 +247,7 @@ class SessionMethods:
         if "snoozedUntil" in params:
             changes["snoozed_ms"] = params["snoozedUntil"] or 0
         if changes.get("model"):
-            await self._models.resolve(changes["model"])
+            await chosen(self._models, changes["model"])
         return changes
 
     async def _begin(self, call: MethodCall) -> None:

@@ -16,6 +16,7 @@ from hub.messaging.limit_texts import notice_text
 from hub.messaging.queue.queue_policy import QueueMode, parse_queue_directive
 from hub.messaging.texts import say
 from hub.models.answering import answering
+from hub.models.choosing import chosen
 from hub.models.registry import ModelRegistry
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -150,8 +151,10 @@ class SettingCommands:
             configured = await needs.models.resolve(needs.agents.get(call.agent_id).model)
             return say("model.set", language, model=configured.ref)
         try:
-            resolved = await needs.models.resolve(wanted)
-        except NotFound:
+            resolved = await chosen(needs.models, wanted)
+        except NotFound as error:
+            if "listed" in error.details:
+                raise
             name, at, credential = wanted.partition("@")
             near = [f"{ref}{at}{credential}" for ref in near_models(name, await self._refs())]
             if not near:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hub.core.schema import All, In, Length, Match, Optional, Schema, SchemaError, string
-from hub.models.schema import model_ref
+from hub.models.schema import model_ref, models_at
 from hub.models.speech import FORMATS
 
 VOICE_PLACE = "{voice}"
@@ -42,3 +42,5 @@ CONFIG_SCHEMA = Schema(
         _one_speaker,
     )
 )
+
+CROSS_CHECKS = {"model": models_at(("speech", "model"))}
