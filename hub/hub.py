@@ -184,7 +184,6 @@ class Hub(Lifecycle):
                 models=self.models,
                 tools=self.tools,
                 runner=self.runner,
-                lanes=self.lanes,
                 inbox=self.inbox,
                 outbox=self.outbox,
                 addresses=messaging.addresses,

@@ -137,7 +137,7 @@ class AutomationEngine:
         clock, bus, db = needs.clock, needs.bus, needs.db
         tasks = self._tasks = TaskOwner("automations")
         self._addresses = Addresses(db, needs.people, needs.channels)
-        self._delivery = ResultDelivery(db, needs.outbox, needs.sessions, needs.lanes, bus, clock=clock, tasks=tasks)
+        self._delivery = ResultDelivery(db, needs.outbox, needs.sessions, bus, clock=clock, tasks=tasks)
         self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock=clock, tasks=tasks)
         self.system_events = SystemEvents(db, needs.sessions, bus, clock)
         self.webhooks = Webhooks(clock)
@@ -199,7 +199,6 @@ class AutomationEngine:
                 agents=needs.agents,
                 workspaces=needs.workspaces,
                 sessions=needs.sessions,
-                lanes=needs.lanes,
                 events=self.system_events,
                 addresses=self._addresses,
                 delivery=self._delivery,

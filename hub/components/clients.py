@@ -12,7 +12,6 @@ from hub.agent.runner import AgentRunner
 from hub.agent.subagents.subagents import Subagents
 from hub.automation.services.addresses import Addresses
 from hub.components.component import Component
-from hub.core.lanes import Lanes
 from hub.core.stages import Stage
 from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import Method, Route
@@ -73,7 +72,6 @@ class ClientDependencies(Struct, frozen=True):
     models: ModelRegistry
     tools: ToolRegistry
     runner: AgentRunner
-    lanes: Lanes
     inbox: Inbox
     outbox: Outbox
     addresses: Addresses
@@ -133,7 +131,6 @@ class ClientsComponent(Component):
             sessions=needs.sessions,
             inbox=needs.inbox,
             runner=needs.runner,
-            lanes=needs.lanes,
             events=self._events,
             clock=clock,
             channels=channels,

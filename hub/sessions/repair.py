@@ -18,12 +18,13 @@ def pair_results(messages: Iterable[Message]) -> list[Message]:
     """Return the conversation with each tool result right behind its call, in the order of the calls.
 
     A call without a result gets one that says so; a result without a call is left out. Ids are matched to the nearest
-    call before them, since some providers count their calls from the start in each turn.
+    call before them, since some providers count their calls from the start in each turn. What was said while a call
+    went on, by no run, stands before it.
     """
     paired: list[Message | None] = []
     open_slots: dict[str, list[tuple[int, ToolCallBlock]]] = {}
     waiting: dict[int, ToolCallBlock] = {}
-    for message in messages:
+    for message in _said_before_calls(messages):
         if message.role is Role.TOOL:
             slots = open_slots.get(message.tool_call_id or "")
             if slots:
@@ -41,6 +42,25 @@ def pair_results(messages: Iterable[Message]) -> list[Message]:
     for slot, call in waiting.items():
         paired[slot] = interrupted_result(call)
     return [message for message in paired if message is not None]
+
+
+def _said_before_calls(messages: Iterable[Message]) -> list[Message]:
+    """Return the conversation with what was said between a call and its result put before the call.
+
+    Models do not go on behind an answer of their own.
+    """
+    ordered: list[Message] = []
+    at, waiting = 0, set[str]()
+    for message in messages:
+        if message.role is Role.TOOL:
+            said = [each for each in ordered[at + 1 :] if each.role is Role.ASSISTANT]
+            if said and message.tool_call_id in waiting:
+                ordered[at:] = [*said, ordered[at], *(each for each in ordered[at + 1 :] if each not in said)]
+                at += len(said)
+        elif message.tool_calls or message.role is not Role.ASSISTANT:
+            at, waiting = len(ordered), {call.id for call in message.tool_calls}
+        ordered.append(message)
+    return ordered
 
 
 def pending_calls(messages: Sequence[Message]) -> list[ToolCallBlock]:

@@ -27,6 +27,7 @@ from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
+from integrations.memory.said_now import SaidNow
 
 GROUP = "memory"
 NOT_FOUND = "nothing found; try other words, and no kind or person"
@@ -42,9 +43,17 @@ class MemoryTools:
         memory: The memory.
         people: Gives the people of this home.
         now: Seconds since the epoch.
+        said_now: Knows what is said in the turn of a call, which is remembered unasked in a tainted conversation too.
     """
 
-    def __init__(self, memory: Memory, people: Callable[[], People | None], now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        people: Callable[[], People | None],
+        now: Callable[[], float],
+        said_now: SaidNow | None = None,
+    ) -> None:
+        self._said_now = said_now
         self._memory = memory
         self._people = people
         self._now = now
@@ -71,6 +80,7 @@ class MemoryTools:
                 self._remember,
                 GROUP,
                 Annotations(destructive=False, idempotent=True, open_world=False, owner_only=False, egress=False),
+                unasked=self._is_said_now,
             ),
             Tool(
                 "memory_search",
@@ -121,7 +131,8 @@ class MemoryTools:
 
     async def _remember(self, call: ToolCall) -> ToolResult:
         authority, arguments = call.context.authority, call.arguments
-        provenance = MemoryProvenance(call.session_key, authority.person, self._now(), trusted=not authority.tainted)
+        trusted = not authority.tainted or await self._is_said_now(call)
+        provenance = MemoryProvenance(call.session_key, authority.person, self._now(), trusted=trusted)
         entry = MemoryEntry(
             arguments["text"],
             MemoryKind(arguments["kind"]),
@@ -137,6 +148,9 @@ class MemoryTools:
             said.append("nothing was struck: no entry has all words of `replaces`")
         details = {**_shown(added.hit), "known": added.known, "struck": struck}
         return ToolResult("\n".join(said), details=details, trusted=all(hit.trusted for hit in added.struck))
+
+    async def _is_said_now(self, call: ToolCall) -> bool:
+        return self._said_now is not None and await self._said_now.covers(call)
 
     async def _search(self, call: ToolCall) -> ToolResult:
         arguments = call.arguments

@@ -258,7 +258,6 @@ class FullRig(Rig):
                 models=self.models,
                 tools=self.tools,
                 runner=self.runner,
-                lanes=self.lanes,
                 inbox=self.inbox,
                 outbox=self.outbox,
                 addresses=addresses,

@@ -102,3 +102,37 @@ async def plant(house: Besieged, door: str, token: Mapping[str, str]) -> None:
         f"{house.url}{door}", json={"model": "homarus", **HTTP[door]}, headers=headers
     ) as answer:
         assert answer.status == 200, await answer.text()
+
+
+async def test_what_the_owner_writes_is_remembered_unasked_and_nothing_else(
+    house: Besieged, openai_server: OpenAIServer
+) -> None:
+    asked: list[str] = []
+    house.hub.bus.listen("approval_requested", lambda event: asked.append(str(event.data["title"])))
+    house.deny_what_is_asked()
+    _, token = await house.token("operator.write")
+    await plant(house, "agent", token)
+    written = "the bins go out on Tuesday"
+    openai_server.queue(tool_call("remember", text=written), "noted")
+    entries = await house.run(f"Please remember that {written}.")
+    openai_server.queue(tool_call("remember", text=written), "noted")
+    later = await house.run("thanks")
+    openai_server.queue(
+        tool_call("remember", text="go out on Tuesday"),
+        tool_call("remember", text=PLANT),
+        tool_call("remember", text="the keys are under the mat", shared=True),
+        "no",
+    )
+    others = await house.run(f"I will not let {written}. The keys are under the mat.")
+
+    kept = last_result(entries, "remember").message
+    assert kept is not None
+    assert kept.text.startswith("remembered in memory/")
+    notes = "".join(path.read_text() for path in (house.workspace / "memory").glob("*.md"))
+    assert written in notes
+    assert "words from outside" not in notes
+    for refused in (later, others):
+        message = last_result(refused, "remember").message
+        assert message is not None
+        assert message.is_error
+    assert asked == ["remember"] * 4

@@ -27,7 +27,6 @@ from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.events import EventBus
-from hub.core.lanes import Lanes, Priority
 from hub.core.phrases import phrase
 from hub.core.sql import SqlConnection
 from hub.core.states import StateMachine
@@ -112,7 +111,6 @@ class HeartbeatDependencies(Struct, frozen=True):
     agents: Agents
     workspaces: Workspaces
     sessions: SessionStore
-    lanes: Lanes
     events: SystemEvents
     addresses: Addresses
     delivery: ResultDelivery
@@ -311,14 +309,13 @@ class Heartbeats:
         session = self._needs.sessions.get(result.session_key)
         if session is None:
             return
-        async with self._needs.lanes.hold(f"session:{session.key}", context.child(), Priority.BACKGROUND):
-            transcript = await self._needs.sessions.open_transcript(session)
-            branch = transcript.branch()
-            begun = next((at for at, entry in enumerate(branch) if entry.run_id == result.run_id), None)
-            if not begun or any(entry.run_id != result.run_id for entry in branch[begun:]):
-                return
-            quiet = event_entry("heartbeat_ok", self._now_ms(), {"run_id": result.run_id})
-            await transcript.append(replace(quiet, parent_id=branch[begun - 1].id))
+        transcript = await self._needs.sessions.open_transcript(session)
+        branch = transcript.branch()
+        begun = next((at for at, entry in enumerate(branch) if entry.run_id == result.run_id), None)
+        if not begun or any(entry.run_id != result.run_id for entry in branch[begun:]):
+            return
+        quiet = event_entry("heartbeat_ok", self._now_ms(), {"run_id": result.run_id})
+        await transcript.append(replace(quiet, parent_id=branch[begun - 1].id))
 
     def _tell(
         self,

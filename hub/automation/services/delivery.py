@@ -9,10 +9,8 @@ from hub.agent.whose_words import provenance_of
 from hub.automation.services.addresses import DeliveryTarget
 from hub.core.clock import Clock
 from hub.core.context import Context
-from hub.core.errors import Conflict
 from hub.core.events import EventBus
 from hub.core.ids import new_id
-from hub.core.lanes import Lanes, Priority
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.outbox.outbox import Outbox
@@ -37,7 +35,6 @@ class ResultDelivery:
         db: The hub database.
         outbox: Sends them.
         sessions: Where conversations are kept.
-        lanes: Keeps what is said out of a turn that goes on.
         bus: Told `session_said`.
         tasks: Owner of the writing that nobody waits for.
     """
@@ -47,7 +44,6 @@ class ResultDelivery:
         db: Database,
         outbox: Outbox,
         sessions: SessionStore,
-        lanes: Lanes,
         bus: EventBus,
         *,
         clock: Clock,
@@ -56,7 +52,6 @@ class ResultDelivery:
         self._db = db
         self._outbox = outbox
         self._sessions = sessions
-        self._lanes = lanes
         self._bus = bus
         self._clock = clock
         self._tasks = tasks
@@ -110,18 +105,13 @@ class ResultDelivery:
             self._tasks.spawn(self.keep(place, text, context, name), name=f"keep what was said in {place.session_key}")
 
     async def keep(self, place: DeliveryTarget, text: str, context: Context, name: str) -> None:
-        """Put what was said into the transcript of its conversation, once per name."""
+        """Put what was said into the transcript of its conversation, once per name.
+
+        It waits for no turn: one that goes on there may itself wait for somebody's answer.
+        """
         key = place.session_key
         if key is None:
             return
-        try:
-            async with self._lanes.hold(f"session:{key}", context.child(), Priority.BACKGROUND):
-                await self._append(key, text, context, name)
-        except Conflict:
-            # Said by a run of this very conversation, which holds the lane itself.
-            await self._append(key, text, context, name)
-
-    async def _append(self, key: str, text: str, context: Context, name: str) -> None:
         authority = context.authority
         session = await self._sessions.ensure(key, person=authority.person)
         transcript = await self._sessions.open_transcript(session)

@@ -9,7 +9,6 @@ from hub.agent.runner import AgentRunner
 from hub.agent.whose_words import provenance_of
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest
-from hub.core.lanes import Lanes
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
 from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, WRITE, Method, MethodCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
@@ -41,7 +40,6 @@ class ChatMethods:
         sessions: The store.
         inbox: Takes messages.
         runner: Stops runs.
-        lanes: Keeps an injected message out of a turn that goes on.
         events: Tells clients what a command answered.
         channels: Knows the channel of the hub's own conversations.
     """
@@ -53,7 +51,6 @@ class ChatMethods:
         sessions: SessionStore,
         inbox: Inbox,
         runner: AgentRunner,
-        lanes: Lanes,
         events: RunEvents,
         clock: Clock,
         channels: ChannelRegistry,
@@ -63,7 +60,6 @@ class ChatMethods:
         self._sessions = sessions
         self._inbox = inbox
         self._runner = runner
-        self._lanes = lanes
         self._events = events
         self._clock = clock
 
@@ -161,16 +157,15 @@ class ChatMethods:
         key = self._key(params)
         label = params.get("label")
         text = f"[{label}]\n\n{params['message']}" if label else params["message"]
-        async with self._lanes.hold(f"session:{key}", call.context.child()):
-            session = await self._sessions.ensure(key, person=call.caller.authority.person)
-            transcript = await self._sessions.open_transcript(session)
-            entry = TranscriptEntry(
-                EntryType.MESSAGE,
-                int(self._clock.time() * 1000),
-                message=Message(Role.ASSISTANT, (TextBlock(text),)),
-                provenance=provenance_of(call.caller.authority, key, session.person),
-            )
-            await transcript.append(entry, sync=True)
+        session = await self._sessions.ensure(key, person=call.caller.authority.person)
+        transcript = await self._sessions.open_transcript(session)
+        entry = TranscriptEntry(
+            EntryType.MESSAGE,
+            int(self._clock.time() * 1000),
+            message=Message(Role.ASSISTANT, (TextBlock(text),)),
+            provenance=provenance_of(call.caller.authority, key, session.person),
+        )
+        await transcript.append(entry, sync=True)
         self._sessions.touch(key)
         self._events.chat_final(f"inject-{entry.id}", key, text)
         return {"ok": True, "messageId": entry.id}

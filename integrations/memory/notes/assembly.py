@@ -26,6 +26,7 @@ from integrations.memory.notes.files.omissions import Omissions
 from integrations.memory.notes.forget.conversations import Conversations
 from integrations.memory.notes.job import Job
 from integrations.memory.notes.memory import NotesMemory
+from integrations.memory.said_now import SaidNow
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
@@ -105,7 +106,7 @@ def build(host: IntegrationHost) -> None:
     host.bus.listen("run_finished", said)
     host.bus.listen(EVENT_SESSION_CHANGED, jobs.session_changed)
     tasks.spawn(_begin(upkeep, host), name="begin to index memory")
-    host.tools.add(*MemoryTools(memory, lambda: host.people, host.clock.time).all())
+    host.tools.add(*MemoryTools(memory, lambda: host.people, host.clock.time, SaidNow(host.sessions)).all())
 
 
 def settings_in_force(config: Config) -> Mapping[str, Any]:

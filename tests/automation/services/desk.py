@@ -39,7 +39,7 @@ class Desk:
         self.states = StateMachine(house.bus)
         self.addresses = Addresses(house.db, lambda: self.post.people, self.post.channels)
         self.delivery = ResultDelivery(
-            house.db, self.post.outbox, house.sessions, house.lanes, house.bus, clock=house.clock, tasks=house.tasks
+            house.db, self.post.outbox, house.sessions, house.bus, clock=house.clock, tasks=house.tasks
         )
         self.runs = AgentRuns(
             house.runner, house.sessions, house.db, house.lanes, house.bus, clock=house.clock, tasks=house.tasks
@@ -56,7 +56,6 @@ class Desk:
                 agents=house.agents,
                 workspaces=house.workspaces,
                 sessions=house.sessions,
-                lanes=house.lanes,
                 events=self.events,
                 addresses=self.addresses,
                 delivery=self.delivery,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -11,9 +12,11 @@ from hub.core.errors import HubError, NotFound
 from hub.core.events import Event
 from hub.core.services import AgentRule
 from hub.messaging.account_names import AccountNames
-from hub.messaging.contract import Address, ChatType, InboundMessage
+from hub.messaging.contract import Address, ChatType, ClientMessage, InboundMessage
+from hub.tools.contract import ToolCall
 from tests.automation.services.desk import ACCESS, AUTOMATION, Desk
-from tests.messaging.post import Pigeons
+from tests.messaging.post import OWNER, Pigeons
+from tests.servers.openai_server import OpenAIServer
 
 
 async def test_a_message_goes_to_an_address(desk: Desk) -> None:
@@ -154,18 +157,6 @@ async def test_the_same_key_sends_once(desk: Desk) -> None:
     assert desk.pigeons.texts("42") == ["news", "news"]
 
 
-async def test_what_is_said_waits_for_a_turn_that_goes_on(desk: Desk) -> None:
-    await desk.post.said("hello")
-    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
-    async with desk.house.lanes.hold("session:agent:main:main", Context(AUTOMATION)):
-        await desk.call("message.send", {"text": "news"})
-        await desk.post.until(lambda: desk.pigeons.sent[-1].text == "news")
-        said_meanwhile = desk.said()
-
-    await desk.post.until(lambda: desk.said()[-1] == ("assistant", "news"))
-    assert ("assistant", "news") not in said_meanwhile
-
-
 async def test_a_run_may_send_into_the_conversation_it_belongs_to(desk: Desk) -> None:
     context = Context(AUTOMATION)
     async with desk.house.lanes.hold("session:agent:main:main", context):
@@ -231,3 +222,39 @@ async def test_what_has_no_text_or_no_address_is_refused(desk: Desk, service: st
         await desk.call(service, data)
 
     assert await desk.post.outbox.counts() == {}
+
+
+@pytest.mark.parametrize(
+    ("service", "data"),
+    [
+        ("notify.notify", {"message": "the wash is done"}),
+        ("message.send", {"text": "the wash is done", "session_key": "agent:main:main"}),
+    ],
+)
+async def test_a_question_that_waits_in_a_conversation_holds_up_nothing_that_is_said_there(
+    desk: Desk, openai_server: OpenAIServer, service: str, data: dict[str, str]
+) -> None:
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def ask(call: ToolCall) -> str:
+        asked.set()
+        await answer.wait()
+        return "yes"
+
+    desk.house.tool("ask", ask)
+    openai_server.queue([{"tool_call": {"name": "ask", "arguments": {}}}], "Done.")
+    home = ClientMessage(
+        Address("webchat", "agent:main:main"), "m1", "webchat:user:me", "do it", session_key="agent:main:main"
+    )
+    await desk.post.inbox.receive(home, Context(OWNER))
+    await asked.wait()
+
+    sent = await desk.call(service, data)
+    said_meanwhile = desk.said()
+    answer.set()
+    await desk.post.until(lambda: desk.said()[-1] == ("assistant", "Done."))
+
+    assert sent["session_key"] == "agent:main:main"
+    assert said_meanwhile[-1] == ("assistant", "the wash is done")
+    roles = [each["role"] for each in openai_server.requests()[1]["body"]["messages"]]
+    assert roles == ["system", "user", "assistant", "assistant", "tool"]

@@ -1,0 +1,62 @@
+"""What whoever is answered wrote in this very turn, in trusted words: to remember it as they wrote it asks nobody."""
+
+from __future__ import annotations
+
+import re
+
+from hub.agent.whose_words import is_said_by, speaker
+from hub.sessions.store import SessionStore
+from hub.tools.contract import ToolCall
+
+_SENTENCES = re.compile(r"(?<=[.!?。！？])\s*|\n+")
+_LEAD = re.compile(
+    r"(?:(?:please|also|and|ok|okay)[ ,]+)*"
+    r"(?:(?:remember|note|keep in mind|don['’]t forget)(?: for me)?(?:[,:]? that\b|[:,])?"
+    r"|请?(?:你)?(?:帮我)?(?:记住|记得|记一下|记下|别忘了)[，,：:]?)\s*",
+    re.IGNORECASE,
+)
+
+
+class SaidNow:
+    """Knows what was said in the turn that a tool is called in.
+
+    Args:
+        sessions: Where what people wrote is found.
+    """
+
+    def __init__(self, sessions: SessionStore) -> None:
+        self._sessions = sessions
+
+    async def covers(self, call: ToolCall) -> bool:
+        """Whether a call of `remember` keeps a sentence of this turn as it was written, and does nothing else."""
+        arguments = call.arguments
+        if arguments.get("replaces") is not None or arguments.get("shared"):
+            return False
+        session = self._sessions.get(call.session_key)
+        if session is None:
+            return False
+        transcript = await self._sessions.open_transcript(session)
+        entry = transcript.get(f"{call.run_id}-user")
+        if entry is None or entry.message is None or not is_said_by(entry, speaker(call.context.authority)):
+            return False
+        return is_sentence_of(arguments["text"], entry.message.text)
+
+
+def is_sentence_of(text: str, said: str) -> bool:
+    """Whether a text is a whole sentence, or several, of what was said; "remember that" before it does not count.
+
+    A piece of a sentence may mean something else than the sentence.
+    """
+    wanted = [_bare(each) for each in _SENTENCES.split(text)]
+    wanted = [each for each in wanted if each]
+    written = [_bare(each) for each in _SENTENCES.split(said)]
+    return bool(wanted) and set(wanted) <= {each for one in written for each in (one, _without_lead(one))}
+
+
+def _bare(sentence: str) -> str:
+    return " ".join(sentence.split()).strip(" .!?。！？\"'").casefold()
+
+
+def _without_lead(sentence: str) -> str:
+    lead = _LEAD.match(sentence)
+    return sentence[lead.end() :] if lead is not None else sentence
