@@ -347,6 +347,8 @@ class ActionKind(Struct, frozen=True, eq=False):
         fields: Schema of all its keys; alias, enabled and continue_on_error are added to every kind.
         run: Runs the step; `hub.automation.running.run.Run` is what it may ask of its run. Cancelling undoes nothing.
         explain: Says in plain words what it does.
+        effect: Whether it does something outside its run by itself: one that is kept over a restart is then on disk
+            before its next step, and does not do it again.
     """
 
     name: str
@@ -355,3 +357,4 @@ class ActionKind(Struct, frozen=True, eq=False):
     explain: Explain
     description: str
     rule: Rule | None = None
+    effect: bool = True

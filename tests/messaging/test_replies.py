@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from hub.core.errors import Unavailable
@@ -62,6 +63,26 @@ async def test_a_file_of_the_workspace_is_attached_and_no_other(post: Post, open
     message = post.pigeons.sent[0]
     assert [media.path for media in message.media] == [str(workspace / "chart.png")]
     assert message.text.count("passwd is not attached") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "voice"),
+    [("note.ogg", "[[voice]]", True), ("note.ogg", "", False), ("chart.png", "[[voice]]", False)],
+)
+async def test_a_voice_message_is_audio_that_is_said_to_be_one(
+    post: Post, openai_server: OpenAIServer, name: str, word: str, voice: bool
+) -> None:
+    post.pigeons.limits = ChannelLimits(text=400, caption=300, media=frozenset(MediaKind))
+    workspace = post.house.agents.default().workspace
+    workspace.mkdir(exist_ok=True)
+    (workspace / name).write_bytes(b"content")
+    openai_server.queue(f"{word} [[media:{name}]]")
+
+    await post.said("let me have it")
+    await post.until(lambda: len(post.pigeons.sent) == 1)
+
+    (media,) = post.pigeons.sent[0].media
+    assert media.voice is voice
 
 
 async def test_what_a_tool_sent_is_not_said_again(post: Post, openai_server: OpenAIServer) -> None:

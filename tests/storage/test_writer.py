@@ -158,6 +158,23 @@ async def test_stopping_writes_what_waits(writer: Writer) -> None:
     await busy
 
 
+async def test_a_posted_write_that_failed_is_logged_by_its_name_and_no_other(
+    writer: Writer, caplog: pytest.LogCaptureFixture
+) -> None:
+    def misspelt(connection: SqlConnection) -> None:
+        connection.execute("INSERT INTO nowhere VALUES(1)")
+
+    writer.post(put(1))
+    writer.post(misspelt)
+    writer.post(put(2))
+    await asyncio.sleep(0.05)
+
+    assert await writer.submit(rows) == [1, 2]
+    [logged] = [record.getMessage() for record in caplog.records if record.name == "hub.storage.writer"]
+    assert "misspelt" in logged
+    assert "nowhere" in logged
+
+
 async def test_work_that_wants_to_exit_ends_nothing_but_itself(writer: Writer) -> None:
     def leave(_connection: SqlConnection) -> None:
         raise SystemExit(3)

@@ -67,4 +67,5 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="Do the first of several things whose conditions hold.",
+    effect=False,
 )

@@ -31,4 +31,5 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="Go on only if this holds.",
+    effect=False,
 )

@@ -34,4 +34,5 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="Say what is answered to the sentence that set this off.",
+    effect=False,
 )

@@ -34,4 +34,5 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="Wait.",
+    effect=False,
 )

@@ -25,7 +25,6 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
     if run.dry is not None:
         run.dry.call(path, f"event.{type}", data)
         return
-    run.root.effect = True
     fire_custom(run.parts.bus, type, run.plan.secrets.marked(data), run.context)
 
 

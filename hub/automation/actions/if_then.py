@@ -44,4 +44,5 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="Do one thing or another.",
+    effect=False,
 )

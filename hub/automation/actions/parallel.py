@@ -94,4 +94,5 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="Do several things at the same time.",
+    effect=False,
 )

@@ -158,4 +158,5 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="Repeat actions.",
+    effect=False,
 )

@@ -26,4 +26,5 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="Several actions as one.",
+    effect=False,
 )

@@ -47,5 +47,6 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="End the run here.",
+    effect=False,
     rule=_rule,
 )

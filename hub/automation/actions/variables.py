@@ -26,4 +26,5 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="Assign variables.",
+    effect=False,
 )

@@ -57,7 +57,6 @@ async def call_service(run: Run, name: str, data: Mapping[str, Any], path: str, 
         answer = None
         run.tell(stopped=stopped.message)
     finally:
-        run.root.effect = True
         if notes:
             _tell_child(run, notes)
     if response_variable is not None:

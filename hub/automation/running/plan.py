@@ -38,6 +38,7 @@ class Step(Struct, frozen=True):
     run: Callable[[Mapping[str, Any], Run, str], Awaitable[None]]
     enabled: bool | str
     continue_on_error: bool
+    effect: bool
 
 
 class Retry(Struct, frozen=True):
@@ -164,7 +165,8 @@ def _step(config: Mapping[str, Any], kinds: Kinds) -> Step:
         kind = kinds.action(key)
     except Invalid as error:
         raise InvalidRequest(error.msg) from error
-    return Step(config, kind.run, config.get("enabled", True), bool(config.get("continue_on_error", False)))
+    go_on = bool(config.get("continue_on_error", False))
+    return Step(config, kind.run, config.get("enabled", True), go_on, kind.effect)
 
 
 def _plan(owner_kind: str, owner_id: str, config: Mapping[str, Any], actions: Steps) -> RunPlan:

@@ -54,11 +54,11 @@ class Run:
 
     __slots__ = (
         "_context",
+        "_effect",
         "cancelled",
         "conversation_response",
         "defined",
         "dry",
-        "effect",
         "entry",
         "failed_path",
         "failure",
@@ -95,7 +95,7 @@ class Run:
         self.resumed = self.defined = self.saved = taken_up is not None
         self.root = self
         self.entry: StepTrace | None = None
-        self.effect = False
+        self._effect = False
         self.failure: Exception | None = None
         self.failed_path: str | None = None
         self.cancelled: str | None = None
@@ -132,6 +132,15 @@ class Run:
     def context(self) -> Context:
         """Why it runs, and what it may do; tainted from when something from outside came in."""
         return self.root._context
+
+    @property
+    def effect(self) -> bool:
+        """Whether something was done since the position was saved last."""
+        return self.root._effect
+
+    @effect.setter
+    def effect(self, effect: bool) -> None:
+        self.root._effect = effect
 
     def taint(self) -> None:
         """Something from outside came in: narrow what the run may do, for good."""
@@ -202,8 +211,6 @@ class Run:
         """Record the result of the current step in the trace."""
         if self.entry is not None:
             self.entry.result(**result)
-
-    # --- conditions ---
 
     async def holds(self, conditions: Steps, path: str) -> bool:
         """Return whether all conditions hold, and record each verdict under `path`.
@@ -289,6 +296,7 @@ class Run:
         except Exception as error:  # whatever a service does wrong ends this run (or not) and never the engine
             self._failed(error, step, path)
         finally:
+            self.effect |= step.effect
             entry.end()
             self.entry = outer
 
@@ -328,9 +336,7 @@ class Run:
 
     def resume(self, path: str) -> Any:
         """Return the state in which a step was when the hub stopped; None when it begins now."""
-        if self.keeper is None:
-            return None
-        state = self.position.states.get(path)
+        state = self.position.states.get(path) if self.keeper is not None else None
         if state is not None and self.resumed:
             self.tell(resumed=True)
         return state
@@ -347,21 +353,18 @@ class Run:
 
     async def save(self, path: str, state: Any) -> None:
         """Remember the state of a step and return once it is on disk."""
-        if self.keeper is not None:
-            self.position.states[path] = state
-            await self._save()
+        self.note(path, state)
+        await self._save()
 
     async def checkpoint(self) -> None:
         """Save the position when something was done since it was saved last."""
-        if self.root.effect and self.keeper is not None:
+        if self.effect and self.keeper is not None:
             await self._save()
 
     async def _save(self) -> None:
-        self.root.effect = False
+        self.effect = False
         if self.keeper is not None:
             await self.keeper.save(self.root)
-
-    # --- time ---
 
     async def seconds(self, value: Any, key: str) -> float:
         """Return the seconds of a `dynamic_duration`.
@@ -373,7 +376,7 @@ class Run:
             return value
         rendered = await self.render_later(value)
         try:
-            return resolve_duration(rendered, _as_it_is)
+            return resolve_duration(rendered, lambda value: value)
         except SchemaError as error:
             raise InvalidRequest(f"{key}: {describe_error(error)}") from error
 
@@ -394,7 +397,3 @@ class Run:
         while left > 0:
             await clock.sleep(min(left, RECHECK_S))
             left = min(when - clock.time(), end - clock.monotonic())
-
-
-def _as_it_is(value: Any) -> Any:
-    return value

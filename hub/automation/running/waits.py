@@ -76,8 +76,6 @@ def end(step: Mapping[str, Any], run: Run, wait: Wait, completed: bool, **more: 
     result = {"completed": completed, "remaining": wait.remaining(run.parts.clock.time()), **more}
     run.scope.assign_wait(result)
     run.tell(wait=result)
-    # What came does not come again: the position behind the wait is kept at once.
-    run.root.effect = True
     if not completed and not step["continue_on_timeout"]:
         raise StopRun("a wait timed out")
 

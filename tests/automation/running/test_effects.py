@@ -1,0 +1,65 @@
+"""Runs that survive keep what their steps did: steps of integrations too, in whatever block they stand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from hub.automation.contract import ActionKind
+from hub.automation.definition.kinds import Kinds
+from hub.automation.running.run import Run
+from hub.automation.running.waiting import WaitingRuns
+from hub.core.schema import Required, string
+from hub.storage.database import Database
+from hub.storage.migrations import HUB_MIGRATIONS
+from tests.automation.actions.bench import Bench
+from tests.automation.dying import Mortal
+from tests.automation.ground import make_parts
+
+
+@pytest.mark.parametrize("told", ["by its kind", "by itself"])
+@pytest.mark.parametrize("block", ["plain", "repeat", "parallel", "if"])
+async def test_what_an_action_of_an_integration_did_is_not_done_again(tmp_path: Path, block: str, told: str) -> None:
+    done: list[str] = []
+    reached = asyncio.Event()
+
+    async def blow(step: Mapping[str, Any], run: Run, path: str) -> None:
+        done.append(step["blow"])
+        if step["blow"] == "last":
+            reached.set()
+            await asyncio.Event().wait()
+        run.effect |= told == "by itself"
+
+    kind = ActionKind("blow", {Required("blow"): string}, blow, lambda _: "", "Blow.", effect=told == "by its kind")
+    kinds = Kinds(lambda sort: {"blow": lambda: kind} if sort == "action" else {})
+    bench = Bench(replace(make_parts(), kinds=kinds))
+    inner = [{"blow": "first"}, {"blow": "last"}]
+    blocks: dict[str, Any] = {
+        "plain": inner,
+        "repeat": [{"repeat": {"count": 1, "sequence": inner}}],
+        "parallel": [{"parallel": [inner]}],
+        "if": [{"if": "{{ true }}", "then": inner}],
+    }
+    db = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    await db.open()
+    keeper = Mortal(WaitingRuns(db, bench.parts.clock.time), None)
+    with kinds.in_use():
+        run = bench.run(blocks[block], keeper=keeper)
+    task = bench.start(run)
+    await reached.wait()
+    keeper.dead = True
+    task.cancel()
+
+    reached.clear()
+    (waiting,) = await keeper.runs.load()
+    again = bench.start(waiting.restore(run.plan, bench.parts))
+    await reached.wait()
+    again.cancel()
+    await db.close()
+
+    assert done == ["first", "last", "last"]
