@@ -74,7 +74,7 @@ class EmailRig(Rig):
     """A mailbox of its own for each account."""
 
     name = "email"
-    can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN})
+    can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN, Can.TWO_ACCOUNTS})
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
@@ -82,6 +82,7 @@ class EmailRig(Rig):
         self.reader = WatchedReader()
         self._mailboxes: dict[str, str] = {}
         self._last = b""
+        self._written_to = "default"
 
     async def start(self) -> None:
         await self.smtp.start()
@@ -113,6 +114,9 @@ class EmailRig(Rig):
         """Return the name of the mailbox of an account."""
         return self._mailboxes[account]
 
+    def writes_to(self, account: str) -> None:
+        self._written_to = account
+
     def identity(self, who: str) -> str:
         return f"email:address:{who}@{who}.test"
 
@@ -134,7 +138,7 @@ class EmailRig(Rig):
     def delivers(self, message: EmailMessage) -> str:
         """Put a mail into the mailbox; return its Message-ID."""
         self._last = message.as_bytes()
-        dovecot().deliver(self._mailboxes["default"], self._last)
+        dovecot().deliver(self._mailboxes[self._written_to], self._last)
         return str(message["Message-ID"])
 
     def renumber(self) -> None:
@@ -142,7 +146,7 @@ class EmailRig(Rig):
         dovecot().renumber(self._mailboxes["default"])
 
     async def says_again(self) -> None:
-        dovecot().deliver(self._mailboxes["default"], self._last)
+        dovecot().deliver(self._mailboxes[self._written_to], self._last)
 
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         sent = [each for each in self.smtp.mails if each["To"] == f"{who}@{who}.test"]

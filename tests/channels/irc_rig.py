@@ -22,7 +22,7 @@ class IrcRig(Rig):
     """A nick for each account, and one channel."""
 
     name = "irc"
-    can = frozenset({Can.GROUPS, Can.MALFORMED})
+    can = frozenset({Can.GROUPS, Can.MALFORMED, Can.TWO_ACCOUNTS})
     troubles = frozenset({Trouble.REFUSED_FOR_NOW, Trouble.ANSWER_LOST, Trouble.FORBIDDEN})
 
     async def start(self) -> None:
@@ -31,7 +31,7 @@ class IrcRig(Rig):
         self._nicks = {each: free_nick("bot") for each in ("default", "second")}
         self._people: dict[str, IrcPerson] = {who: await server.person(None, self._room) for who in (ADA, EVE)}
         self._proxies = {each: await TcpProxy(server.port).__aenter__() for each in self._nicks}
-        self._lines = self._proxies["default"].lines
+        self.writes_to("default")
         self._refusals: list[str] = []
         self._refused: set[int] = set()
 
@@ -44,9 +44,11 @@ class IrcRig(Rig):
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         port = self._proxies[account].port
         nick = self._nicks[account]
-        channels = (self._room,) if account == "default" else ()
-        config = IrcAccount(account, "127.0.0.1", nick, port, tls=False, channels=channels, trust_nicks=True)
+        config = IrcAccount(account, "127.0.0.1", nick, port, tls=False, channels=(self._room,), trust_nicks=True)
         return IrcChannel(config, clock, TIMING)
+
+    def writes_to(self, account: str) -> None:
+        self._written_to, self._lines = account, self._proxies[account].lines
 
     def identity(self, who: str) -> str:
         joined = next(each for each in self._people[who].heard if each.command == "JOIN")
@@ -66,7 +68,7 @@ class IrcRig(Rig):
         mention: bool = True,
         media: bytes | None = None,
     ) -> str:
-        person, bot = self._people[who], self._nicks["default"]
+        person, bot = self._people[who], self._nicks[self._written_to]
         await until(lambda: any((each.command, each.nick) == ("JOIN", bot) for each in person.heard))
         person.say(self._room if group else bot, f"{bot}: {text}" if group and mention else text)
         await person.settle()
@@ -85,7 +87,7 @@ class IrcRig(Rig):
     def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
         """Return what was heard; lines that were written one behind the other are one message."""
         target = self._target(who, group)
-        heard = self._people[who].said(self._nicks["default"], self._room if group else None)
+        heard = self._people[who].said(self._nicks[self._written_to], self._room if group else None)
         messages: list[list[str]] = [[]]
         passed = [line for at, line in enumerate(self._lines) if at not in self._refused]
         for each in map(parse, (line.decode() for line in passed)):

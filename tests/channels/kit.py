@@ -58,6 +58,8 @@ class Can(StrEnum):
     """It has polls."""
     REACTS = "reacts"
     """People can react to the assistant's messages, and the channel hears of it."""
+    TWO_ACCOUNTS = "two accounts"
+    """People can write to the second account too."""
     MALFORMED = "malformed"
     """What it sends can be no JSON."""
 
@@ -98,6 +100,10 @@ class Rig(Protocol):
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         """Return a channel to log in; each account is a login of its own, and keeps what it must in `folder`."""
         ...
+
+    def writes_to(self, account: str) -> None:
+        """Let people write to another account from now on, and see what it says."""
+        raise AssertionError(f"{self.name} has one for them")
 
     def identity(self, who: str) -> str:
         """Return the typed identity of a person."""
@@ -213,6 +219,9 @@ class DoubleRig(Rig, Generic[S]):
         self.server = server
         self.last: dict[str, Any] = {}
         """What was said last."""
+
+    def writes_to(self, account: str) -> None:
+        self.server = self.servers[account]
 
     async def start(self) -> None:
         for server in self.servers.values():

@@ -123,6 +123,9 @@ class MatrixRig(Rig):
         config = MatrixAccount(account, self.proxy.url, who.user_id, access_token=Secret(who.token))
         return MatrixChannel(config, JsonStorage(folder / f"{account}.json"), folder / "keys", clock, WAITS)
 
+    def writes_to(self, account: str) -> None:
+        raise AssertionError("the rooms have one")
+
     def identity(self, who: str) -> str:
         return f"matrix:user:{_town().people[who].user_id}"
 

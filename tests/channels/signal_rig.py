@@ -25,7 +25,9 @@ class SignalRig(DoubleRig[SignalServer]):
     """A daemon for each account; Ada and Eve write in direct messages and in one group."""
 
     name = "signal"
-    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.DEAF, Can.MALFORMED, Can.VOTES, Can.REACTS})
+    can = frozenset(
+        {Can.GROUPS, Can.EDITS, Can.MEDIA, Can.DEAF, Can.MALFORMED, Can.VOTES, Can.REACTS, Can.TWO_ACCOUNTS}
+    )
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:

@@ -78,6 +78,9 @@ class TelegramRig(Rig):
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         return telegram_channel(self._servers[account], folder, clock, account, timing=self.timing)
 
+    def writes_to(self, account: str) -> None:
+        self.server = self._servers[account]
+
     def identity(self, who: str) -> str:
         return f"telegram:user:{PEOPLE[who]}"
 
@@ -101,7 +104,7 @@ class TelegramRig(Rig):
             more["thread"] = int(thread)
         if media is not None:
             more["document"] = self.server.chats.file(media, file_name="a.txt", mime_type="text/plain")
-        written = f"@homarus_bot {text}" if group and mention else text
+        written = f"@{self.server.chats.bot['username']} {text}" if group and mention else text
         message = self.server.chats.says(written, chat=GROUP_ID if group else PEOPLE[who], who=PEOPLE[who], **more)
         return str(message["message_id"])
 

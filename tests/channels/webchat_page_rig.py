@@ -97,7 +97,7 @@ class WebchatPageRig(Rig):
     """The browsers of Ada and Eve."""
 
     name = "webchat_page"
-    can = frozenset({Can.OFFERS_AGAIN, Can.MALFORMED, Can.NO_LOGIN, Can.BUTTONS})
+    can = frozenset({Can.OFFERS_AGAIN, Can.MALFORMED, Can.NO_LOGIN, Can.BUTTONS, Can.TWO_ACCOUNTS})
     troubles: frozenset[Trouble] = frozenset()
 
     def __init__(self) -> None:
@@ -106,6 +106,7 @@ class WebchatPageRig(Rig):
         self._channels: dict[str, WebchatPage] = {}
         self._said: list[tuple[str, str]] = []
         self._presses = 0
+        self._written_to = "default"
         self._guard = Guard(GatewayLimits())
         self._listening: asyncio.Server | None = None
         self._server: GuardedServer | None = None
@@ -136,6 +137,9 @@ class WebchatPageRig(Rig):
         self._channels[account] = WebchatPage(account, Visitors(KEY, account), nothing, clock)
         return self._channels[account]
 
+    def writes_to(self, account: str) -> None:
+        self._written_to = account
+
     def identity(self, who: str) -> str:
         return f"webchat_page:visitor:{VISITORS[who]}"
 
@@ -144,8 +148,8 @@ class WebchatPageRig(Rig):
 
     def browser(self, who: str) -> PageInBrowser:
         if who not in self.browsers:
-            token = Visitors(KEY, "default").token(VISITORS[who])
-            self.browsers[who] = PageInBrowser(f"{self.url}/webchat/default", token)
+            token = Visitors(KEY, self._written_to).token(VISITORS[who])
+            self.browsers[who] = PageInBrowser(f"{self.url}/webchat/{self._written_to}", token)
         return self.browsers[who]
 
     async def says(

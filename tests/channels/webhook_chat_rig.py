@@ -27,7 +27,7 @@ class WebhookRig(Rig):
     """The program; it knows a repeated message by its id, as the documentation asks."""
 
     name = "webhook_chat"
-    can = frozenset({Can.GROUPS, Can.THREADS, Can.OFFERS_AGAIN, Can.BUTTONS})
+    can = frozenset({Can.GROUPS, Can.THREADS, Can.OFFERS_AGAIN, Can.BUTTONS, Can.TWO_ACCOUNTS})
     troubles = frozenset(set(Trouble) - {Trouble.MARKUP_REFUSED})
 
     def __init__(self) -> None:
@@ -41,6 +41,7 @@ class WebhookRig(Rig):
         self._revoked: set[str] = set()
         self._runner: web.AppRunner | None = None
         self._url = ""
+        self._written_to = "default"
 
     async def start(self) -> None:
         application = web.Application()
@@ -61,6 +62,9 @@ class WebhookRig(Rig):
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         self._channels[account] = WebhookChannel(account, Secret(SECRET), f"{self._url}/answers", clock)
         return self._channels[account]
+
+    def writes_to(self, account: str) -> None:
+        self._written_to = account
 
     def identity(self, who: str) -> str:
         return f"webhook_chat:user:{who}"
@@ -107,7 +111,7 @@ class WebhookRig(Rig):
         headers = {"X-Homarus-Timestamp": stamp, "X-Homarus-Signature": sign(secret, body, FORM, stamp)}
         async with (
             aiohttp.ClientSession() as client,
-            client.post(f"{self._url}/hub/default", data=body, headers=headers) as answer,
+            client.post(f"{self._url}/hub/{self._written_to}", data=body, headers=headers) as answer,
         ):
             if notice := (await answer.json()).get("notice"):
                 self._notices.append(notice)

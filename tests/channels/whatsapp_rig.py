@@ -68,7 +68,7 @@ class WhatsAppRig(Rig):
     """Ada is known by her id, Eve by her phone number; there are no groups."""
 
     name = "whatsapp"
-    can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN, Can.MALFORMED, Can.BUTTONS, Can.REACTS})
+    can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN, Can.MALFORMED, Can.BUTTONS, Can.REACTS, Can.TWO_ACCOUNTS})
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:
@@ -76,6 +76,7 @@ class WhatsAppRig(Rig):
         self.host = WebhookHost()
         self.channels: dict[str, WhatsAppChannel] = {}
         self._last: dict[str, Any] = {}
+        self._written_to = "default"
         self._running: set[asyncio.Task[Any]] = set()
 
     async def start(self) -> None:
@@ -96,6 +97,9 @@ class WhatsAppRig(Rig):
         for each in self.channels.values():
             self.host.webhook.add(each, Secret(APP_SECRET), Secret(VERIFY_TOKEN))
         return channel
+
+    def writes_to(self, account: str) -> None:
+        self._written_to = account
 
     def identity(self, who: str) -> str:
         return f"whatsapp:user:{PEOPLE[who]}"
@@ -118,6 +122,7 @@ class WhatsAppRig(Rig):
             self.server.files["1002"] = media
             kind, body = "document", {"id": "1002", "mime_type": "text/plain", "filename": "a.txt", "caption": text}
         self._last = {"kind": kind, "body": body, "who": PEOPLE[who], "id": self.server.wamid()}
+        self._last["number"] = NUMBERS[self._written_to]
         return self.server.says(**self._last)
 
     async def says_again(self) -> None:

@@ -99,7 +99,9 @@ class WhatsAppServer:
     def says(self, kind: str, body: Any, who: str = ADA, **more: Any) -> str:
         """Let somebody write; return the message's id."""
         id = more.pop("id", None) or self.wamid()
-        self.deliver(messages=[{**self.written_by(who), "id": id, "type": kind, kind: body, **more}], who=who)
+        number = more.pop("number", NUMBER_ID)
+        message = {**self.written_by(who), "id": id, "type": kind, kind: body, **more}
+        self.deliver(number=number, messages=[message], who=who)
         return id
 
     def written_by(self, who: str) -> Json:
