@@ -17,6 +17,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     from integrations.devices.mqtt.birth import follow_birth
     from integrations.devices.mqtt.bridge import MqttBridge
     from integrations.devices.mqtt.brokers import broker_of, hub_id
+    from integrations.devices.mqtt.discovery.announcer_rights import AnnouncerRights
     from integrations.devices.mqtt.discovery.discovery import Discovery
     from integrations.devices.mqtt.hub_device import HubDevice, hub_topic
     from integrations.devices.mqtt.methods import methods
@@ -29,7 +30,8 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     hub, prefix = await hub_id(host), config["discovery_prefix"]
     address, broker = await broker_of(host, config, hub)
     bridge = MqttBridge(host, address)
-    discovery = Discovery(host, bridge, prefix, hub_topic(prefix, hub))
+    rights = AnnouncerRights(broker, host.repairs)
+    discovery = Discovery(host, bridge, prefix, hub_topic(prefix, hub), rights)
     register_services(host, bridge)
     taps = Taps(bridge, host.clock)
     for method in methods(bridge, taps, discovery, broker):
@@ -39,7 +41,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
         host.routes.add(route)
     if config["discovery"]:
         await discovery.begin()
-        Natives(host, bridge, discovery).begin()
+        Natives(host, bridge, discovery, rights).begin()
     if config["nodes"]:
         await host.nodes.add(MqttNodes(frozenset(config["nodes"]), bridge, host.nodes.registry))
     HubDevice(host, bridge, hub, config).begin()

@@ -11,6 +11,7 @@ import hmac
 import logging
 import secrets
 import ssl
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -129,6 +130,9 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
         self.clients = clients
         self._attempts = attempts
         self._on_retained = on_retained
+        self._writers: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        self.kept_by: dict[str, str | None] = {}
+        """Who wrote the retained messages."""
         self.retained_bytes = 0
 
     async def _initialize_client_session(self, reader: Any, writer: Any, address: str, port: int) -> tuple[Any, Any]:
@@ -209,6 +213,24 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
             if self._matches(topic, topic_filter) and client.may_read(topic):
                 await handler.mqtt_publish(topic, kept.data, min(qos, kept.qos or 0), retain=True)
 
+    def writer_of(self, topic: str, data: bytes) -> str | None:
+        """Return the user name of whoever wrote exactly this message; None when it is not known any more."""
+        name, seen = self._writers.get(topic, (None, 0))
+        if name is not None and seen == hash(data):
+            return name
+        kept = self._retained_messages.get(topic)
+        return self.kept_by.get(topic) if kept is not None and bytes(kept.data) == data else None
+
+    async def _broadcast_message(
+        self, session: Any, topic: str | None, data: bytes | None, force_qos: int | None = None
+    ) -> None:
+        if session is not None and topic is not None:
+            self._writers.pop(topic, None)
+            self._writers[topic] = (session.username or ANONYMOUS, hash(bytes(data or b"")))
+            if len(self._writers) > RETAINED_LIMIT:
+                self._writers.popitem(last=False)
+        await super()._broadcast_message(session, topic, data, force_qos)
+
     async def _retain_broadcast_message(self, broadcast: dict[str, Any], qos: int, session: Any) -> None:
         if session.retained_messages.qsize() >= QUEUED_LIMIT:
             session.retained_messages.get_nowait()
@@ -222,6 +244,10 @@ class _Broker(Broker):  # type: ignore[misc]  # it has no types
             _log.warning("the MQTT broker keeps too many messages already; %.300s is not kept", topic)
             return
         self.retained_bytes = size
+        if topic is not None and data:
+            self.kept_by[topic] = (source.username or ANONYMOUS) if source is not None else None
+        elif topic is not None:
+            self.kept_by.pop(topic, None)
         self._on_retained()
         await super().retain_message(source, topic, data, qos)
 
@@ -278,6 +304,7 @@ class EmbeddedBroker:
             data = base64.b64decode(each["payload"])
             kept = RetainedApplicationMessage(None, each["topic"], data, each["qos"])
             self._broker.retained_messages[each["topic"]] = kept
+            self._broker.kept_by[each["topic"]] = each.get("by")
             self._broker.retained_bytes += _size(each["topic"], data)
         try:
             self._servers.append(await asyncio.start_server(self._take, host, port, ssl=self._tls))
@@ -289,9 +316,19 @@ class EmbeddedBroker:
     def retained(self) -> list[dict[str, Any]]:
         """Return the retained messages, as plain data."""
         return [
-            {"topic": topic, "payload": base64.b64encode(each.data).decode(), "qos": each.qos or 0}
+            {
+                "topic": topic,
+                "payload": base64.b64encode(each.data).decode(),
+                "qos": each.qos or 0,
+                "by": self._broker.kept_by.get(topic),
+            }
             for topic, each in self._broker.retained_messages.items()
         ]
+
+    def writer_of(self, topic: str, payload: bytes) -> str | None:
+        """Return the user name of whoever wrote exactly this message; None when it is not known any more."""
+        found: str | None = self._broker.writer_of(topic, payload)
+        return found
 
     async def stop(self) -> None:
         """Close every connection."""

@@ -49,6 +49,11 @@ _LISTS = frozenset(
 )
 
 
+def is_command_topic(key: str) -> bool:
+    """Whether the hub publishes on the topic under a key."""
+    return key.endswith("command_topic") or (key.startswith("set_") and key.endswith("_topic"))
+
+
 class Announced(Struct, frozen=True):
     """One component as it was announced.
 
@@ -70,6 +75,14 @@ class Announced(Struct, frozen=True):
     def key(self) -> tuple[str, str]:
         """What it is known by."""
         return self.component, self.unique_id
+
+    def topics(self, *, commands: bool) -> list[tuple[str, str]]:
+        """Return the topics on which the hub publishes, or those that it reads, each with its key."""
+        stated = list(self.config.items())
+        for each in self.config.get("availability") or ():
+            stated += each.items()
+        named = [(key, topic) for key, topic in stated if key == "topic" or key.endswith("_topic")]
+        return [(key, str(topic)) for key, topic in named if topic and is_command_topic(key) is commands]
 
 
 class Announcement(Struct, frozen=True):
@@ -217,7 +230,7 @@ def _topic(key: str, value: Any, base: Any) -> str:
         value = base + value[1:] if value.startswith("~") else value
         value = value[:-1] + base if value.endswith("~") else value
     try:
-        if key.endswith("command_topic") or (key.startswith("set_") and key.endswith("_topic")):
+        if is_command_topic(key):
             return checked_topic(value)
         if not isinstance(value, str) or problem_of(value) or value.startswith("$"):
             raise InvalidRequest(f"expected a topic or a topic filter, got {show(value)}")

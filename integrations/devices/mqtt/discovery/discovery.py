@@ -13,6 +13,7 @@ from hub.core.errors import HubError, InvalidRequest
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 from integrations.devices.mqtt.discovery.announcement import DEVICE, Announced, Announcement, read_announcement
+from integrations.devices.mqtt.discovery.announcer_rights import AnnouncerRights
 from integrations.devices.mqtt.discovery.entity import SOURCE, EntityParts, MqttEntity
 from integrations.devices.mqtt.discovery.family import Family
 from integrations.devices.mqtt.discovery.graded import GRADED
@@ -39,10 +40,13 @@ class Discovery:
     Args:
         prefix: The topic of announcements.
         own: The topic of the hub's own announcement.
+        rights: Know what whoever wrote a message may do at the broker; another broker tells nobody who wrote.
     """
 
-    def __init__(self, host: IntegrationHost, bridge: MqttBridge, prefix: str, own: str) -> None:
-        self._host, self._bridge, self._prefix, self._own = host, bridge, prefix, own
+    def __init__(
+        self, host: IntegrationHost, bridge: MqttBridge, prefix: str, own: str, rights: AnnouncerRights
+    ) -> None:
+        self._host, self._bridge, self._prefix, self._own, self._rights = host, bridge, prefix, own, rights
         self._parts = EntityParts(host, bridge, PayloadTemplates(host.clock, lambda: host.time_zone))
         self._said: dict[str, tuple[int, int]] = {}
         self._bytes = 0
@@ -62,12 +66,13 @@ class Discovery:
             for shape in ("+", "+/+"):
                 self._bridge.listen(f"{self._prefix}/{component}/{shape}/config", self._came, large=True)
 
-    def announce(self, topic: str, announcement: Announcement) -> None:
+    def announce(self, message: MqttMessage, announcement: Announcement) -> None:
         """Take over what a topic announces; what it announced before and no longer does is removed.
 
         Args:
-            topic: Where it came from: nobody else changes these components.
+            message: What announced it: no other topic changes these components.
         """
+        topic = message.topic
         for name, reason in announcement.refused.items():
             self.refuse(topic, reason, name)
         old = self._topics.get(topic, set())
@@ -79,6 +84,7 @@ class Discovery:
         mine: set[tuple[str, str]] = set()
         for each in announcement.components:
             try:
+                self._rights.check(message, each)
                 self._take(topic, each)
                 mine.add(each.key)
             except HubError as error:
@@ -126,9 +132,9 @@ class Discovery:
             self.refuse(topic, error.message)
             return
         self._bytes += said[1] - self._said.pop(topic, (0, 0))[1]
-        if message.payload:
-            self._said[topic] = said
-        self.announce(topic, announcement)
+        self.announce(message, announcement)
+        if message.payload:  # what was not taken is looked at again, for its device may have other rights then
+            self._said[topic] = (0, said[1]) if topic in self.refused else said
 
     def _take(self, topic: str, announced: Announced) -> None:
         if announced.component in REPORTED:
@@ -137,8 +143,8 @@ class Discovery:
         family = light_family(announced.config) if announced.component == "light" else FAMILIES.get(announced.component)
         if family is None:
             raise InvalidRequest(f"{announced.component} is not supported")
-        for key, topic_of in announced.config.items():
-            if key.endswith("command_topic") and str(topic_of).startswith(f"{self._prefix}/"):
+        for key, command in announced.topics(commands=True):
+            if command.startswith(f"{self._prefix}/"):
                 raise InvalidRequest(f"{key}: topics below {self._prefix}/ are for announcements")
         owner, entity = self._entities.get(announced.key, (None, None))
         if owner is not None and owner != topic:
@@ -153,6 +159,7 @@ class Discovery:
         owner, entity = self._entities.get(key, (None, None))
         if entity is not None and owner == topic:
             del self._entities[key]
+            self._rights.forget(entity.announced)
             entity.remove()
         if key in self._reports and self._reports[key][0] == topic:
             self._reports.pop(key)[1]()

@@ -6,10 +6,13 @@ import json
 import logging
 from typing import Any
 
+from msgspec.structs import replace
+
 from hub.core.errors import HubError
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 from integrations.devices.mqtt.discovery.announcement import Announced, Announcement
+from integrations.devices.mqtt.discovery.announcer_rights import AnnouncerRights
 from integrations.devices.mqtt.discovery.discovery import Discovery
 from integrations.devices.mqtt.native import frigate, owntracks, tasmota, zigbee2mqtt
 
@@ -29,12 +32,15 @@ DEVICES_LIMIT = 1_000
 class Natives:
     """Knows what the families said that concerns several messages."""
 
-    def __init__(self, host: IntegrationHost, bridge: MqttBridge, discovery: Discovery) -> None:
-        self._host, self._bridge, self._discovery = host, bridge, discovery
+    def __init__(
+        self, host: IntegrationHost, bridge: MqttBridge, discovery: Discovery, rights: AnnouncerRights
+    ) -> None:
+        self._host, self._bridge, self._discovery, self._rights = host, bridge, discovery, rights
         self._tasmota: dict[str, dict[str, Any]] = {}
         self._followed: dict[str, Announcement] = {}
         self._zigbee_announces = self._zigbee_available = False
         self._zigbee_devices: list[Any] = []
+        self._zigbee_told: MqttMessage | None = None
 
     def begin(self) -> None:
         """Follow them."""
@@ -52,36 +58,39 @@ class Natives:
         levels = message.topic.split("/")
         match levels[0], levels[-1]:
             case "tasmota", "config":
-                self._take_tasmota(levels[2], message.topic, said)
+                self._take_tasmota(levels[2], message, said)
             case "tasmota", _:
                 config = self._tasmota.get(levels[2])
-                self._announce(message.topic, tasmota.sensors(config, said) if config and said else [])
+                self._announce(message, tasmota.sensors(config, said) if config and said else [])
             case "zigbee2mqtt", "info":
                 self._zigbee_announces = zigbee2mqtt.announces_itself(said)
                 self._zigbee_available = zigbee2mqtt.tells_availability(said)
                 self._take_zigbee()
             case "zigbee2mqtt", _:
-                self._zigbee_devices = said if isinstance(said, list) else []
+                self._zigbee_devices, self._zigbee_told = said if isinstance(said, list) else [], message
                 self._take_zigbee()
             case "frigate", _:
-                self._announce(message.topic, frigate.cameras(said))
+                self._announce(message, frigate.cameras(said))
             case _:
                 if message.topic not in self._followed:
-                    self._announce(message.topic, owntracks.tracker(levels[1], levels[2], message.topic, said))
+                    self._announce(message, owntracks.tracker(levels[1], levels[2], message.topic, said))
 
-    def _take_tasmota(self, mac: str, topic: str, said: Any) -> None:
+    def _take_tasmota(self, mac: str, message: MqttMessage, said: Any) -> None:
         if not isinstance(said, dict) or said.get("ver") != 1 or len(self._tasmota) >= DEVICES_LIMIT:
             self._tasmota.pop(mac, None)
-            self._announce(topic, [])
-            self._announce(topic.replace("/config", "/sensors"), [])
+            self._announce(message, [])
+            self._announce(replace(message, topic=message.topic.replace("/config", "/sensors")), [])
             return
         self._tasmota[mac] = said
-        self._announce(topic, tasmota.components(said))
-        self._host.spawn(self._ask(tasmota.topic_of(said, 0) + "STATE"), name="ask a Tasmota device for its state")
+        self._announce(message, tasmota.components(said))
+        asked = tasmota.topic_of(said, 0) + "STATE"
+        if self._rights.may_ask(message, asked):
+            self._host.spawn(self._ask(asked), name="ask a Tasmota device for its state")
 
     def _take_zigbee(self) -> None:
         devices = [] if self._zigbee_announces else self._zigbee_devices
-        self._announce("zigbee2mqtt/bridge/devices", zigbee2mqtt.components(devices, available=self._zigbee_available))
+        if self._zigbee_told is not None:
+            self._announce(self._zigbee_told, zigbee2mqtt.components(devices, available=self._zigbee_available))
 
     async def _ask(self, topic: str) -> None:
         try:
@@ -89,7 +98,8 @@ class Natives:
         except HubError as error:
             _log.debug("a device was not asked for its state: %s", error)
 
-    def _announce(self, topic: str, components: list[Announced]) -> None:
+    def _announce(self, message: MqttMessage, components: list[Announced]) -> None:
+        topic = message.topic
         announcement = Announcement(tuple(components))
         if self._followed.get(topic, Announcement()) == announcement:
             return
@@ -97,4 +107,7 @@ class Natives:
             self._followed[topic] = announcement
         else:
             self._followed.pop(topic, None)
-        self._discovery.announce(topic, announcement)
+        self._discovery.refused.pop(topic, None)
+        self._discovery.announce(message, announcement)
+        if topic in self._discovery.refused:
+            self._followed.pop(topic, None)

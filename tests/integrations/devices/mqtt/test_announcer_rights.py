@@ -1,0 +1,132 @@
+"""The hub lends its rights at the broker to nobody: what a client announces names topics that it may use itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integrations.devices.mqtt.kit import Device, MqttKit
+from tests.servers.mosquitto import Mosquitto
+from tests.until import until
+
+SECRET = "a long secret"
+PLAIN: dict[str, Any] = {"publish_hub": False, "publish_birth": "never"}
+CLIENTS: dict[str, Any] = {
+    "garden": {"password": SECRET},
+    "tasmota": {"password": SECRET, "publish": ["tasmota/#", "tele/#"], "subscribe": ["cmnd/lamp/#"]},
+    "lock": {"password": SECRET},
+}
+TASMOTA: dict[str, Any] = {
+    **dict.fromkeys(("dn", "hn", "ip", "md", "ofln", "onln", "sw"), "x"),
+    "ver": 1,
+    "mac": "112233445566",
+    "ft": "%topic%/%prefix%/",
+    "t": "lock",
+    "tp": ["cmnd", "stat", "tele"],
+    "rl": [1],
+    "so": {},
+    "fn": ["Lamp"],
+    "state": ["OFF", "ON", "TOGGLE", "HOLD"],
+}
+
+
+def announces(**config: Any) -> str:
+    return json.dumps({"name": "Lamp", "unique_id": "lamp", **config})
+
+
+async def started(kit: MqttKit, clients: dict[str, Any] = CLIENTS) -> int:
+    await kit.set_up({"clients": clients, "port": 0, **PLAIN})
+    await kit.until_connected()
+    return int((await kit.ask("mqtt.status"))["listening"])
+
+
+async def refused(kit: MqttKit) -> list[str]:
+    """Wait until something is not taken; return why."""
+    while not (found := (await kit.ask("mqtt.discovered"))["refused"]):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    return [each["reason"] for each in found]
+
+
+SENSOR = "homeassistant/sensor/a/config"
+SWITCH = {"platform": "switch", "unique_id": "a", "command_topic": "~/set"}
+
+
+@pytest.mark.parametrize(
+    ("who", "topic", "payload"),
+    [
+        ("garden", "homeassistant/light/a/config", announces(command_topic="lock/set", state_topic="garden/a")),
+        ("garden", "homeassistant/cover/a/config", announces(command_topic="garden/s", set_position_topic="lock/set")),
+        ("garden", SENSOR, announces(state_topic="lock/state")),
+        ("garden", SENSOR, announces(state_topic="#")),
+        (
+            "garden",
+            SENSOR,
+            announces(state_topic="garden/a", availability=[{"topic": "lock/state"}, {"topic": "garden/a"}]),
+        ),
+        ("garden", "homeassistant/tag/a/config", announces(topic="lock/tag")),
+        (
+            "garden",
+            "homeassistant/device/a/config",
+            json.dumps(
+                {"device": {"identifiers": "x"}, "origin": {"name": "x"}, "~": "lock", "components": {"a": SWITCH}}
+            ),
+        ),
+        ("tasmota", "tasmota/discovery/112233445566/config", json.dumps(TASMOTA)),
+    ],
+)
+async def test_a_client_announces_no_topics_of_others(kit: MqttKit, who: str, topic: str, payload: str) -> None:
+    port = await started(kit)
+    lock = Device(port, username="lock", password=SECRET)
+    async with Device(port, username=who, password=SECRET) as eve, lock:
+        await lock.read("lock/#")
+        await eve.say(topic, payload, retain=True)
+
+        assert [each for each in await refused(kit) if "may not" not in each] == []
+        assert (await kit.ask("mqtt.discovered"))["entities"] == []
+        assert lock.heard == []
+
+
+async def test_what_a_client_may_use_is_taken_and_its_rights_are_asked_again_after_a_restart(tmp_path: Path) -> None:
+    first, second, third = (MqttKit(tmp_path) for _ in range(3))
+    port = await started(first)
+    lamp = announces(command_topic="garden/set", state_topic="garden/state")
+    async with Device(port, username="garden", password=SECRET) as garden:
+        await garden.read("garden/set")
+        await garden.say("homeassistant/light/a/config", lamp, retain=True)
+        await until(lambda: first.state("light.lamp") is not None)
+        await first.call("light.turn_on", entity_id="light.lamp")
+        await until(lambda: bool(garden.heard))
+    await first.tear_down()
+
+    await started(second)
+    await until(lambda: second.state("light.lamp") is not None)
+    await second.tear_down()
+
+    announcing = {"password": SECRET, "publish": ["homeassistant/+/+/config"], "subscribe": []}
+    await started(third, {**CLIENTS, "garden": announcing})
+    assert "may not write garden/set" in str(await refused(third))
+    assert (await third.ask("mqtt.discovered"))["entities"] == []
+    await third.tear_down()
+
+
+async def test_at_another_broker_a_topic_of_two_devices_is_told_of(kit: MqttKit, mosquitto: Mosquitto) -> None:
+    await kit.set_up({**PLAIN, "broker": "127.0.0.1", "port": mosquitto.port})
+    await kit.until_connected()
+    lock = announces(unique_id="door", device={"identifiers": ["1"], "name": "Door"}, command_topic="lock/set")
+    gnome = announces(device={"identifiers": ["2"], "name": "Gnome"}, command_topic="lock/set")
+    async with Device(mosquitto.port) as device:
+        await device.say("homeassistant/lock/a/config", lock)
+        await until(lambda: kit.state("lock.door_lamp") is not None)
+        before = kit.repairs.all()
+        await device.say("homeassistant/light/b/config", gnome)
+        await until(lambda: bool(kit.repairs.all()))
+        (told,) = kit.repairs.all()
+        await device.say("homeassistant/light/b/config", "")
+        await until(lambda: kit.repairs.all() == [])
+
+    assert before == []
+    assert "Door, Gnome: all of them named lock/set" in told.text
