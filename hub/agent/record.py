@@ -12,7 +12,7 @@ from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, SteeredMessage
 from hub.agent.side_note import note_channel
-from hub.agent.whose_words import is_own, provenance_of
+from hub.agent.whose_words import AUTOMATION, is_own, provenance_of
 from hub.core.context import Context
 from hub.core.errors import InvalidRequest
 from hub.hooks.contract import BeforeMessageWrite
@@ -89,7 +89,7 @@ class RunRecord:
             run_id=request.run_id,
             inbox_id=request.inbox_id,
             data=said_data(
-                channel=request.channel,
+                channel=AUTOMATION if request.by_hub else request.channel,
                 sender=request.sender_name or known,
                 trusted=came.trusted,
                 quoted=quoted and not came.trusted,

@@ -129,6 +129,7 @@ class RunRequest(Struct, frozen=True):
         timeout_s: Instead of the agent's limit, when it is shorter.
         sender_name: For the envelope; never authorises.
         channel: For the envelope.
+        by_hub: Whether the words are the hub's own, so that none of a person's are kept of them.
         on_final: Called in the transaction that ends the run, in the database's thread.
         quoted: Whether words from outside in the message are quoted in it; what is said under a tainted authority is
             else quoted as a whole.
@@ -157,6 +158,7 @@ class RunRequest(Struct, frozen=True):
     timeout_s: float | None = None
     sender_name: str | None = None
     channel: str | None = None
+    by_hub: bool = False
     on_final: OnFinal | None = None
     quoted: bool = False
     load: Callable[[], Awaitable[Message]] | None = None

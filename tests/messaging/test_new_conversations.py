@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from hub.agent.flush.said import said_since
 from hub.core.clock import Clock
 from hub.messaging.commands.model_names import model_of_part
 from hub.sessions.reset import ResetPolicy, ResetRules
@@ -147,3 +148,18 @@ def test_only_a_whole_part_that_one_model_has_names_it(word: str, model: str | N
     refs = ["a/claude-opus-4-6", "a/claude-sonnet-4-6", "b/gpt-5-mini", "openrouter/auto"]
 
     assert model_of_part(word, refs) == model
+
+
+async def test_the_words_that_ask_for_a_greeting_are_kept_as_nobodys(post: Post, openai_server: OpenAIServer) -> None:
+    await post.said("/new")
+    await post.until(lambda: len(post.pigeons.sent) == 1)
+    session = post.house.sessions.get(MAIN)
+    assert session is not None
+    greeted = (await post.house.sessions.open_transcript(session)).branch()
+    await post.said("remember the boiler")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
+    branch = (await post.house.sessions.open_transcript(session)).branch()
+
+    assert "Greet me" in said_to_model(openai_server)
+    assert said_since(greeted, None, 0).lines == ()
+    assert [line.text for line in said_since(branch, None, 0).lines] == ["remember the boiler", "ok"]

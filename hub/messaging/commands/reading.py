@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -64,10 +65,11 @@ def read_message(
     if not found.text.strip() and not has_more:
         return Reading(found.commands, None)
     at_once = tuple((name, "") for name in found.shortcuts)
-    return Reading(at_once, _with_options(replace(message, text=found.text), found.options))
+    return Reading(at_once, with_options(replace(message, text=found.text), found.options))
 
 
-def _with_options(message: InboundMessage, options: Mapping[str, str]) -> InboundMessage:
+def with_options(message: InboundMessage, options: Mapping[str, Any]) -> InboundMessage:
+    """Return a message with settings for the turn that answers it."""
     if not options:
         return message
     if isinstance(message, ClientMessage):

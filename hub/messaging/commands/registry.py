@@ -54,11 +54,13 @@ class CommandReply(Struct, frozen=True):
         text: For the sender.
         menu: Commands to choose from: label, and the command as it is written.
         message: A message that goes on to the agent in the sender's name.
+        by_hub: Whether its words are the hub's own.
     """
 
     text: str
     menu: tuple[tuple[str, str], ...] = ()
     message: str | None = None
+    by_hub: bool = False
 
     def as_text(self) -> str:
         """Return the text with the menu as a list, for channels without buttons."""

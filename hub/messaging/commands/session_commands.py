@@ -96,7 +96,7 @@ class SessionCommands:
         if message:
             return CommandReply("", message=message)
         if belongs_here(call.context.authority) and self._can_greet(call):
-            return CommandReply("", message=say("new.greet", language))
+            return CommandReply("", message=say("new.greet", language), by_hub=True)
         return say("new.done", language)
 
     async def _model_of(self, word: str) -> str | None:

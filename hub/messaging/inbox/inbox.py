@@ -17,6 +17,7 @@ from hub.core.sql import SqlConnection
 from hub.messaging.access.decide import Accept, Notice, Overheard, Refuse
 from hub.messaging.access.router import Router
 from hub.messaging.commands.command_buttons import CommandButtons
+from hub.messaging.commands.reading import with_options
 from hub.messaging.commands.registry import CommandCall, CommandReply, Commands
 from hub.messaging.contract import ButtonPressed, Inbound, InboundEvent, InboundMessage, Receipt
 from hub.messaging.inbox import inbox_rows
@@ -26,6 +27,7 @@ from hub.messaging.inbox.stored import load_event
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
 from hub.messaging.queue.queue import MessageQueue
+from hub.messaging.queue.turn_requests import BY_HUB
 from hub.messaging.texts import say
 from hub.storage.database import Database
 
@@ -168,7 +170,9 @@ class Inbox:
         if reply.message is None:
             return await self._answer(call, opened, reply)
         rest = replace(call.message, text=reply.message, message_id=f"{call.message.message_id}+")
-        receipt = await self.receive(rest, context)
+        receipt = await self.receive(with_options(rest, {BY_HUB: True}) if reply.by_hub else rest, context)
+        if reply.by_hub:  # nothing that a person writes is answered together with it
+            self._queue.flush(call.session_key, rest.address, rest.sender)
         await self._db.write(lambda connection: inbox_rows.close(connection, opened.inbox_id, "command"))
         return receipt
 

@@ -25,6 +25,9 @@ from hub.messaging.texts import say
 from hub.models.contract import Message, Role
 from hub.sessions.keys import SessionKey
 
+BY_HUB = "by_hub"
+"""The option of a message whose words are the hub's own, such as one that asks for a greeting."""
+
 
 class Turn(Struct, eq=False):
     """A turn that is about to run, or runs.
@@ -142,6 +145,7 @@ class TurnRequests:
             kind="message",
             sender_name=content.sender_name,
             channel=newest.address.channel,
+            by_hub=bool(options.get(BY_HUB)),
             on_final=self._end_of(turn, target),
             load=load if any(each.message.media for each in turn.messages) else None,
             quoted=content.quoted,
