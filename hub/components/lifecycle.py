@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
 from hub.components.component import Component, apply_to, stages_of
 from hub.components.foundation import Foundation
 from hub.config.store import ReloadResult
 from hub.core.stages import Stage, Stages
+
+_log = logging.getLogger(__name__)
 
 EVENT_STARTED = "hub_started"
 EVENT_STOPPING = "hub_stopping"
@@ -84,13 +87,17 @@ class Lifecycle:
         return slow + await self._base.tasks.cancel_all(timeout_s=STOP_LIMIT_S)
 
     async def apply(self, result: ReloadResult) -> None:
-        """Put a changed configuration into force: only what changed is set up again."""
+        """Put a changed configuration into force: what changed is set up again, or the hub, as `hub: reload` says."""
         if result.left_recovery:
             self._on_restart()
             return
         async with self._applying:  # who finds nothing changed waits for whoever is putting the same change into force
             if result.applied and not self.recovery and result.changed:
                 await apply_to(self.components, frozenset(result.changed))
+                mode = self._base.section("hub")["reload"]
+                if mode == "restart" or (mode == "hybrid" and result.needs_restart):
+                    _log.info("the hub restarts for what changed: %s", ", ".join(sorted(result.changed)))
+                    self._on_restart()
 
     def _running(self) -> list[Component]:
         return [each for each in self.components if each.in_recovery or not self.recovery]

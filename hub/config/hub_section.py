@@ -22,7 +22,7 @@ from hub.storage.schema import HISTORY_SCHEMA
 
 NAME_LENGTH_LIMIT = 100
 DISABLED_LIMIT = 200
-RELOAD_MODES = ("hybrid", "hot", "off")
+RELOAD_MODES = ("hot", "hybrid", "restart", "off")
 
 HUB_SCHEMA = Schema(
     {
@@ -44,8 +44,9 @@ HUB_SCHEMA = Schema(
         ),
         Optional(
             "reload",
-            default="hybrid",
-            description="When the hub applies a changed file: at once (hybrid, hot), or at a restart (off)",
+            default="hot",
+            description="What the hub does with a changed file: it applies at once what it can (hot), and restarts for "
+            "what it cannot (hybrid); it restarts for every change (restart); it waits for a restart (off)",
         ): In(RELOAD_MODES),
         Optional("disabled", default=list, description="Integrations that are not set up, though they would be"): All(
             ensure_list(slug), Length(max=DISABLED_LIMIT)

@@ -16,6 +16,9 @@ from tests.e2e.talk import ask, chat, connected, until
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
+NEEDS_RESTART = "http: {allowed_hosts: [attic.example], limits: {}}"
+RESTARTS = "the hub restarts for what changed"
+
 
 @pytest.fixture(scope="module")
 def start_text(server: OpenAIServerProcess) -> str:
@@ -242,3 +245,29 @@ def test_a_secret_is_never_shown_to_clients(hub: HubProcess, start_text: str) ->
 
     assert "sk-hidden" not in shown
     assert "sk-hidden" not in hub.log.read_text()
+
+
+def reloading(tmp_path: Path, start_text: str, mode: str) -> HubProcess:
+    text = start_text.replace("hub:\n", f"hub:\n  reload: {mode}\n", 1)
+    return HubProcess(make_home(tmp_path / "home", text))
+
+
+@pytest.mark.parametrize(("mode", "line"), [("hybrid", NEEDS_RESTART), ("restart", "agents: [{id: attic}]")])
+def test_a_change_restarts_the_hub_where_the_configuration_asks_for_that(
+    tmp_path: Path, start_text: str, mode: str, line: str
+) -> None:
+    with reloading(tmp_path, start_text, mode) as hub:
+        append(hub, f"{line}\n")
+
+        until(lambda: RESTARTS in hub.log.read_text())
+        hub.wait_ready()
+        assert "attic" in raw(hub)
+
+
+@pytest.mark.parametrize(("mode", "line"), [("hot", NEEDS_RESTART), ("hybrid", "agents: [{id: attic}]")])
+def test_a_change_restarts_nothing_where_it_need_not(tmp_path: Path, start_text: str, mode: str, line: str) -> None:
+    with reloading(tmp_path, start_text, mode) as hub:
+        append(hub, f"{line}\n")
+        hub.rpc("service.call", {"service": "hub.reload"})  # returns when the change is in force
+
+        assert RESTARTS not in hub.log.read_text()

@@ -113,6 +113,19 @@ async def test_compact_summarises_with_what_was_asked_of_the_summary(post: Post,
     await post.until(lambda: "keep the prices" in str(openai_server.requests()[-1]["body"]["messages"]))
 
 
+async def test_compact_says_when_a_summary_failed_and_not_that_there_is_too_little(
+    post: Post, openai_server: OpenAIServer
+) -> None:
+    openai_server.rule("Summarise this part", {"status": 400, "body": "no"})
+    for at in range(3):
+        await post.said(f"({at}) " + "word " * 300)
+        await post.until(lambda at=at: len(post.pigeons.texts()) == at + 1)  # type: ignore[misc]
+
+    receipt = await post.said("/compact")
+
+    assert "no model gave a usable summary" in (receipt.reply or "")
+
+
 async def test_what_follows_new_is_the_first_message_of_the_conversation(
     post: Post, openai_server: OpenAIServer
 ) -> None:

@@ -7,8 +7,9 @@ from msgspec import Struct
 from hub.agent.compaction.compact import Compacted, CompactionReason, CompactionRequest, compact
 from hub.agent.ledger import Spender
 from hub.agent.parts import RunDependencies
+from hub.agent.small_call import is_real
 from hub.core.context import Context
-from hub.core.errors import NotFound
+from hub.core.errors import NotFound, Unavailable
 from hub.core.lanes import Lanes
 from hub.models.contract import Usage
 
@@ -23,11 +24,11 @@ class CompactionCall(Struct, frozen=True):
 
 
 async def compact_session(parts: RunDependencies, lanes: Lanes, call: CompactionCall) -> Compacted | None:
-    """Compact a conversation when its run, if one goes on, has ended; None when it stays as it is.
+    """Compact a conversation when its run, if one goes on, has ended; None when there is too little of it.
 
     Raises:
         NotFound: There is no such conversation or agent.
-        HubError: It cannot be read or written.
+        HubError: It cannot be read or written, or no model gave a usable summary.
     """
     async with lanes.hold(f"session:{call.session_key}", call.context):
         session = parts.sessions.get(call.session_key)
@@ -37,6 +38,8 @@ async def compact_session(parts: RunDependencies, lanes: Lanes, call: Compaction
         candidates = await parts.models.candidates(
             session.model or agent.model, session_key=call.session_key, credentials=agent.credentials
         )
+        if not any(is_real(each) for each in agent.within(candidates)):
+            raise Unavailable("there is none but the offline one")
         transcript = await parts.sessions.open_transcript(session)
         conversation = parts.conversations.of(session.session_id, transcript, parts.zone())
         done = await compact(

@@ -23,7 +23,7 @@ from hub.agent.small_call import is_real
 from hub.agent.whose_words import speaker
 from hub.agent.window import Item
 from hub.core.context import Context
-from hub.core.errors import HubError
+from hub.core.errors import HubError, Unavailable
 from hub.models.contract import Message, Role, Usage
 from hub.models.resolved import Resolved
 
@@ -99,7 +99,7 @@ async def compact(
     Nothing is lost when that fails: the conversation is as it was before. It is tried again once it has grown.
 
     Raises:
-        Unavailable: The disk did not take the entry.
+        Unavailable: The disk did not take the entry; or somebody asked for it, and no model gave a usable summary.
 
     Cancelling it leaves the conversation as it was.
     """
@@ -143,6 +143,8 @@ async def compact(
         _log.warning("%s is not compacted: %s", request.session_key, reason)
         told = {"error": reason}
         conversation.try_again_at = before + window // GAIN_SHARE
+        if request.reason is CompactionReason.ASKED:  # who asked is told
+            raise Unavailable(reason) from error
         return None
     finally:
         told = told or {"error": "it was stopped"}

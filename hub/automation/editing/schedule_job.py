@@ -54,9 +54,10 @@ PAYLOAD = AnyOf(
         }
     ),
 )
+NO_WEBHOOK = "expected none or announce; a program is told of a result by `notify` of the automation, in YAML"
 DELIVERY = Schema(
     {
-        Optional("mode"): In(("none", "announce", "webhook")),
+        Optional("mode"): In(("none", "announce"), msg=NO_WEBHOOK),
         Optional("channel"): AnyOf(None, _NAME),
         Optional("to"): AnyOf(None, str),
         Optional("accountId"): AnyOf(None, _NAME),
@@ -178,8 +179,6 @@ def _address(delivery: Mapping[str, Any]) -> Mapping[str, Any] | str:
     mode = delivery.get("mode", "announce")
     if mode == "none":
         return "none"
-    if mode == "webhook":
-        raise InvalidRequest("delivery: give the automation a `notify` with the URL instead of the mode webhook")
     channel, to = delivery.get("channel") or None, delivery.get("to")
     if channel in (None, "last") and to in (None, "", "last"):
         return "last"

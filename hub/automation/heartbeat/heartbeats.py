@@ -135,6 +135,7 @@ class Heartbeats:
             state = await self._needs.db.read(lambda connection, id=agent.id: load(connection, id))  # type: ignore[misc]
             if state.result is not None:
                 self._show(agent.id, state, None)
+                self._remember(agent.id, state)
 
     async def due(self, agent_id: str, *, skip_unchanged: bool = True) -> DueHeartbeat:
         """Return whether an agent has something to look after now.
@@ -343,6 +344,13 @@ class Heartbeats:
         }
         self.last = told
         self._needs.bus.fire(EVENT_HEARTBEAT, dict(told), context)
+
+    def _remember(self, agent_id: str, state: HeartbeatState) -> None:
+        """Take up what an earlier hub told last; how long it took, and what else was in it, is not kept."""
+        ts_ms = round((state.last or 0.0) * 1000)
+        if self.last is None or ts_ms > self.last["ts_ms"]:
+            text = state.text[:PREVIEW] if state.result == "alert" else None
+            self.last = {"agent_id": agent_id, "status": state.result, "text": text, "ts_ms": ts_ms}
 
     def _show(self, agent_id: str, state: HeartbeatState, context: Context | None) -> None:
         zone = self._needs.zone()

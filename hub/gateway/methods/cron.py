@@ -273,8 +273,9 @@ def shown_heartbeat(told: Mapping[str, Any], *, preview: bool = True) -> dict[st
         "ts": told["ts_ms"],
         "agentId": told["agent_id"],
         "status": _STATUS.get(told["status"], told["status"]),
-        "durationMs": told["duration_ms"],
     }
+    if "duration_ms" in told:
+        shown["durationMs"] = told["duration_ms"]
     reason = "duplicate" if told["status"] == "duplicate" else told.get("reason")
     if reason:
         shown["reason"] = reason

@@ -16,6 +16,7 @@ from hub.agent.lift_taint import lift_taint
 from hub.agent.prompt_report import explain_prompt
 from hub.agent.runner import AgentRunner
 from hub.agent.taint import LiftScope
+from hub.core.errors import HubError
 from hub.messaging.commands.model_names import model_of_part, model_refs
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
 from hub.messaging.limit_texts import notice_text
@@ -124,7 +125,11 @@ class SessionCommands:
         await asyncio.wait({task}, timeout=COMPACTION_WAIT_S)
         if not task.done():
             return say("compact.begun", language)
-        if (done := task.result()) is None:
+        try:
+            done = task.result()
+        except HubError as error:
+            return say("compact.failed", language, error=error.message)
+        if done is None:
             return say("compact.nothing", language)
         return say("compact.done", language, count=done.messages, before=done.tokens_before, after=done.tokens_after)
 

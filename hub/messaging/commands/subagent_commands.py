@@ -80,6 +80,8 @@ class SubagentCommands:
         return "\n".join(filter(None, [self._line(each), each.session_key, shown]))
 
     def _kill(self, chosen: list[Subagent]) -> str:
+        if chosen and chosen[0].state is not SubagentState.RUNNING:
+            return self._say("ended", label=chosen[0].label, state=self._say(chosen[0].state.value))
         for each in chosen:
             self._subagents.kill(each)
         return self._say("stopped", count=len(chosen), labels=", ".join(each.label for each in chosen) or "-")
