@@ -13,6 +13,7 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.agent.workspace import MEDIA, Workspaces
 from hub.automation.services.addresses import Addresses
+from hub.config.suggest import nearest
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
 from hub.core.executors import FILES
 from hub.core.schema import (
@@ -151,7 +152,7 @@ class OutboxMethods:
         channels, to = self._outbox.channels, str(params["to"])
         if params.get("channel"):
             return str(params["channel"]), to
-        if to.partition(":")[0] in {channel for channel, _ in channels.places()}:
+        if ":" in to and nearest(to.partition(":")[0], {channel for channel, _ in channels.places()}) is not None:
             return channel_and_peer(None, to)
         names = sorted({each.channel.name for each in channels.all()} - {channels.home})
         if len(names) != 1:
