@@ -21,6 +21,7 @@ from hub.gateway.http_api.chat_completions import ChatCompletions
 from hub.gateway.http_api.embeddings import Embeddings
 from hub.gateway.http_api.kept_runs import KeptRuns
 from hub.gateway.http_api.models import Models
+from hub.gateway.http_api.ollama import OllamaApi
 from hub.gateway.http_api.responses import Responses
 from hub.gateway.http_api.runs import ApiRuns
 from hub.gateway.http_api.transcriptions import Transcriptions
@@ -193,6 +194,7 @@ class ClientsComponent(Component):
             *AnthropicMessages(runs).routes(),
             *Transcriptions(needs.transcriber).routes(),
             *Embeddings(needs.agents, needs.embed).routes(),
+            *OllamaApi(needs.agents, runs).routes(),
             *Models(needs.agents, int(gateway.clock.time())).routes(),
         ]
 

@@ -142,6 +142,29 @@ def test_anthropic(hub: HubProcess, model: OpenAIServer) -> None:
         client.messages.create(messages=messages[:1], **asked | {"model": "homarus/garage"})
 
 
+def test_ollama(hub: HubProcess, model: OpenAIServer) -> None:
+    ollama = import_module("ollama")
+    client = ollama.Client(host=hub.url, headers={"Authorization": f"Bearer {hub.token}"})
+    model.queue(ASKS, "Rain.", [{"text": "one two", "chunks": 2}])
+    messages: list[Any] = [{"role": "user", "content": "weather?"}]
+    asked: dict[str, Any] = {"model": "homarus", "tools": [{"type": "function", "function": FUNCTION}]}
+
+    names = [each.model for each in client.list().models]
+    first = client.chat(messages=messages, **asked)
+    (call,) = first.message.tool_calls
+    messages += [first.message, {"role": "tool", "content": "rain", "tool_name": call.function.name}]
+    end = client.chat(messages=messages, **asked)
+    pieces = list(client.chat(messages=messages[:1], stream=True, **asked))
+
+    assert "homarus:latest" in names
+    assert "tools" in client.show("homarus").capabilities
+    assert (call.function.name, call.function.arguments) == ("weather", {"city": "Jena"})
+    assert (end.message.content, end.done_reason) == ("Rain.", "stop")
+    assert ("".join(each.message.content for each in pieces), pieces[-1].done) == ("one two", True)
+    with pytest.raises(ollama.ResponseError, match="token"):
+        ollama.Client(host=hub.url).list()
+
+
 def test_llm(base: dict[str, Any], model: OpenAIServer, tmp_path: Path) -> None:
     entry = {"model_id": "hub", "model_name": "homarus", "api_base": base["base_url"], "supports_tools": True}
     entry |= {"supports_schema": True, "api_key_name": "hub"}

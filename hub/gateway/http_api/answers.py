@@ -18,6 +18,9 @@ from hub.gateway.http_api.runs import ApiRequest, ApiRuns
 
 KEEPALIVE = b": keep-alive\n\n"
 KEEPALIVE_S = 15.0
+EVENTS = "text/event-stream"
+LINES = "application/x-ndjson"
+"""A stream of objects, one a line; an answer without text shows that it is alive."""
 
 
 class AnswerShape(Protocol):
@@ -52,7 +55,9 @@ class AnswerShape(Protocol):
         ...
 
 
-async def serve(runs: ApiRuns, call: HttpCall, asked: ApiRequest, shape: AnswerShape) -> web.StreamResponse:
+async def serve(
+    runs: ApiRuns, call: HttpCall, asked: ApiRequest, shape: AnswerShape, *, stream_type: str = EVENTS
+) -> web.StreamResponse:
     """Answer one request with a run; a client that disconnects aborts it.
 
     Raises:
@@ -61,27 +66,29 @@ async def serve(runs: ApiRuns, call: HttpCall, asked: ApiRequest, shape: AnswerS
     begun = await runs.begin(call, asked)
     shape.begin(begun.run_id)
     if isinstance(begun, Answer):
-        return await _send(call, asked, shape, begun)
+        return await _send(call, asked, shape, begun, stream_type)
     async with begun:
         if asked.stream:
-            return await _stream(call, asked, shape, begun)
+            return await _stream(call, asked, shape, begun, stream_type)
         answer = await begun.answer()
-    return await _send(call, asked, shape, answer)
+    return await _send(call, asked, shape, answer, stream_type)
 
 
-async def _stream(call: HttpCall, asked: ApiRequest, shape: AnswerShape, run: RunStream) -> web.StreamResponse:
+async def _stream(
+    call: HttpCall, asked: ApiRequest, shape: AnswerShape, run: RunStream, stream_type: str
+) -> web.StreamResponse:
     response: web.StreamResponse | None = None
     text = ""
     async for piece in run.pieces(KEEPALIVE_S):
         if piece and asked.form is not None:
             continue  # it is sent once it is known to have the form
         if response is None:
-            response = await open_stream(call)
+            response = await open_stream(call, stream_type)
             run.sent = True
             await response.write(shape.opening())
         text += piece
-        await response.write(shape.delta(piece) if piece else KEEPALIVE)
-    return await _send(call, asked, shape, await run.answer(), response, text)
+        await response.write(shape.delta(piece) if piece or stream_type != EVENTS else KEEPALIVE)
+    return await _send(call, asked, shape, await run.answer(), stream_type, response, text)
 
 
 async def _send(
@@ -89,6 +96,7 @@ async def _send(
     asked: ApiRequest,
     shape: AnswerShape,
     answer: Answer,
+    stream_type: str,
     response: web.StreamResponse | None = None,
     text: str = "",
 ) -> web.StreamResponse:
@@ -99,7 +107,7 @@ async def _send(
     if not asked.stream:
         return _json(shape.whole(answer))
     if response is None:
-        response = await open_stream(call)
+        response = await open_stream(call, stream_type)
         await response.write(shape.opening())
     if error is not None:
         await response.write(shape.broken(error))
@@ -116,8 +124,8 @@ def _json(data: Mapping[str, Any], status: int = 200, headers: Mapping[str, str]
     return web.Response(body=orjson.dumps(data), status=status, content_type="application/json", headers=told)
 
 
-async def open_stream(call: HttpCall) -> web.StreamResponse:
-    """Begin an answer of server-sent events."""
+async def open_stream(call: HttpCall, stream_type: str = EVENTS) -> web.StreamResponse:
+    """Begin an answer that comes in pieces."""
     headers = {
         "Cache-Control": "no-store",
         "Server": "homarus",
@@ -126,7 +134,7 @@ async def open_stream(call: HttpCall) -> web.StreamResponse:
         **allow_origin(call.request),
     }
     response = web.StreamResponse(headers=headers)
-    response.content_type = "text/event-stream"
+    response.content_type = stream_type
     response.charset = "utf-8"
     await response.prepare(call.request)
     return response

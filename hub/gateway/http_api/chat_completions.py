@@ -134,10 +134,10 @@ def _message(message: Mapping[str, Any], place: str) -> Message | str:
     said = said_message(message, place, PARTS)
     if isinstance(said, str) or said.role is not Role.ASSISTANT:
         return said
-    return Message(Role.ASSISTANT, (*said.content, *_calls(message.get("tool_calls"), f"{place}.tool_calls")))
+    return Message(Role.ASSISTANT, (*said.content, *calls_of(message.get("tool_calls"), f"{place}.tool_calls")))
 
 
-def _calls(given: Any, place: str) -> list[ToolCallBlock]:
+def calls_of(given: Any, place: str) -> list[ToolCallBlock]:
     """Return the calls that an earlier answer asked for."""
     read = []
     for index, call in enumerate(given if isinstance(given, list) else ()):

@@ -1,0 +1,235 @@
+"""`/api/tags`, `/api/show`, `/api/version` and `/api/chat`: the hub's agents for programs that speak to Ollama."""
+
+from __future__ import annotations
+
+import binascii
+import time
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from hub.agent.agents import Agents
+from hub.core.errors import HubError, InvalidRequest
+from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Schema, boolean
+from hub.gateway.calls.contract import READ, WRITE, HttpCall, Route
+from hub.gateway.connection.server import json_response
+from hub.gateway.http_api.answers import LINES, serve
+from hub.gateway.http_api.chat_completions import calls_of
+from hub.gateway.http_api.client_tools import function_of, read_tools
+from hub.gateway.http_api.kept_runs import Answer
+from hub.gateway.http_api.openai_shapes import (
+    BODY_LIMIT_BYTES,
+    MESSAGES_LIMIT,
+    MODEL,
+    model_names,
+    prompt_tokens,
+    read_messages,
+    result_message,
+    said_message,
+)
+from hub.gateway.http_api.runs import ApiRequest, ApiRuns
+from hub.models.answer_form import AnswerForm
+from hub.models.contract import Image, Message, Role
+from hub.models.images import image_type
+from hub.tools.json_check import check_schema
+
+VERSION = "0.13.0"
+"""The version of Ollama's interface that is spoken; some programs ask for a least one."""
+LATEST = ":latest"
+_DETAILS = {"parent_model": "", "format": "", "family": MODEL, "families": [MODEL]}
+_DETAILS |= {"parameter_size": "", "quantization_level": ""}
+_NAME = All(str, Length(min=1, max=200))
+
+CHAT_SCHEMA = Schema(
+    {
+        Optional("model", default=MODEL): _NAME,
+        Optional("messages", default=list): All(list, Length(max=MESSAGES_LIMIT)),
+        Optional("stream", default=True): AnyOf(boolean, None),
+        Optional("format"): AnyOf(None, str, dict),
+        Optional("think"): AnyOf(None, boolean, str),
+    },
+    extra=ALLOW_EXTRA,
+)
+SHOW_SCHEMA = Schema({Optional("model"): _NAME, Optional("name"): _NAME}, extra=ALLOW_EXTRA)
+
+
+class OllamaApi:
+    """Answers the requests of Ollama's clients with runs.
+
+    Args:
+        agents: Who there is.
+        runs: Makes and follows runs.
+    """
+
+    def __init__(self, agents: Agents, runs: ApiRuns) -> None:
+        self._agents = agents
+        self._runs = runs
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        limits: dict[str, Any] = {"body": CHAT_SCHEMA, "body_limit": BODY_LIMIT_BYTES}
+        return [
+            Route("GET", "/api/version", self.version, "gateway", scope=READ, show_error=show_error),
+            Route("GET", "/api/tags", self.tags, "gateway", scope=READ, show_error=show_error),
+            Route("POST", "/api/show", self.show, "gateway", scope=READ, show_error=show_error, body=SHOW_SCHEMA),
+            Route("POST", "/api/chat", self.chat, "gateway", scope=WRITE, show_error=show_error, **limits),
+        ]
+
+    async def version(self, call: HttpCall) -> web.StreamResponse:
+        """Return which interface is spoken."""
+        return json_response({"version": VERSION})
+
+    async def tags(self, call: HttpCall) -> web.StreamResponse:
+        """Return the agents, as models."""
+        told = {"modified_at": _now(), "size": 0, "digest": "0" * 64, "details": _DETAILS}
+        return json_response(
+            {
+                "models": [
+                    {"name": f"{name}{LATEST}", "model": f"{name}{LATEST}", **told}
+                    for name in model_names(self._agents)
+                ]
+            }
+        )
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """Return what an agent can, as a model."""
+        told = {"modelfile": "", "parameters": "", "template": "", "details": _DETAILS, "modified_at": _now()}
+        info = {"general.architecture": MODEL}
+        return json_response(
+            {**told, "model_info": info, "capabilities": ["completion", "tools", "vision", "thinking"]}
+        )
+
+    async def chat(self, call: HttpCall) -> web.StreamResponse:
+        """Answer one request; one without messages only asks whether the model is there."""
+        body = call.body
+        model, think = body["model"], body.get("think")
+        shape = _ChatLines(model)
+        if not body["messages"]:
+            return json_response(shape.line(done=True, done_reason="load"))
+        system, messages = read_messages(list(_with_ids(body["messages"])), "messages", _message)
+        asked = ApiRequest(
+            model.removesuffix(LATEST),
+            messages,
+            system,
+            tools=read_tools(body.get("tools"), None, function_of, ("function", "name")),
+            form=_form(body.get("format")),
+            thinking=("medium" if think else "off") if isinstance(think, bool) else think,
+            stream=body.get("stream") is not False,
+        )
+        return await serve(self._runs, call, asked, shape, stream_type=LINES)
+
+
+class _ChatLines:
+    """One answer, or its lines."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._begun_ns = time.monotonic_ns()
+
+    def begin(self, run_id: str) -> None:
+        """Take the id of the run, which has no place in this shape."""
+
+    def whole(self, answer: Answer) -> Mapping[str, Any]:
+        took_ns = time.monotonic_ns() - self._begun_ns
+        usage = answer.usage
+        counts = {"prompt_eval_count": prompt_tokens(usage), "eval_count": usage.output_tokens}
+        spent = {"total_duration": took_ns, "load_duration": 0, "prompt_eval_duration": 0, "eval_duration": took_ns}
+        reason = "length" if answer.stop in ("length", "limit") else "stop"
+        calls = [_call(call.id, call.name, call.arguments) for call in answer.calls]
+        return self.line(answer.text, calls, done=True, done_reason=reason, **counts, **spent, **answer.beside)
+
+    def opening(self) -> bytes:
+        return b""
+
+    def delta(self, text: str) -> bytes:
+        return orjson.dumps(self.line(text)) + b"\n"
+
+    def closing(self, text: str, answer: Answer) -> bytes:
+        said = b""
+        if answer.calls:
+            calls = [_call(call.id, call.name, call.arguments) for call in answer.calls]
+            said = orjson.dumps(self.line("", calls)) + b"\n"
+        end = {**self.whole(answer), "message": {"role": "assistant", "content": ""}}
+        return said + orjson.dumps(end) + b"\n"
+
+    def broken(self, error: HubError) -> bytes:
+        return orjson.dumps(show_error(error)) + b"\n"
+
+    def error(self, error: HubError) -> Mapping[str, Any]:
+        return show_error(error)
+
+    def line(
+        self, text: str = "", calls: list[dict[str, Any]] | None = None, *, done: bool = False, **more: Any
+    ) -> dict[str, Any]:
+        """Return one object of the answer."""
+        message = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
+        return {"model": self._model, "created_at": _now(), "message": message, "done": done, **more}
+
+
+def show_error(error: HubError) -> Mapping[str, Any]:
+    """Return an error in Ollama's shape."""
+    return {"error": error.message}
+
+
+def _with_ids(messages: list[Any]) -> Iterator[Any]:
+    """Yield messages with an id for each call and its result: where the client has none, they follow one another."""
+    waiting: list[str] = []
+    for place, each in enumerate(messages):
+        calls = each.get("tool_calls") if isinstance(each, Mapping) else None
+        if isinstance(calls, list) and calls:
+            named = [
+                {"id": f"of_{place}_{at}", **call} if isinstance(call, Mapping) else call
+                for at, call in enumerate(calls)
+            ]
+            waiting = [call["id"] for call in named if isinstance(call, Mapping)]
+            yield {**each, "tool_calls": named}
+        elif isinstance(each, Mapping) and each.get("role") == "tool":
+            yield {"tool_call_id": waiting.pop(0) if waiting else f"of_{place}", **each}
+        else:
+            yield each
+
+
+def _message(message: Mapping[str, Any], place: str) -> Message | str:
+    if message.get("role") == "tool":
+        return result_message(message.get("tool_call_id"), message.get("content"), place, {})
+    said = said_message(message, place, {})
+    if isinstance(said, str):
+        return said
+    images = tuple(_image(each, f"{place}.images") for each in message.get("images") or ())
+    calls = calls_of(message.get("tool_calls"), f"{place}.tool_calls") if said.role is Role.ASSISTANT else []
+    return Message(said.role, (*said.content, *images, *calls))
+
+
+def _image(given: Any, place: str) -> Image:
+    try:
+        kind = image_type(b64decode(given, validate=True)) if isinstance(given, str) else None
+    except (binascii.Error, ValueError):
+        kind = None
+    if kind is None:
+        raise InvalidRequest(f"{place}: expected a PNG, JPEG, GIF or WebP in base64", details={"param": place})
+    return Image(kind, given)
+
+
+def _form(given: Any) -> AnswerForm | None:
+    if isinstance(given, Mapping):
+        check_schema(given)
+        return AnswerForm(given)
+    if given not in (None, "", "json"):
+        raise InvalidRequest("format: expected json, or a JSON schema", details={"param": "format"})
+    return AnswerForm() if given else None
+
+
+def _call(id: str, name: str, arguments: str) -> dict[str, Any]:
+    try:
+        read = orjson.loads(arguments or "{}")
+    except ValueError:
+        read = {"malformed_arguments": arguments}
+    return {"id": id, "function": {"name": name, "arguments": read if isinstance(read, dict) else {}}}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
