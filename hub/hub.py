@@ -165,6 +165,7 @@ class Hub(Lifecycle):
                 channels=self.channels,
                 outbox=self.outbox,
                 registries=RegistryFunctions(entities.registry, self.targets).all(),
+                named=entities.registry.named,
                 reload=self._reload,
                 restart=self._restart,
                 stop=self._end,

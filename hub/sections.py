@@ -111,9 +111,12 @@ def _checks_with(integrations: IntegrationSchemas, kinds: Kinds) -> dict[str, Cr
     def places(config: Config) -> frozenset[tuple[str, str]]:
         return configured_places(config, integrations.catalog, in_use_here(config))
 
+    def is_open(config: Config) -> bool:
+        return any(integrations.catalog[domain].custom for domain in in_use_here(config))
+
     return {
         "blueprints": kinds.in_use()(automation.blueprints_fit(folders)),
-        "names in automations": kinds.in_use()(names_are_known(folders, in_use_here, places)),
+        "names in automations": kinds.in_use()(names_are_known(folders, in_use_here, places, is_open)),
         "kinds of integrations": automation.kinds_are_in_use(kinds, unused),
     }
 

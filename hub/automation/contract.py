@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
 
+from hub.automation.definition.registry_ids import RegistryIds
 from hub.automation.engine.firing_queue import FiringQueue
 from hub.core.clock import Clock
 from hub.core.context import Context
@@ -147,6 +148,7 @@ class AutomationParts(Struct, frozen=True):
         files: Watches files; None where there are none.
         hooks: The hooks; None in a simulation.
         firings: Orders what triggers fire.
+        ids: Knows entities and devices by the ids of another registry.
     """
 
     bus: EventBus
@@ -171,6 +173,7 @@ class AutomationParts(Struct, frozen=True):
     files: FileWatch | None = None
     hooks: Hooks | None = None
     firings: FiringQueue = field(default_factory=FiringQueue)
+    ids: RegistryIds = field(default_factory=RegistryIds)
 
 
 # --- triggers ---

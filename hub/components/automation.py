@@ -54,6 +54,7 @@ class AutomationComponentDependencies(Struct, frozen=True):
 
     Attributes:
         registries: Functions of templates over the registries of the home.
+        named: Returns what an id of another registry is called here.
         reload: Reads the configuration again and puts it into force.
         restart: Ends this hub and begins a new one.
         stop: Ends the process.
@@ -70,6 +71,7 @@ class AutomationComponentDependencies(Struct, frozen=True):
     channels: ChannelRegistry
     outbox: Outbox
     registries: Mapping[str, Callable[..., Any]]
+    named: Callable[[str], str | None]
     reload: Callable[[], Awaitable[ReloadResult]]
     restart: Callable[[], None]
     stop: Callable[[], None]
@@ -122,6 +124,7 @@ class AutomationComponent(Component):
                 blueprint_folders=lambda: blueprint_folders(base.config.current, base.schemas.catalog),
             )
         )
+        self.engine.parts.ids.named = needs.named
         self._makers = AutomationMakers(
             needs.storage.db, base.repairs, self.engine.automations, self._authenticator.all_valid
         )

@@ -10,7 +10,7 @@ from hub.core.phrases import phrase
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.entities.entities import HomeEntities
-from hub.entities.registry import VERSION, HomeRegistry
+from hub.entities.registry import FILE, VERSION, HomeRegistry
 from hub.entities.services import EntityServices
 from hub.entities.targets import Targets
 from hub.gateway.calls.contract import Method
@@ -27,7 +27,7 @@ class EntitiesComponent(Component):
     def __init__(self, base: Foundation, *, services: ServiceRegistry, history: HistoryStore) -> None:
         self._base = base
         self._history = history
-        self._file = VersionedFile(base.home.storage / "home_registry.json", VERSION)
+        self._file = VersionedFile(base.home.path / FILE, VERSION)
         self.registry = HomeRegistry(self._file, base.bus, base.states, base.tasks)
         self.entities = HomeEntities(self.registry, base.states, base.bus)
         self.targets = Targets(self.registry, base.states)

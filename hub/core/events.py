@@ -227,6 +227,10 @@ class EventBus:
         finally:
             unsubscribe()
 
+    def has_listeners(self, type: str) -> bool:
+        """Return whether anybody listens to this very type."""
+        return type in self._topics
+
     def listener_counts(self) -> dict[str, int]:
         """Return how many listeners each event type has."""
         return {

@@ -79,6 +79,7 @@ __all__ = [
     "each_error",
     "ensure_list",
     "entity_id",
+    "entity_or_registry_id",
     "identifier",
     "integer",
     "number",
@@ -99,6 +100,8 @@ _TRUE = {"true", "yes", "on", "1", "enable"}
 _FALSE = {"false", "no", "off", "0", "disable"}
 _SHOWN_LENGTH = 60
 _SLUG = re.compile(r"^[a-z0-9][a-z0-9_-]{0,63}$")
+REGISTRY_ID = re.compile(r"[0-9a-f]{32}")
+"""Ids that Home Assistant's editor writes for entities and devices."""
 _ENTITY_ID = re.compile(r"^[a-z0-9_]{1,64}\.[a-z0-9_]{1,128}$")
 _DURATION = re.compile(r"^\s*(?:(\d+)d\s*)?(?:(\d+)h\s*)?(?:(\d+)m\s*)?(?:(\d+(?:\.\d+)?)s\s*)?$")
 # Each run of blanks has one place: several that could share it would try every way of sharing.
@@ -240,6 +243,15 @@ def entity_id(value: Any) -> str:
     if not isinstance(value, str) or not _ENTITY_ID.fullmatch(value):
         raise Invalid(phrase("expected an entity id such as light.kitchen, got {value}", value=show(value)))
     return value
+
+
+@_described({"type": "string"}, "entity id")
+def entity_or_registry_id(value: Any) -> str:
+    """Accept `domain.object_id`, or the id of an entity in a registry, as Home Assistant's editor writes it."""
+    if isinstance(value, str) and REGISTRY_ID.fullmatch(value):
+        return value
+    found: str = entity_id(value)
+    return found
 
 
 @_described({"type": "string"}, "time zone")

@@ -16,6 +16,8 @@ from hub.core.events import EventBus, Unsubscribe
 from hub.core.schema import Schema, SchemaError, describe_error
 
 EVENT_SERVICE_CALLED = "service_called"
+EVENT_CALL_SERVICE = "call_service"
+"""The same as Home Assistant tells it, for automations that came from there; fired when one listens."""
 EVENT_SERVICE_REGISTERED = "service_registered"
 EVENT_SERVICE_REMOVED = "service_removed"
 CALL_LIMIT_S = 300.0
@@ -298,6 +300,9 @@ class ServiceRegistry:
     async def _make(self, service: Service, call: ServiceCall, timeout_s: float) -> Mapping[str, Any] | None:
         told = {"domain": call.domain, "service": call.service, "data": call.data}
         self._bus.fire(EVENT_SERVICE_CALLED, told, call.context)
+        if self._bus.has_listeners(EVENT_CALL_SERVICE):
+            told = {"domain": call.domain, "service": call.service, "service_data": call.data}
+            self._bus.fire(EVENT_CALL_SERVICE, told, call.context)
         try:
             async with asyncio.timeout(timeout_s):
                 return await service.handler(call)

@@ -21,6 +21,7 @@ from hub.storage.versioned_file import VersionedFile
 
 Entries: TypeAlias = "dict[str, Any]"
 
+FILE = ".storage/home_registry.json"
 VERSION = 1
 SAVE_AFTER_S = 0.5
 """Changes within this time are written together."""
@@ -76,6 +77,11 @@ class HomeRegistry:
             self._by_unique_id[entity.source, entity.unique_id] = entity.entity_id
         for device in self.devices.values():
             self._index(device)
+
+    def named(self, id: str) -> str | None:
+        """Return the entity or the device that has this id here, or in another registry such as a bridged one."""
+        known = (*self._by_unique_id.items(), *self._by_identifier.items())
+        return id if id in self.devices else next((found for (_, each), found in known if each == id), None)
 
     async def close(self) -> None:
         """Write what is not yet written."""

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.core.errors import InvalidRequest
-from hub.core.schema import AnyOf, Optional, as_list, string
+from hub.core.schema import REGISTRY_ID, AnyOf, Optional, as_list, string
 from hub.core.states import StateMachine
 from hub.entities.domains import TARGET_KEYS
 from hub.entities.entries import EntityEntry
@@ -88,6 +88,9 @@ class Targets:
         ids = {key: _ids(data.get(key)) for key in TARGET_KEYS if data.get(key) is not None}
         if not ids:
             raise InvalidRequest(f"say what it is about: {', '.join(TARGET_KEYS)}")
+        for key in ("entity_id", "device_id"):
+            if key in ids:
+                ids[key] = [self._registry.named(id) or id if REGISTRY_ID.fullmatch(id) else id for id in ids[key]]
         for key, kind in _KINDS.items():
             for id in ids.get(key, ()):
                 self._registry.require(kind, id)

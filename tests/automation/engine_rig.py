@@ -47,6 +47,7 @@ class Engine:
         self._dead = False
         self._approve = approve
         self.at = NEW_YEAR
+        self.named: Callable[[str], str | None] = lambda _: None
         (home / "configuration.yaml").write_text(
             "hub: {time_zone: Europe/Berlin}\nautomation: !include automations.yaml\n"
         )
@@ -76,6 +77,7 @@ class Engine:
     async def start(self, at: float | None = None) -> Self:
         """Start it; `at` is what the wall clock shows, as when the hub was down for a while."""
         self._parts = parts = make_parts(self.home, start=self.at if at is None else at, spending=self.spending)
+        parts.ids.named = self.named
         for name, schema in self.offered().items():
             domain, service = name.split(".")
             parts.services.register(domain, service, self._called, schema, ResponseMode.OPTIONAL)

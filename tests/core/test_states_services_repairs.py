@@ -127,3 +127,26 @@ def test_repairs_are_replaced_cleared_and_sorted(bus: EventBus) -> None:
     assert len(events) == 2
     assert repairs.clear("mqtt") == 1
     assert repairs.clear("mqtt") == 0
+
+
+@pytest.mark.parametrize("listens", [True, False])
+async def test_a_call_is_told_as_home_assistant_tells_it_where_one_listens(listens: bool) -> None:
+    tasks = TaskOwner("test")
+    bus = EventBus(tasks)
+    services = ServiceRegistry(bus)
+    heard: list[Event] = []
+    told: list[Event] = []
+    if listens:
+        bus.listen("call_service", told.append)
+    bus.listen("*", heard.append)
+
+    async def handler(call: ServiceCall) -> None:
+        return None
+
+    services.register("light", "turn_on", handler, Schema({}, extra=True))
+    await services.call("light", "turn_on", {"entity_id": "light.a"}, context=system_context())
+
+    expected = {"domain": "light", "service": "turn_on", "service_data": {"entity_id": "light.a"}}
+    assert [event.data for event in told] == ([expected] if listens else [])
+    assert [event.type for event in heard].count("call_service") == len(told)
+    await tasks.cancel_all()

@@ -95,7 +95,7 @@ def examples() -> Iterator[tuple[str, str, dict[str, str]]]:
                 yield f"{name_of(page)}-{number}", text, beside
 
 
-UNKNOWN = re.compile(r"^no service .* is known$|^nothing here fires")
+UNKNOWN = re.compile(r"^no service .* is known$|^nothing here fires|(^|: )nothing in this home ")
 """Examples call lights and the like, which nothing here brings."""
 
 

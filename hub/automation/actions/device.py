@@ -11,7 +11,7 @@ from hub.automation.definition.fields import dynamic, dynamic_text
 from hub.automation.running.calling import call_service
 from hub.automation.running.run import Run
 from hub.core.phrases import phrase
-from hub.core.schema import Optional, Required, entity_id, string
+from hub.core.schema import Optional, Required, entity_or_registry_id, string
 
 _DATA = ("position", "value", "option", "hvac_mode", "preset_mode", "humidity", "mode", "brightness_pct", "code")
 _NOTICE = ("message", "title", "data")
@@ -39,7 +39,7 @@ KIND = ActionKind(
         Required("device_id", description="The device."): dynamic_text,
         Required("domain", description="Of its entities."): string,
         Required("type", description="The action, such as turn_on."): string,
-        Optional("entity_id", description="The entity of the device that it is about."): entity_id,
+        Optional("entity_id", description="The entity of the device that it is about."): entity_or_registry_id,
         **{Optional(each, description="Data of the service."): dynamic for each in (*_DATA, *_NOTICE)},
         Optional("metadata", description="Data of Home Assistant's editor; not used."): object,
     },

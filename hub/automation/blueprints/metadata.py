@@ -13,7 +13,7 @@ from hub.automation.blueprints.selectors import read_selector
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Invalid, Length, Optional, Required, Schema, boolean, show, string, url
 
-INPUTS_LIMIT = 300
+INPUTS_LIMIT = 2_000
 GRAMMAR_OF_HOME_ASSISTANT = (2026, 12)
 """Year and month of the Home Assistant whose grammar automations follow; blueprints for a later one are refused."""
 DOMAINS = ("automation", "script")

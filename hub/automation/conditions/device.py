@@ -10,7 +10,7 @@ from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
 from hub.automation.definition.device_words import state_of
 from hub.automation.definition.fields import dynamic_duration, number_or_entity
 from hub.core.phrases import phrase
-from hub.core.schema import Optional, Required, entity_id, string
+from hub.core.schema import Optional, Required, entity_or_registry_id, string
 
 
 def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
@@ -32,7 +32,7 @@ KIND = ConditionKind(
         Required("device_id", description="The device."): string,
         Required("domain", description="Of the entity."): string,
         Required("type", description="The condition, such as is_on."): string,
-        Required("entity_id", description="The entity of the device that it is about."): entity_id,
+        Required("entity_id", description="The entity of the device that it is about."): entity_or_registry_id,
         Optional("above", description="More than this number, or than the number of this entity."): number_or_entity,
         Optional("below", description="Less than this number, or than the number of this entity."): number_or_entity,
         Optional("for", description="Minimum time it has been so."): dynamic_duration,

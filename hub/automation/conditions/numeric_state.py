@@ -110,17 +110,8 @@ def _explain(config: Mapping[str, Any]) -> str:
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
-    above, below = config.get("above"), config.get("below")
-    if above is None and below is None:
+    if config.get("above") is None and config.get("below") is None:
         raise Invalid(phrase("expected above, below or both"))
-    if isinstance(above, (int, float)) and isinstance(below, (int, float)) and above >= below:
-        raise Invalid(
-            phrase(
-                "nothing is both above {above} and below {below}; did you mean two conditions with or?",
-                above=f"{above:g}",
-                below=f"{below:g}",
-            )
-        )
     return config
 
 

@@ -74,9 +74,6 @@ def _explain(config: Mapping[str, Any]) -> str:
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if not config.keys() & {"before", "after"}:
         raise Invalid(phrase("expected before or after, with sunrise or sunset"))
-    for name in ("before", "after"):
-        if f"{name}_offset" in config and name not in config:
-            raise Invalid(phrase("{name}_offset needs {name}", name=name), path=[f"{name}_offset"])
     return config
 
 

@@ -22,6 +22,7 @@ from hub.core.schema import (
     boolean,
     each_error,
     entity_id,
+    entity_or_registry_id,
     positive_seconds,
     show,
     string,
@@ -201,7 +202,7 @@ def resolve_duration(value: Any, render: Callable[[Any], Any]) -> float:
 
 
 # Compiled once: a validator that is called outside of a schema is compiled at every call.
-_ENTITY_IDS = Schema([entity_id])
+_ENTITY_IDS = Schema([entity_or_registry_id])
 
 
 def _entity_ids(value: Any) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 from hub.automation.blueprints.expanding import expand, store_of
 from hub.automation.blueprints.store import BlueprintStore
 from hub.automation.definition.values import is_template
+from hub.automation.editing.unknown_things import HomeNames, kept_registries
 from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.config.checked import Config
 from hub.config.sections import CheckReport, CrossCheck
@@ -90,7 +91,6 @@ PERSON_KEYS = frozenset({"data", "message", "text", "title"})
 """Keys of the data of `notify.<person>`."""
 
 FOREIGN_EVENTS: Mapping[str, str] = {
-    "call_service": "service_called",
     "homeassistant_start": "hub_started",
     "homeassistant_started": "hub_started",
     "homeassistant_stop": "hub_stopping",
@@ -108,6 +108,7 @@ def names_are_known(
     folders: Callable[[Config], Iterable[Path]] = lambda _: (),
     domains: Callable[[Config], Iterable[str]] = lambda _: (),
     places: Callable[[Config], Places | None] = lambda _: None,
+    is_open: Callable[[Config], bool] = lambda _: False,
 ) -> CrossCheck:
     """Return the check that each service, data key, address and event of the automations and scripts is known.
 
@@ -115,6 +116,7 @@ def names_are_known(
         folders: Returns the folders of blueprints that the integrations in use bring.
         domains: Returns the integrations in use; which services they have is not known before they run.
         places: Returns the channels and accounts there are; None where that is not known.
+        is_open: Returns whether something in use may show entities that are in no registry.
     """
 
     def check(config: Config, report: CheckReport) -> None:
@@ -133,6 +135,8 @@ def names_are_known(
         store = store_of(config.home, further=lambda: folders(config)) if config.home is not None else None
         made = [_expanded(keys, item, store) for keys, item in items]
         chats = places(config)
+        registries = kept_registries(config.home)
+        names = HomeNames(config, registries, is_open=is_open(config)) if registries is not None else None
 
         @cache
         def fired() -> set[str]:
@@ -142,7 +146,12 @@ def names_are_known(
         unknown = (
             _at_its_blueprint(keys, item, each) if "use_blueprint" in item else each
             for (keys, item), whole in zip(items, made, strict=True)
-            for each in chain(_unknown(whole, keys, known, fired, chats), _no_model(whole, keys, doubt))
+            for each in chain(
+                _unknown(whole, keys, known, fired, chats),
+                _no_model(whole, keys, doubt),
+                names.unknown(whole, keys) if names is not None else (),
+                _without_effect(whole, keys),
+            )
         )
         for path, message, hint in islice(unknown, WARNINGS_LIMIT):
             report.warning(path, message, hint)
@@ -210,6 +219,25 @@ def _no_model(value: Any, keys: Keys, doubt: Callable[[str], str | None]) -> Ite
         return
     for key, each in value.items():
         yield from _no_model(each, (*keys, key), doubt)
+
+
+def _without_effect(value: Any, keys: Keys) -> Iterator[UnknownName]:
+    """Yield where a condition says what is never so, or does nothing, which Home Assistant takes too."""
+    if isinstance(value, (list, dict)):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(each, (dict, list)):
+                yield from _without_effect(each, (*keys, key))
+    if not isinstance(value, dict):
+        return
+    for side in ("before", "after") if value.get("condition") == "sun" else ():
+        if f"{side}_offset" in value and side not in value:
+            yield (*keys, f"{side}_offset"), phrase("{name}_offset does nothing without {name}", name=side), ""
+    above, below = value.get("above"), value.get("below")
+    if value.get("condition") != "numeric_state" or not isinstance(above, float) or not isinstance(below, float):
+        return
+    if above >= below:
+        told = phrase("nothing is both above {above} and below {below}", above=f"{above:g}", below=f"{below:g}")
+        yield (*keys, "above"), told, phrase("did you mean two conditions with or?")
 
 
 def _nowhere(service: str, data: Any, keys: Keys, places: Places) -> Iterator[UnknownName]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any
 
@@ -21,6 +21,7 @@ from hub.automation.running.signals import error_text
 from hub.config.checked import Config
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import HubError, NotFound, Unavailable
+from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import Invalid, SchemaError
 from hub.core.sql import SqlConnection
@@ -66,6 +67,8 @@ class Automations:
         self._applying = asyncio.Lock()
         self._starting = False
         self._entities = EntityIds(SECTION)
+        self._missing: dict[str, frozenset[str]] = {}  # ids of another registry that nothing here has yet
+        self._listening: list[Unsubscribe] = []
 
     # --- life ---
 
@@ -87,8 +90,28 @@ class Automations:
             if self._environment.delete is not None:
                 self._parts.tasks.spawn(self._environment.delete(automation.id), name=f"remove {automation.id}")
 
+        for kind in ("entity", "device"):
+            listen = self._parts.bus.listen(f"{kind}_registry_updated", self._came, {"action": "create"})
+            self._listening.append(listen)
+
+    def _came(self, event: Event) -> None:
+        """Make again what named, by its id in another registry, what has come."""
+        named = self._parts.ids.named
+        again = [id for id, missing in self._missing.items() if any(named(each) for each in missing)]
+        if again:
+            self._parts.tasks.spawn(self._put_again(again), name="make automations again")
+
+    async def _put_again(self, ids: Iterable[str]) -> None:
+        async with self._applying:
+            authorities = await self._authorities()
+            for id in [each for each in ids if each in self._missing and each in self._sources]:
+                item, _ = self._sources[id]
+                self._sources[id] = (item, await self._put(id, item, authorities))
+
     async def close(self) -> None:
         """Disarm all automations and stop their runs; saved runs continue at the next start."""
+        while self._listening:
+            self._listening.pop()()
         for automation in self._automations.values():
             automation.disarm()
         await self._parts.tasks.cancel_all()
@@ -269,8 +292,11 @@ class Automations:
         except (HubError, SchemaError) as error:
             self._break(id, item.get("alias") or id, error_text(error), self._location(self._places.get(id)), item)
             return None
+        filled, missing = self._parts.ids.filled(config)
+        if missing:
+            self._missing[id] = missing
         automation = Automation(
-            config, self._entities.claim(id, config.get("alias") or id), authority, self._environment
+            filled, self._entities.claim(id, config.get("alias") or id), authority, self._environment
         )
         self._automations[id] = automation
         if self._starting:
@@ -321,6 +347,7 @@ class Automations:
     async def _drop(self, id: str) -> None:
         """Remove an automation, working or broken."""
         self._broken.pop(id, None)
+        self._missing.pop(id, None)
         self._parts.repairs.clear(REPAIRS, f"{id}:broken")
         automation = self._automations.pop(id, None)
         if automation is not None:

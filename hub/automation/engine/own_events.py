@@ -33,6 +33,7 @@ OWN_PREFIXES = (
 )
 OWN_EVENTS = frozenset(
     {
+        "call_service",
         "command_received",
         "custom_event_fired",
         "heartbeat",

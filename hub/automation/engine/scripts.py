@@ -158,7 +158,8 @@ class Scripts:
         try:
             if key in RESERVED:
                 raise Conflict(f"script.{key} is a service of its own; give the script another name")
-            script = Script(key, self._expand(item) if "use_blueprint" in item else item, self._environment)
+            whole = self._expand(item) if "use_blueprint" in item else item
+            script = Script(key, self._parts.ids.filled(whole)[0], self._environment)
         except (HubError, SchemaError) as error:
             text = error_text(error)
             self._break(key, text)

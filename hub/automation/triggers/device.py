@@ -16,7 +16,7 @@ from hub.automation.triggers import numeric_state, state
 from hub.automation.triggers.arming import limited, told
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
-from hub.core.schema import Optional, Required, entity_id, string
+from hub.core.schema import Optional, Required, entity_or_registry_id, string
 
 EVENT_DEVICE = "device_event"
 _TOLD = ("device_id", "type", "subtype", "data")
@@ -58,7 +58,7 @@ KIND = TriggerKind(
         Required("domain", description="Of the entity, or of the integration."): string,
         Required("type", description="The event, such as turned_on."): string,
         Optional("subtype", description="Which button, for example."): string,
-        Optional("entity_id", description="The entity of the device that it is about."): entity_id,
+        Optional("entity_id", description="The entity of the device that it is about."): entity_or_registry_id,
         Optional("above", description="Fires above this number, or above the number of this entity."): number_or_entity,
         Optional("below", description="Fires below this number, or below the number of this entity."): number_or_entity,
         Optional("for", description="How long it must stay so."): dynamic_duration,

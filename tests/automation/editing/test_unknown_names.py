@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from hub.automation.editing.unknown_names import SERVICES
 from hub.cli.configured import checked_home
 from hub.core.json_schema import to_json_schema
+from hub.entities.registry import FILE
 from hub.hub import Hub
 from hub.integration.catalog import find
 from hub.storage.homedir import Home
@@ -53,7 +55,8 @@ def test_a_name_in_a_step_that_nothing_knows_is_a_warning(tmp_path: Path, step: 
 @pytest.mark.parametrize(
     ("event", "told"),
     [
-        ("call_service", ["1: nothing here fires the event call_service (did you mean service_called?)"]),
+        ("telegram_text", ["1: nothing here fires the event telegram_text (did you mean message_received?)"]),
+        ("call_service", []),
         ("zha_event", ["1: nothing here fires the event zha_event ()"]),
         ("[mine, timer.finished]", ["1: nothing here fires the event timer.finished ()"]),
         ("stat_changed", ["1: nothing here is known to fire the event stat_changed (did you mean state_changed?)"]),
@@ -72,7 +75,7 @@ blueprint:
   name: Bell
   domain: automation
   input: {who: {name: Who}, then: {name: Then, default: [], selector: {action: {}}}}
-triggers: {trigger: event, event_type: call_service}
+triggers: {trigger: event, event_type: zha_event}
 actions:
   - {action: notify.notif, data: {message: !input who}}
   - {choose: [], default: !input then}
@@ -88,7 +91,7 @@ def test_what_a_blueprint_makes_is_searched_and_told_at_the_line_that_uses_it(tm
     told = warnings(tmp_path, USED)
 
     assert told == [
-        "3: from mine/bell.yaml: nothing here fires the event call_service (did you mean service_called?)",
+        "3: from mine/bell.yaml: nothing here fires the event zha_event ()",
         "3: from mine/bell.yaml: no service notify.notif is known (did you mean notify.notify?)",
         "3: from mine/bell.yaml: no service agent.runn is known (did you mean agent.run?)",
     ]
@@ -154,3 +157,59 @@ def test_an_address_that_leads_nowhere_is_a_warning(tmp_path: Path, step: str, t
     channels = f"telegram: [{', '.join(tokens)}]\n"
 
     assert warnings(tmp_path, f"- triggers: []\n  actions:\n    - {step}\n", channels) == told
+
+
+ID, OTHER = "3f2a" * 8, "ab12" * 8
+REGISTRY = {
+    "areas": [{"id": "kitchen", "name": "Kitchen"}],
+    "devices": [{"id": "d1", "source": "home_assistant", "identifiers": [ID]}],
+    "entities": [{"entity_id": "light.hall", "source": "mqtt", "unique_id": ID}],
+}
+
+
+@pytest.mark.parametrize(
+    ("automation", "told"),
+    [
+        ("triggers: {trigger: state, entity_id: light.hall}", []),
+        ("triggers: {trigger: state, entity_id: [light.hal]}", ["nothing in this home provides light.hal (did you"]),
+        ("conditions: {condition: state, entity_id: input_boolean.away, state: 'on'}", ["provides input_boolean.away"]),
+        ("conditions: [{or: [{condition: state, entity_id: sun.sun, state: x}]}]", ["provides sun.sun"]),
+        ("triggers: {trigger: time, at: input_datetime.wake}", ["provides input_datetime.wake"]),
+        ("triggers: {trigger: numeric_state, entity_id: light.hall, above: sensor.limit}", ["provides sensor.limit"]),
+        ("actions: {action: light.turn_on, target: {entity_id: group.all, area_id: cellar}}", ["group.all", "cellar"]),
+        ("actions: {action: light.turn_on, target: {area_id: kitchen, device_id: [d1, " + ID + "]}}", []),
+        ("actions: {action: light.turn_on, target: {entity_id: '{{ x }}', label_id: all}}", []),
+        ("actions: {action: light.turn_on, data: {entity_id: all}}", []),
+        ("actions: {action: agent.run, data: {message: light.nowhere}}", []),
+        ("actions: {event: mine, event_data: {entity_id: light.nowhere}}", []),
+        ("actions: {action: script.tea, data: {entity_id: script.tea}}", []),
+        ("triggers: {trigger: state, entity_id: person.me}", []),
+        ("triggers: {trigger: state, entity_id: " + ID + "}", []),
+        ("triggers: {trigger: state, entity_id: " + OTHER + "}", [f"has the registry id {OTHER}"]),
+        (
+            "triggers: {trigger: device, device_id: " + OTHER + ", domain: light, type: turned_on, entity_id: " + ID,
+            [f"is the device {OTHER}"],
+        ),
+        ("conditions: {condition: sun, after: sunset, before_offset: 1h}", ["before_offset does nothing without"]),
+        ("conditions: {condition: numeric_state, entity_id: light.hall, above: 74, below: 65}", ["both above 74"]),
+    ],
+)
+def test_a_thing_that_nothing_provides_is_a_warning(tmp_path: Path, automation: str, told: list[str]) -> None:
+    (tmp_path / ".storage").mkdir()
+    (tmp_path / FILE).write_text(json.dumps({"version": 1, "data": REGISTRY}))
+    whole = f"{automation}{'}' * (automation.count('{') - automation.count('}'))}"
+
+    found = warnings(tmp_path, f"- alias: a\n  {whole}\n" + ("" if "actions" in whole else "  actions: []\n"))
+
+    assert len(found) == len(told), found
+    for warning, part in zip(found, told, strict=True):
+        assert warning.startswith("2: ")
+        assert part in warning
+
+
+@pytest.mark.parametrize("text", ["{", '{"version": 1, "data": {"entities": 7}}'])
+def test_registries_that_cannot_be_read_warn_of_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".storage").mkdir()
+    (tmp_path / FILE).write_text(text)
+
+    assert warnings(tmp_path, "- {triggers: {trigger: state, entity_id: light.a}, actions: []}\n") == []

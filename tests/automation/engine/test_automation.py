@@ -352,3 +352,24 @@ async def test_a_blueprint_that_cannot_be_used_is_logged(tmp_path: Path, caplog:
 
     assert "The automation hall is unavailable: there is no blueprint a.yaml" in caplog.text
     await engine.stop()
+
+
+REGISTRY_ID = "3f2a" * 8
+
+
+@pytest.mark.parametrize("known_at_once", [True, False])
+async def test_an_entity_is_found_by_the_id_of_another_registry(engine: Engine, known_at_once: bool) -> None:
+    trigger = f"- id: hall\n  triggers: [{{trigger: state, entity_id: {REGISTRY_ID}, to: 'on'}}]\n"
+    engine.write(trigger + f"  conditions: [{{condition: state, entity_id: [{REGISTRY_ID}], state: 'on'}}]\n" + TURN_ON)
+    names = {REGISTRY_ID: "light.desk"} if known_at_once else {}
+    engine.named = names.get
+    await engine.start()
+
+    names[REGISTRY_ID] = "light.desk"
+    engine.fire("entity_registry_updated", {"action": "create", "entity_id": "light.desk", "changes": {}})
+    await engine.settle()
+    engine.parts.states.set("light.desk", "off")
+    engine.parts.states.set("light.desk", "on")
+    await engine.settle()
+
+    assert engine.calls == [("light.turn_on", {"n": 1})]

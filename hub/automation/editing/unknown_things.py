@@ -1,0 +1,112 @@
+"""Warnings about entities, devices, areas, floors and labels that nothing in this home provides.
+
+What has announced itself once is in the registries that are kept; a warning is not an error, since it may come yet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hub.automation.definition.values import ALL_OR_NONE, is_template
+from hub.config.checked import Config
+from hub.config.suggest import did_you_mean
+from hub.core.phrases import phrase
+from hub.core.schema import REGISTRY_ID, as_list
+from hub.entities.domains import DOMAINS, TARGET_KEYS
+from hub.entities.entries import RegistryData
+from hub.entities.registry import FILE
+
+Keys = tuple[str | int, ...]
+
+_REGISTRIES = {"device_id": "devices", "area_id": "areas", "floor_id": "floors", "label_id": "labels"}
+_KINDS = {"device_id": "device", "area_id": "area", "floor_id": "floor", "label_id": "label"}
+_ENTITY = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
+_MAY_NAME_ONE = ("above", "below", "at", "zone")
+"""Keys whose text is an entity where it looks like one."""
+_OTHERS_WORDS = frozenset({"data", "data_template", "event_data", "variables", "trigger_variables", "arguments"})
+_SHOWN_ELSEWHERE = frozenset({"automation", "heartbeat"})
+"""Domains whose entities are no matter of the registries, and always there."""
+
+
+class HomeNames:
+    """What is known of a home without running it.
+
+    Args:
+        config: The checked configuration, with scripts and people.
+        registries: What the registries hold.
+        is_open: Whether something in use may show entities that are in no registry.
+    """
+
+    def __init__(self, config: Config, registries: RegistryData, *, is_open: bool) -> None:
+        self._is_open = is_open
+        scripts: Mapping[str, Any] = config.get("script") or {}
+        self._entities = {each.entity_id for each in registries.entities}
+        self._entities |= {f"script.{key}" for key in scripts}
+        self._entities |= {f"person.{each['id'].replace('-', '_')}" for each in config.get("people") or ()}
+        self._entity_ids = {each.unique_id for each in registries.entities}
+        self._places = {key: {each.id for each in getattr(registries, name)} for key, name in _REGISTRIES.items()}
+        self._places["device_id"].update(id for each in registries.devices for id in each.identifiers)
+
+    def unknown(self, value: Any, keys: Keys) -> Iterator[tuple[Keys, str, str]]:
+        """Yield where a definition names what is not there: its keys, a message and a hint."""
+        if isinstance(value, list):
+            for index, each in enumerate(value):
+                yield from self.unknown(each, (*keys, index))
+        if not isinstance(value, dict):
+            return
+        name = value.get("action")
+        if isinstance(name, str) and not is_template(name):
+            if name.partition(".")[0] in {*DOMAINS, "homeassistant", *_SHOWN_ELSEWHERE, "script"}:
+                for place in ("target", "data"):
+                    yield from self._named(value.get(place), (*keys, place))
+            return
+        yield from self._named(value, keys)
+        for key in _MAY_NAME_ONE:
+            for each in as_list(value.get(key)):
+                if isinstance(each, str) and _ENTITY.fullmatch(each) and not each[0].isdigit():
+                    yield from self._thing("entity_id", each, (*keys, key))
+        for key, each in value.items():
+            if isinstance(each, (dict, list)) and key not in _OTHERS_WORDS:
+                yield from self.unknown(each, (*keys, key))
+
+    def _named(self, target: Any, keys: Keys) -> Iterator[tuple[Keys, str, str]]:
+        for key in TARGET_KEYS if isinstance(target, dict) else ():
+            given = target.get(key)
+            for index, id in enumerate(as_list(given)):
+                if isinstance(id, str) and not is_template(id) and id.lower() not in ALL_OR_NONE:
+                    yield from self._thing(key, id, (*keys, key, index) if isinstance(given, list) else (*keys, key))
+
+    def _thing(self, key: str, id: str, keys: Keys) -> Iterator[tuple[Keys, str, str]]:
+        if key != "entity_id":
+            if id not in self._places[key]:
+                told = phrase("nothing in this home is the {kind} {id}", kind=phrase(_KINDS[key]), id=id)
+                yield keys, told, did_you_mean(id, self._places[key])
+        elif REGISTRY_ID.fullmatch(id):
+            if id not in self._entity_ids:
+                yield keys, phrase("nothing in this home has the registry id {id}", id=id), ""
+        elif id not in self._entities:
+            domain = id.partition(".")[0]
+            if domain not in _SHOWN_ELSEWHERE and not (self._is_open and domain in DOMAINS):
+                alike = [each for each in self._entities if each.startswith(f"{domain}.")]
+                yield keys, phrase("nothing in this home provides {entity}", entity=id), did_you_mean(id, alike)
+
+
+class _Kept(msgspec.Struct):
+    data: RegistryData
+
+
+def kept_registries(home: Path | None) -> RegistryData | None:
+    """Return the registries of a home as they are kept; None when they cannot be read, or there is no home."""
+    if home is None:
+        return None
+    try:
+        return msgspec.json.decode((home / FILE).read_bytes(), type=_Kept).data
+    except FileNotFoundError:
+        return RegistryData()
+    except (OSError, msgspec.MsgspecError):
+        return None
