@@ -16,7 +16,7 @@ from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
 from hub.messaging.places import channel_and_peer
 from hub.security.people import People
-from hub.sessions.keys import SessionKey, main_key
+from hub.sessions.keys import ROOMS, SessionKey, main_key
 from hub.storage.database import Database
 
 LOOKED_AT = 20_000
@@ -228,10 +228,13 @@ def _known(connection: SqlConnection, address: Address, thread: str | None) -> D
 
 
 def _place(row: Sequence[str] | None) -> DeliveryTarget | None:
-    """Return the place a message came from; once its words were taken out only the columns tell."""
+    """Return the place a message came from; once its words were taken out its conversation tells the rest."""
     if row is None:
         return None
     channel, account, peer, session_key, message = row
     stored = (json.loads(message or "{}")).get("address") or {}
+    if not stored and session_key is not None:
+        key = SessionKey.parse(session_key)
+        stored = {"chat_type": key.kind.value if key.kind in ROOMS else ChatType.DIRECT, "thread": key.thread}
     chat_type = ChatType(stored.get("chat_type", ChatType.DIRECT))
     return DeliveryTarget(Address(channel, peer, account, chat_type, stored.get("thread")), session_key)

@@ -13,6 +13,7 @@ from hub.core.events import Event
 from hub.core.services import AgentRule
 from hub.messaging.account_names import AccountNames
 from hub.messaging.contract import Address, ChatType, ClientMessage, InboundMessage
+from hub.messaging.retention import prune
 from hub.tools.contract import ToolCall
 from tests.automation.services.desk import ACCESS, AUTOMATION, Desk
 from tests.messaging.post import OWNER, Pigeons
@@ -83,6 +84,21 @@ async def test_without_an_account_the_only_one_is_meant_whatever_its_name(desk: 
     await desk.post.channels.add(Pigeons(account="work"))
 
     assert (await desk.call("message.send", {"text": "news", "channel": "test", "to": "7"}))["account"] == "work"
+
+
+async def test_a_thread_is_known_when_the_words_in_it_are_gone(desk: Desk) -> None:
+    wrote = Address("test", "family", chat_type=ChatType.GROUP, thread="77", topic=True)
+    assert desk.pigeons.receive is not None
+    await desk.pigeons.receive(InboundMessage(wrote, "m1", "test:user:8", "hello", mentioned=True))
+    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
+    ((key,),) = await desk.post.rows("SELECT session_key FROM inbox")
+    await desk.house.db.write(lambda connection: prune(connection, before_ms=2**53))
+
+    await desk.call("message.send", {"text": "dinner", "session_key": key})
+
+    await desk.post.until(lambda: len(desk.pigeons.sent) == 2)
+    address = desk.pigeons.sent[1].address
+    assert (address.peer, address.chat_type, address.thread) == ("family", "group", "77")
 
 
 async def test_nothing_goes_to_an_account_that_is_gone(desk: Desk) -> None:
