@@ -292,6 +292,11 @@ class _Shown:
         self._left -= 1
         if value is None or isinstance(value, bool):
             return value
+        kind = value.__class__
+        if kind is str:
+            return _cut(self._mask.text(value))
+        if kind is dict and depth < DEPTH_LIMIT and self._left > 0:
+            return self._mapping(value, depth)
         if isinstance(value, (int, float)) and self._mask.hides(value):
             return MASK
         if isinstance(value, float):
@@ -318,8 +323,9 @@ class _Shown:
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         shown = {_cut(str(key)): self.of(each, depth + 1) for key, each in islice(value.items(), self._room())}
-        for key, each in list(value.items())[: len(shown)]:
-            if isinstance(each, Phrase) and each.template:
+        phrases = [(key, each) for key, each in islice(value.items(), len(shown)) if isinstance(each, Phrase)]
+        for key, each in phrases:
+            if each.template:
                 shown[f"{key}{PHRASE}"] = self.of(each.as_data(), depth)
         return shown if len(shown) >= len(value) else {**shown, "…": f"{len(value)} items"}
 
@@ -330,4 +336,5 @@ class _Shown:
 def _cut(text: str) -> str:
     """Return a text that is not too long; what is no character is replaced, so that it hides nothing else."""
     shown = text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}… ({len(text)} characters)"
-    return shown.encode("utf-8", "replace").decode()
+    # Plain text is all characters; this is done for each key and each value of every run.
+    return shown if shown.__class__ is str and shown.isascii() else shown.encode("utf-8", "replace").decode()
