@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
+from hub.agent.subagents.spawning import policies_of_subagent
 from hub.agent.subagents.subagents import Subagents
 from hub.automation.services.addresses import Addresses
 from hub.components.component import Component
@@ -106,6 +107,12 @@ class ClientsComponent(Component):
                 addresses=needs.addresses,
                 redactor=needs.redactor,
                 tasks=needs.tasks,
+                policies_of_subagent=lambda key: tuple(
+                    policy
+                    for each in needs.subagents.all()
+                    if each.session_key == key
+                    for policy in policies_of_subagent(needs.runner.parts, each)
+                ),
             )
         )
 

@@ -49,7 +49,10 @@ def _top(path: Path, *, secret: bool) -> Iterator[Finding]:
 
 
 def _storage(storage: Path) -> Iterator[Finding]:
-    """Look at all that the hub keeps for itself; links are not followed."""
+    """Look at all that the hub keeps for itself; links are not followed.
+
+    What lies in a sandbox is its program's own, under a user of its own; the folder above it lets nobody else in.
+    """
     looked = 0
     folders = [storage]
     while folders:
@@ -68,6 +71,8 @@ def _storage(storage: Path) -> Iterator[Finding]:
             looked += 1
             if looked > WALK_LIMIT:
                 return
+            if entry.name == "workspace" and storage / "sandboxes" in Path(entry.path).parents:
+                continue
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry.path))
             elif not entry.is_symlink():

@@ -82,6 +82,20 @@ def test_readable_configuration_in_a_private_home_is_no_finding(home: Home, see:
     assert found(PERMISSIONS, see) == []
 
 
+def test_what_a_sandbox_wrote_is_its_own_and_its_folder_is_the_hubs(home: Home, see: See) -> None:
+    inside = home.storage / "sandboxes" / "main" / "workspace"
+    inside.mkdir(parents=True)
+    for folder in (inside.parent.parent, inside.parent, inside):
+        folder.chmod(0o700)
+    (inside / "made by a program.txt").touch(mode=0o644)
+    inside.chmod(0o755)
+    before = found(PERMISSIONS, see)
+    inside.parent.chmod(0o755)
+
+    assert before == []
+    assert [finding.where for finding in found(PERMISSIONS, see)] == [f"{inside.parent} (mode 755)"]
+
+
 def test_a_token_is_made_on_first_need_and_then_fine(home: Home, see: See) -> None:
     before = found(HUB_TOKEN, see)
     hub_token(home.path)

@@ -247,6 +247,7 @@ class FullRig(Rig):
         addresses = Addresses(self.db, People, self.channels)
         messages = AgentMessages(self.db, self.outbox, addresses, self.workspaces)
         answers = SubagentAnswers(messages, self.outbox, lambda address, key: True)
+        self.subagents = Subagents(self.runner, self.db, answers)
         clients = ClientsComponent(
             ClientDependencies(
                 gateway=self.gateway,
@@ -264,7 +265,7 @@ class FullRig(Rig):
                 redactor=self.redactor,
                 history=self.history,
                 people=People,
-                subagents=Subagents(self.runner, self.db, answers),
+                subagents=self.subagents,
                 approvals=self.approvals,
                 secrets=AgentSecrets(self.home.storage, self.redactor, self.clock),
                 embed=lambda: self.memory.embed,

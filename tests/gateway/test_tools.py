@@ -7,6 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from hub.agent.subagents.spawning import SpawnRequest
 from hub.core.context import SCOPES, Authority, Context, ToolPolicy
 from hub.messaging.access.access import AccessPolicy, GroupPolicy, GroupSettings
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
@@ -18,6 +19,7 @@ from tests.gateway.rig import connected
 from tests.messaging.outbox_bench import Platform
 from tests.until import until
 
+MAIN = "agent:main:main"
 OWNER_HERE = Context(Authority("owner", person="me", scopes=SCOPES, owner=True))
 
 
@@ -141,6 +143,29 @@ async def test_an_explanation_names_the_rule_that_decides(
     assert (answer["allowed"], answer["decidedBy"]) == (decided_by is None, decided_by)
     against = [layer["layer"] for layer in answer["layers"] if not layer["permits"]]
     assert against[:1] == ([decided_by] if decided_by else [])
+
+
+@pytest.mark.parametrize("layer", ["agents[].sandbox", "subagents"])
+async def test_a_sandbox_and_a_subagent_decide_in_the_explanation_and_the_list_as_in_the_call(
+    echo: FullRig, layer: str
+) -> None:
+    key, tool = MAIN, "echo"
+    if layer == "subagents":
+        tool = "schedule"
+        echo.tools.register(Tool(tool, "Later.", from_schema({str: object}), _echo, "session", READS_HOME))
+        await echo.sessions.ensure(MAIN, person="me")
+        key = (await echo.subagents.spawn(SpawnRequest("look", OWNER_HERE, MAIN, "main", "r1"))).session_key
+    else:
+        echo.agents.configure([{"id": "main", "sandbox": {"mode": "all"}}])
+
+    async with connected(echo) as client:
+        explained = (await client.call("tools.explain", {"name": tool, "sessionKey": key}))["payload"]
+        listed = (await client.call("tools.effective", {"sessionKey": key}))["payload"]
+        used = await client.call("tools.run", {"name": tool, "args": {}, "sessionKey": key, "wait": True})
+
+    assert (explained["allowed"], explained["decidedBy"]) == (False, layer)
+    assert f"'{tool}'" not in str(listed)
+    assert "FORBIDDEN" in str(used)
 
 
 async def test_the_rules_of_a_group_are_explained_where_the_session_is_held(echo: FullRig) -> None:

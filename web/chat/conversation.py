@@ -68,7 +68,7 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
             _count(turn, entry, heard.get(turn.run_id) if turn.run_id else None)
         data = entry.get("data") or {}
         turn.failed_models += [each for each in data.get("failed_models") or [] if each not in turn.failed_models]
-        turn.notices += data.get("notices") or []
+        turn.notices += [each for each in data.get("notices") or [] if each not in turn.notices]
         for block in _blocks(message.get("content")):
             part = _part(turn, block)
             if part is not None and part.kind == "tool":

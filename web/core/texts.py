@@ -11,7 +11,7 @@ SUGGESTIONS = (
 REQUIRED = "Required"
 
 INTEGRATION_STATES = {
-    "set_up": "works",
+    "set_up": "set up",
     "retrying": "not ready yet, retrying",
     "failed": "failed",
     "disabled": "disabled",

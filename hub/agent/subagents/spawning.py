@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.parts import RunDependencies
+from hub.agent.subagents.record import Subagent
 from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import Forbidden, InvalidRequest
 from hub.hooks.contract import SubagentSpawning
@@ -64,6 +65,16 @@ def subagent_rights(parts: RunDependencies, request: SpawnRequest, *, leaf: bool
         for policy in parts.agents.get(request.agent_id).policies(parts.tools.rules, None):
             authority = authority.narrow(policy=policy)
     return authority.narrow(policy=ToolPolicy(deny=deny, source="subagents"))
+
+
+def policies_of_subagent(parts: RunDependencies, subagent: Subagent) -> tuple[ToolPolicy, ...]:
+    """Return what narrows the tools of a subagent, as when it was begun."""
+    context, agents = Context(subagent.authority), parts.agents
+    asked = SpawnRequest(
+        "", context, subagent.requester_key, subagent.requester_agent, "", target_agent=subagent.agent_id
+    )
+    leaf = subagent.depth >= agents.get(subagent.requester_agent).subagents.max_depth
+    return subagent_rights(parts, asked, leaf=leaf).tool_policies
 
 
 async def ask_before_spawning(parts: RunDependencies, request: SpawnRequest, agent_id: str, depth: int) -> SpawnRequest:

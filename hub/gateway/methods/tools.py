@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -59,6 +59,7 @@ class ToolMethodDependencies(Struct, frozen=True):
     addresses: Addresses
     redactor: Redactor
     tasks: TaskOwner
+    policies_of_subagent: Callable[[str], tuple[ToolPolicy, ...]]
 
 
 class ToolMethods:
@@ -129,7 +130,7 @@ class ToolMethods:
     async def _catalog(self, call: MethodCall) -> Mapping[str, Any]:
         agents, tools = self._needs.agents, self._needs.tools
         agent = agents.get(call.params.get("agentId") or agents.default().id)
-        policies = agent.policies(tools.rules, await self._model_of(agent, None))
+        policies = await self._policies(agent, main_key(agent.id), call.caller.authority)
         usable = {tool.name for tool in tools.available(call.caller.authority, policies)}
         entries = [entry | {"available": entry["name"] in usable} for entry in tools.catalog()]
         groups: dict[str, list[dict[str, Any]]] = {}
@@ -149,7 +150,7 @@ class ToolMethods:
         """Return the tools that the caller has in a session, as its room narrows them."""
         key, agent = self._place(call.params["sessionKey"])
         authority = await self._in_room(call.caller.authority, key)
-        policies = agent.policies(self._needs.tools.rules, await self._model_of(agent, key))
+        policies = await self._policies(agent, key, authority)
         usable = {tool.name for tool in self._needs.tools.available(authority, policies)}
         entries = [
             _named(entry) | {"rawDescription": entry["description"]}
@@ -167,16 +168,15 @@ class ToolMethods:
         session = self._needs.sessions.get(key)
         tainted = call.params["tainted"] or (session is not None and session.tainted)
         authority = await self._in_room(_SOMEBODY[call.params["as"]].narrow(tainted=tainted), key)
-        model = await self._model_of(agent, key)
-        rules = self._needs.tools.rules
-        verdicts = list(explain_tool(tool, authority, agent.policies(rules, model), rules))
+        policies = await self._policies(agent, key, authority)
+        verdicts = list(explain_tool(tool, authority, policies, self._needs.tools.rules))
         against = next((verdict for verdict in verdicts if not verdict.permits), None)
         return {
             "tool": tool.name,
             "group": tool.group,
             "agentId": agent.id,
             "sessionKey": key,
-            "model": model,
+            "model": await self._model_of(agent, key),
             "as": call.params["as"],
             "tainted": authority.tainted,
             "allowed": against is None,
@@ -211,7 +211,7 @@ class ToolMethods:
                 asked.set_result(event.data["id"])
 
         forget = needs.tools.bus.listen(EVENT_APPROVAL_REQUESTED, note, {"run_id": f"tool-{id}"})
-        policies = agent.policies(needs.tools.rules, await self._model_of(agent, key))
+        policies = await self._policies(agent, key, authority)
         calling = self._call(id, params["name"], params["args"], key, agent.id, call.context.child(authority), policies)
         task = needs.tasks.spawn(calling, name=f"tool {params['name']} of a client")
         try:
@@ -276,7 +276,7 @@ class ToolMethods:
             NotFound: There is no such tool for this caller.
         """
         tools = self._needs.tools
-        policies = agent.policies(tools.rules, await self._model_of(agent, key))
+        policies = await self._policies(agent, key, authority)
         tool = tools.get(name)
         if tool is None or not listed(tool, authority, policies, tools.rules):
             raise NotFound(f"there is no tool {name!r:.80} for this caller; tools.explain says which rule decides")
@@ -294,12 +294,18 @@ class ToolMethods:
         key = SessionKey.parse(session_key or main_key(default), default_agent=default)
         return str(key), agents.get(key.agent)
 
+    async def _policies(self, agent: Agent, key: str, authority: Authority) -> tuple[ToolPolicy, ...]:
+        """Return what must permit a tool in a session, for a call of it and for what is said of it alike."""
+        return agent.policies_in(key, authority, self._needs.tools.rules, await self._model_of(agent, key))
+
     async def _model_of(self, agent: Agent, key: str | None) -> str:
         session = self._needs.sessions.get(key) if key else None
         return (await self._needs.models.resolve((session and session.model) or agent.model)).ref
 
     async def _in_room(self, authority: Authority, key: str) -> Authority:
-        """Return an authority as a room narrows it; see `hub.messaging.access.access.authorize`."""
+        """Return an authority as a room (`hub.messaging.access.access.authorize`) or a subagent narrows it."""
+        for policy in self._needs.policies_of_subagent(key):
+            authority = authority.narrow(policy=policy)
         parsed = SessionKey.parse(key)
         if parsed.kind not in ROOMS or parsed.channel is None or parsed.id is None:
             return authority

@@ -36,7 +36,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     taps = Taps(bridge, host.clock)
     for method in methods(bridge, taps, discovery, broker):
         host.methods.add(method)
-    host.pages.add(mqtt_page(bridge, discovery, broker))
+    host.pages.add(mqtt_page(bridge, discovery, broker, str(host.time_zone)))
     for route in routes(discovery):
         host.routes.add(route)
     if config["discovery"]:

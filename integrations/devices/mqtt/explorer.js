@@ -4,7 +4,7 @@ const WAIT_S = 20;
 const place = document.getElementById("mqtt-messages");
 const listen = document.getElementById("mqtt-listen");
 const publish = document.getElementById("mqtt-publish");
-const retained = document.getElementById("mqtt-explorer").dataset.retained;
+const { retained, zone } = document.getElementById("mqtt-explorer").dataset;
 let turn = 0;
 
 async function call(method, params) {
@@ -18,7 +18,7 @@ async function call(method, params) {
 function show(message) {
   const row = place.insertRow(0);
   const texts = [
-    new Date(message.time * 1000).toLocaleTimeString(),
+    new Date(message.time * 1000).toLocaleTimeString(undefined, { timeZone: zone }),
     message.topic,
     message.payload + (message.retain ? ` (${retained})` : ""),
   ];

@@ -45,11 +45,11 @@ _CHINESE = {
 }
 
 
-def mqtt_page(bridge: MqttBridge, discovery: Discovery, broker: EmbeddedBroker | None) -> Page:
+def mqtt_page(bridge: MqttBridge, discovery: Discovery, broker: EmbeddedBroker | None, zone: str) -> Page:
     """Return the page."""
 
     async def data(call: HttpCall) -> Mapping[str, Any]:
-        return {"status": status_of(bridge, broker), **listed(discovery)}
+        return {"status": status_of(bridge, broker), "zone": zone, **listed(discovery)}
 
     texts = {"zh-CN": _CHINESE}
     return Page(PATH, "MQTT", _HERE / "page.html", data, scope=ADMIN, icon="list", position=62, texts=texts)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
-from hub.core.schema import All, Length, Match, Optional, Required, Schema, string
+from hub.core.schema import All, Length, Match, Optional, Required, Schema, ensure_list, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
 from hub.gateway.calls.contract import WRITE, Method, MethodCall
 
@@ -40,6 +41,7 @@ _SERVICE = Schema(
     {
         Required("message", description="What is shown."): All(string, Length(min=1, max=BODY_CHARS)),
         Optional("title", default="Homarus", description="The line above it."): All(string, Length(max=200)),
+        Optional("target", description="Ids of people; the owners if omitted."): ensure_list(slug),
     }
 )
 
@@ -80,16 +82,22 @@ class WebPush:
         optional = ResponseMode.OPTIONAL
         host.services.register("notify", self._notify, _SERVICE, optional, agent=AgentRule.ASK, description=told)
 
-    async def send(self, title: str, body: str) -> list[dict[str, Any]]:
-        """Send to all browsers whose credential is still valid; those that are gone are forgotten.
+    async def send(self, title: str, body: str, who: Callable[[Mapping[str, Any]], bool]) -> list[dict[str, Any]]:
+        """Send to those browsers whose credential is still valid; those that are gone are forgotten.
+
+        Args:
+            title: The line above it.
+            body: What is shown.
+            who: Whether a subscription is meant; each belongs to whoever made it.
 
         Returns:
             For each, its `endpoint`'s host, whether it was taken (`ok`), and the `status` or the `error`.
         """
         valid = self._host.methods.all_valid
         self._subscriptions = [each for each in self._subscriptions if valid(each["links"])]
-        results = await asyncio.gather(*(self._send(each, title, body) for each in self._subscriptions))
-        gone = {each["endpoint"] for each, result in zip(self._subscriptions, results, strict=True) if result["gone"]}
+        meant = [each for each in self._subscriptions if who(each)]
+        results = await asyncio.gather(*(self._send(each, title, body) for each in meant))
+        gone = {each["endpoint"] for each, result in zip(meant, results, strict=True) if result["gone"]}
         if gone:
             await self._keep([each for each in self._subscriptions if each["endpoint"] not in gone])
         return [{key: value for key, value in each.items() if key != "gone"} for each in results]
@@ -148,9 +156,10 @@ class WebPush:
         if len(others) >= SUBSCRIPTIONS_LIMIT:
             raise LimitExceeded(f"{SUBSCRIPTIONS_LIMIT} browsers are subscribed already")
         links = sorted(self._host.methods.links(call.caller))
-        fresh = {"endpoint": endpoint, "keys": keys, "principal": call.caller.authority.principal, "links": links}
-        await self._keep([*others, fresh])
-        return {"subscriptionId": fresh["principal"]}
+        authority = call.caller.authority
+        fresh = {"endpoint": endpoint, "keys": keys, "principal": authority.principal, "links": links}
+        await self._keep([*others, fresh | {"person": authority.person, "owner": authority.owner}])
+        return {"subscriptionId": authority.principal}
 
     async def _unsubscribe(self, call: MethodCall) -> Mapping[str, Any]:
         principal, endpoint = call.caller.authority.principal, call.params["endpoint"]
@@ -161,12 +170,17 @@ class WebPush:
         return {"removed": removed}
 
     async def _test(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"results": await self.send(call.params["title"], call.params["body"])}
+        authority = call.caller.authority
+        mine = partial(_is_of, person=authority.person, principal=authority.principal)
+        return {"results": await self.send(call.params["title"], call.params["body"], mine)}
 
     async def _notify(self, call: ServiceCall) -> Mapping[str, Any]:
-        if not self._subscriptions:
-            raise NotFound("no phone is subscribed: open /p on it and switch notifications on")
-        results = await self.send(call.data["title"], call.data["message"])
+        targets = call.data.get("target")
+        who = (lambda each: each.get("person") in targets) if targets else _is_of_an_owner
+        if not any(who(each) for each in self._subscriptions):
+            whose = f"phone of {', '.join(targets)}" if targets else "owner's phone"
+            raise NotFound(f"no {whose} is subscribed: open /p on it and switch notifications on")
+        results = await self.send(call.data["title"], call.data["message"], who)
         if not any(each["ok"] for each in results):
             raise Unavailable(f"no push service took it: {results}"[:500])
         return {"results": results}
@@ -178,6 +192,15 @@ class WebPush:
 
     async def _save(self) -> None:
         await self._storage.save({"key": self._key, "subscriptions": self._subscriptions})
+
+
+def _is_of(subscription: Mapping[str, Any], *, person: str | None, principal: str) -> bool:
+    return subscription["principal"] == principal or (person is not None and subscription.get("person") == person)
+
+
+def _is_of_an_owner(subscription: Mapping[str, Any]) -> bool:
+    """Whether a subscription gets what the home says; one from before its person was kept does if an owner made it."""
+    return bool(subscription.get("owner", subscription["principal"] == "owner"))
 
 
 def _libraries() -> tuple[Any, Any]:

@@ -11,6 +11,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from hub.core.context import SYSTEM, Context
+from hub.core.errors import NotFound
 from hub.core.services import ServiceRegistry
 from hub.security.egress import Egress
 from integrations.nodes.phone.push import WebPush
@@ -51,7 +53,8 @@ async def rig(tmp_path: Path, service: Service) -> AsyncIterator[Rig]:
         egress = Egress(lambda: frozenset({service.url.removeprefix("http://")}))
         parts = SimpleNamespace(**vars(rig), services=ServiceRegistry(rig.bus), egress=egress)
         host, registrations = host_on(parts, "phone")
-        await WebPush(host, "mailto:owner@example.org").open()
+        push = rig.push = WebPush(host, "mailto:owner@example.org")  # type: ignore[attr-defined]
+        await push.open()
         rig.services = parts.services  # type: ignore[attr-defined]
         yield rig
         await registrations.undo_all()
@@ -60,6 +63,11 @@ async def rig(tmp_path: Path, service: Service) -> AsyncIterator[Rig]:
 
 async def subscribed(owner: Client, endpoint: str) -> Any:
     return await owner.call("push.web.subscribe", {"endpoint": endpoint, "keys": KEYS})
+
+
+async def notify(rig: Rig, **data: str) -> None:
+    services: ServiceRegistry = rig.services  # type: ignore[attr-defined]
+    await services.call("phone", "notify", data, context=Context(SYSTEM))
 
 
 async def results(owner: Client) -> Any:
@@ -110,8 +118,25 @@ async def test_a_subscription_ends_with_its_credential(rig: Rig, service: Servic
         assert len(await results(phone)) == 1
     await rig.tokens.revoke(token.id)
 
-    async with connected(rig) as owner:
-        assert await results(owner) == []
+    assert await rig.push.send("Hello", "x", lambda subscription: True) == []  # type: ignore[attr-defined]
+
+
+async def test_a_browser_gets_nothing_that_is_for_another(rig: Rig, service: Service) -> None:
+    _, secret = await rig.tokens.create("helper", {"operator.write"})
+    async with connected(rig, token=secret.reveal(), scopes=["operator.write"]) as stranger:
+        await subscribed(stranger, f"{service.url}/stranger")
+        with pytest.raises(NotFound, match="no owner's phone is subscribed"):
+            await notify(rig, message="the alarm code is 4821")
+        async with connected(rig) as owner:
+            await subscribed(owner, f"{service.url}/owner")
+            await notify(rig, message="the alarm code is 4821")
+            assert len(await results(owner)) == 1
+        assert [request.path for request in service.received] == ["/owner", "/owner"]
+        await results(stranger)
+
+    assert service.received[-1].path == "/stranger"
+    with pytest.raises(NotFound, match="no phone of anna is subscribed"):
+        await notify(rig, message="for anna", target="anna")
 
 
 async def test_only_whoever_subscribed_takes_it_back(rig: Rig, service: Service) -> None:
