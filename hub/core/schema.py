@@ -298,7 +298,7 @@ def own_secret(length_min: int = PASSWORD_LENGTH_MIN) -> All:
         if (reason := weakness(value.reveal(), length_min)) is not None:
             raise Invalid(
                 phrase(
-                    "the secret can be guessed: {reason}; take a random one of at least {limit} characters",
+                    "expected a secret that cannot be guessed, random and of at least {limit} characters: {reason}",
                     reason=reason,
                     limit=length_min,
                 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hub.core.schema import (
     All,
@@ -27,6 +27,10 @@ from hub.core.schema import (
     string,
 )
 from integrations.devices.mqtt.topics import valid_filter
+
+if TYPE_CHECKING:
+    from hub.config.checked import Config
+    from hub.config.sections import CheckReport
 
 EMBEDDED = "embedded"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -129,3 +133,19 @@ CONFIG_SCHEMA = Schema(
         _whole,
     )
 )
+
+
+def _tell_of_rules(config: Config, report: CheckReport) -> None:
+    """Say what a client of the embedded broker may do for whom nothing is stated."""
+    for name, each in (config.get("mqtt") or {}).get("clients", {}).items():
+        for key in {"subscribe", "publish"} - each.keys():
+            also = "says whether a home is there" if key == "subscribe" else "announces devices"
+            verb = "reads" if key == "subscribe" else "writes"
+            report.warning(
+                ("mqtt", "clients", name),
+                f"{name} has no {key}: it {verb} {name}/# and what {also}, and nothing else",
+                f"state {key}: if it uses other topics, or exactly these to say that they are meant",
+            )
+
+
+CROSS_CHECKS = {"clients": _tell_of_rules}

@@ -39,7 +39,7 @@ SECRET = "0123456789abcdef"
         ({"trigger": "webhook", "webhook_id": "a/b"}, "letters"),
         ({"trigger": "webhook", "webhook_id": "a", "local_only": False}, "needs a secret"),
         ({"trigger": "webhook", "webhook_id": "a", "signature": "github"}, "secret it is made with"),
-        ({"trigger": "webhook", "webhook_id": "a", "secret": "short"}, "can be guessed"),
+        ({"trigger": "webhook", "webhook_id": "a", "secret": "short"}, "cannot be guessed"),
         ({"trigger": "webhook", "webhook_id": "a", "allowed_methods": "DELETE"}, "allowed_methods"),
         ({"trigger": "webhook", "webhook_id": "a", "secret": SECRET, "signature": "gitlab"}, "generic, github"),
         ({"trigger": "webhook", "webhook_id": "a", "secret": SECRET, "signature": {"prefix": "x"}}, "form, or header"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +13,7 @@ from hub.core.context import system_context
 from hub.core.errors import InvalidRequest
 from hub.core.ids import new_id
 from hub.core.schema import SchemaError
-from integrations.devices.mqtt.schema import CONFIG_SCHEMA
+from integrations.devices.mqtt.schema import CONFIG_SCHEMA, CROSS_CHECKS
 from integrations.devices.mqtt.topics import Subscriptions, beginning, covers
 from tests.integrations.devices.mqtt.kit import Device, MqttKit
 from tests.servers.mosquitto import Mosquitto
@@ -198,9 +199,9 @@ def test_the_fewest_filters_are_subscribed_whatever_comes_and_goes() -> None:
         ({"broker": "x", "clients": {"a": {"password": "long enough"}}}, "for broker: embedded"),
         ({"tls": True}, "certificate"),
         ({"clients": {"a": {"password": "long enough", "publish": ["a/#/b"]}}}, "may only be"),
-        ({"clients": {"a": {"password": "b"}}}, "can be guessed: it has fewer than 10"),
-        ({"nodes": {"a": {"password": "b"}}}, "can be guessed"),
-        ({"username": "a", "password": "changeme123"}, "can be guessed: it is a placeholder"),
+        ({"clients": {"a": {"password": "b"}}}, "cannot be guessed.*it has fewer than 10"),
+        ({"nodes": {"a": {"password": "b"}}}, "cannot be guessed"),
+        ({"username": "a", "password": "changeme123"}, "cannot be guessed.*it is a placeholder"),
     ],
 )
 def test_mistakes_in_the_configuration_are_named(config: dict[str, Any], words: str) -> None:
@@ -213,3 +214,21 @@ def test_mistakes_in_the_configuration_are_named(config: dict[str, Any], words: 
 )
 def test_all_topics_of_a_filter_begin_alike(topic_filter: str, begins: str) -> None:
     assert beginning(topic_filter) == begins
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        ({}, ["publish", "subscribe"]),
+        ({"publish": ["a/#"]}, ["subscribe"]),
+        ({"subscribe": [], "publish": ["a/#"]}, []),
+    ],
+)
+def test_check_says_what_a_client_without_rules_may_do(stated: dict[str, Any], told: list[str]) -> None:
+    config = {"mqtt": CONFIG_SCHEMA({"clients": {"a": {"password": "long enough", **stated}}})}
+    warnings: list[str] = []
+    report = SimpleNamespace(warning=lambda keys, message, hint: warnings.append(message))
+
+    CROSS_CHECKS["clients"](cast(Any, config), cast(Any, report))
+
+    assert sorted(each.partition(" has no ")[2].partition(":")[0] for each in warnings) == told
