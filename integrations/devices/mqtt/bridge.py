@@ -133,7 +133,8 @@ class MqttBridge:
             if not self._triggers[topic]:
                 del self._triggers[topic]
                 self.connection.unsubscribe(topic)
-        self._wild_triggers = [each for each in self._triggers if is_wild(each)]
+        if is_wild(topic):  # else a thousand triggers would be looked through a thousand times
+            self._wild_triggers = [each for each in self._triggers if is_wild(each)]
 
     def begin(self) -> None:
         """Ask the triggers that were armed before for their topics."""
