@@ -29,7 +29,12 @@ class RegistryIds:
         if isinstance(value, dict):
             changed = {}
             for key, each in value.items():
-                found = self._name(each, missing) if key in _KEYS else self._filled(each, missing)
+                if key in _KEYS:
+                    found = self._name(each, missing)
+                elif isinstance(each, (dict, list)):
+                    found = self._filled(each, missing)
+                else:
+                    continue
                 if found is not each:
                     changed[key] = found
             return {**value, **changed} if changed else value

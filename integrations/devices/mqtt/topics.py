@@ -76,7 +76,7 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._wanted: Counter[str] = Counter()
-        self._wild: set[str] = set()
+        self._wild: dict[str, str] = {}  # those with wildcards, and what stands before
         self._changed: dict[str, bool] = {}  # and whether its retained messages are to come again
         self.active: set[str] = set()
         """Filters that are subscribed."""
@@ -87,7 +87,7 @@ class Subscriptions:
         """Want a filter once more."""
         self._wanted[topic_filter] += 1
         if is_wild(topic_filter):
-            self._wild.add(topic_filter)
+            self._wild[topic_filter] = beginning(topic_filter)
         self._changed[topic_filter] = True
 
     def discard(self, topic_filter: str) -> None:
@@ -95,7 +95,7 @@ class Subscriptions:
         self._wanted[topic_filter] -= 1
         if self._wanted[topic_filter] <= 0:
             del self._wanted[topic_filter]
-            self._wild.discard(topic_filter)
+            self._wild.pop(topic_filter, None)
             self._changed[topic_filter] = False
 
     def wants(self, topic_filter: str) -> bool:
@@ -156,7 +156,10 @@ class Subscriptions:
         return bool(self._changed)
 
     def _is_within(self, topic_filter: str) -> bool:
-        return any(each != topic_filter and covers(each, topic_filter) for each in self._wild)
+        return any(
+            topic_filter.startswith(begins) and each != topic_filter and covers(each, topic_filter)
+            for each, begins in self._wild.items()
+        )
 
     def _within(self, wide: str, filters: Iterable[str]) -> list[str]:
         return [each for each in filters if each != wide and covers(wide, each)]
