@@ -24,7 +24,12 @@ from hub.entities.registry import FILE
 Keys = tuple[str | int, ...]
 
 _REGISTRIES = {"device_id": "devices", "area_id": "areas", "floor_id": "floors", "label_id": "labels"}
-_KINDS = {"device_id": "device", "area_id": "area", "floor_id": "floor", "label_id": "label"}
+_KINDS = {
+    "device_id": phrase("device"),
+    "area_id": phrase("area"),
+    "floor_id": phrase("floor"),
+    "label_id": phrase("label"),
+}
 _ENTITY = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
 _MAY_NAME_ONE = ("above", "below", "at", "zone")
 """Keys whose text is an entity where it looks like one."""
@@ -84,7 +89,7 @@ class HomeNames:
     def _thing(self, key: str, id: str, keys: Keys) -> Iterator[tuple[Keys, str, str]]:
         if key != "entity_id":
             if id not in self._places[key]:
-                told = phrase("nothing in this home is the {kind} {id}", kind=phrase(_KINDS[key]), id=id)
+                told = phrase("nothing in this home is the {kind} {id}", kind=_KINDS[key], id=id)
                 yield keys, told, did_you_mean(id, self._places[key])
         elif REGISTRY_ID.fullmatch(id):
             if id not in self._entity_ids:
