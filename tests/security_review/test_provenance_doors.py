@@ -183,6 +183,7 @@ def answered(*, outside: bool) -> Enter:
 
 SAY = {"sessionKey": SESSION, "message": WORDS, "idempotencyKey": "door"}
 CHAT = {"model": "homarus", "messages": [{"role": "user", "content": WORDS}]}
+WHOLE = {**CHAT, "stream": False}
 RESPOND = {"model": "homarus", "input": WORDS}
 TELL = {"message": WORDS}
 BY_WEBHOOK = "{trigger: webhook, webhook_id: door}"
@@ -203,6 +204,8 @@ DOORS: Mapping[str, Door] = {
     "/v1/messages, token": Door(posted("/v1/messages", CHAT, WRITE), of("token:"), "route POST /v1/messages"),
     "/v1/responses, owner": Door(posted("/v1/responses", RESPOND), OWNER, "route POST /v1/responses"),
     "/v1/responses, token": Door(posted("/v1/responses", RESPOND, WRITE), of("token:"), "route POST /v1/responses"),
+    "/api/chat, owner": Door(posted("/api/chat", WHOLE), OWNER, "route POST /api/chat"),
+    "/api/chat, token": Door(posted("/api/chat", WHOLE, WRITE), of("token:"), "route POST /api/chat"),
     "dashboard": Door(from_the_dashboard, OWNER, "route POST /chat/send"),
     "webhook": Door(
         automated("{{ trigger.json.text }}", BY_WEBHOOK),
@@ -299,7 +302,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /scripts/save", "POST /scripts/delete", "POST /memory/delete", "POST /memory/forget"),
         *("POST /memory/undo", "POST /memory/intents/remove", "POST /memory/index", "POST /developer/remove"),
         *("POST /developer/templates", "POST /developer/preview", "DELETE /v1/responses/{id}"),
-        *("POST /v1/audio/transcriptions", "POST /v1/embeddings"),
+        *("POST /v1/audio/transcriptions", "POST /v1/embeddings", "POST /api/show"),
         *("POST /entities/save", "POST /areas/add", "POST /areas/save", "POST /areas/remove"),
         *("POST /skills/change", "POST /skills/remove", "POST /skills/install"),
         "POST /pair-phone/code",
