@@ -8,43 +8,43 @@ from __future__ import annotations
 from functools import partial
 
 from hub import __version__
-from hub.components.access import AccessComponent, AccessDependencies
-from hub.components.agents import AgentsComponent
-from hub.components.automation import AutomationComponent, AutomationComponentDependencies
-from hub.components.channels import ChannelsComponent
-from hub.components.chat_commands import CommandEngines
-from hub.components.clients import ClientDependencies, ClientsComponent
-from hub.components.config_watch import ConfigWatchComponent
-from hub.components.device_messages import DeviceMessages
-from hub.components.entities import EntitiesComponent
-from hub.components.foundation import read_home
-from hub.components.gateway import GatewayComponent
-from hub.components.hooks import HooksComponent
-from hub.components.integrations import IntegrationsComponent
-from hub.components.lifecycle import Lifecycle
-from hub.components.memory import MemoryComponent
-from hub.components.messaging import MessagingComponent
-from hub.components.model_accounts import ModelAccountsComponent
-from hub.components.models import ModelsComponent
-from hub.components.nodes import NodesComponent
-from hub.components.pairing import PairingComponent
-from hub.components.sandboxes import SandboxesComponent
-from hub.components.security import SecretsComponent, SecurityComponent
-from hub.components.sessions import SessionsComponent
-from hub.components.skills import SkillsComponent
-from hub.components.storage import StorageComponent
-from hub.components.subagents import SubagentsComponent
-from hub.components.tools import ToolsComponent
+from hub.agent.component.agents import AgentsComponent
+from hub.agent.component.subagents import SubagentsComponent
+from hub.automation.component import AutomationComponent, AutomationComponentDependencies
+from hub.config.component import ConfigWatchComponent
 from hub.core.clock import Clock
+from hub.entities.component import EntitiesComponent
 from hub.entities.template_functions import RegistryFunctions
+from hub.foundation import read_home
+from hub.gateway.component.access import AccessComponent, AccessDependencies
+from hub.gateway.component.clients import ClientDependencies, ClientsComponent
+from hub.gateway.component.gateway import GatewayComponent
 from hub.gateway.log_tail import LogTail
 from hub.gateway.pages import PageTable
+from hub.hooks.component import HooksComponent
 from hub.host import IntegrationHost
+from hub.integration.component import IntegrationsComponent
+from hub.lifecycle import Lifecycle
+from hub.memory.component import MemoryComponent
 from hub.messaging.channels import ChannelRegistry
+from hub.messaging.component.channels import ChannelsComponent
+from hub.messaging.component.chat_commands import CommandEngines
+from hub.messaging.component.device_messages import DeviceMessages
+from hub.messaging.component.messaging import MessagingComponent
+from hub.messaging.component.pairing import PairingComponent
+from hub.models.component.model_accounts import ModelAccountsComponent
+from hub.models.component.models import ModelsComponent
+from hub.nodes.component import NodesComponent
+from hub.sandbox.component import SandboxesComponent
+from hub.security.component import SecretsComponent, SecurityComponent
 from hub.security.hub_token import hub_token
 from hub.security.people import People
 from hub.security.redaction import Redactor
+from hub.sessions.component import SessionsComponent
+from hub.skills.component import SkillsComponent
+from hub.storage.component import StorageComponent
 from hub.storage.homedir import Home
+from hub.tools.component import ToolsComponent
 
 
 class Hub(Lifecycle):

@@ -21,14 +21,24 @@ PARTS = (
     *("nodes", "sessions", "sandbox", "skills", "hooks", "agent", "messaging", "automation", "discovery", "gateway"),
     "doctor",
 )
-ROOF = ("sections", "host", "components", "hub", "web", "bootstrap", "cli", "__main__")
+ROOF = ("sections", "foundation", "lifecycle", "host", "hub", "web", "bootstrap", "cli", "__main__")
 ORDER = {part: rank for rank, part in enumerate((*PARTS, *ROOF))}
+# What a part shows of itself, a module or a folder in it, and what of the roof each may stand on. They import the
+# domain of any part; no domain imports them.
+SURFACES: dict[str, tuple[str, ...]] = {
+    "component": ("sections", "foundation"),
+    "methods": (),
+    "commands": (),
+    "cli": ("sections", "cli", "bootstrap"),
+}
+# Folders of that name that are domain: what nodes are asked, and the registry of slash commands.
+DOMAIN = {"hub.nodes.commands", "hub.messaging.commands"}
 FOLDERS = ("hub", "integrations", "node", "web")
 
 # What hub/ may import of others at start, and where; the rest is imported inside the function that uses it.
 # The modules of `template` that know jinja2 are themselves imported by the first rendering.
 LIGHT = {
-    "aiohttp": ("models", "gateway"),
+    "aiohttp": ("models", "gateway", "methods"),
     "click": ("cli",),
     "jinja2": ("template",),
     "msgspec": None,
@@ -54,7 +64,7 @@ EXTRAS = {
     **dict.fromkeys(("playwright", "readability", "recurring_ical_events", "whoosh"), ("integrations",)),
     **dict.fromkeys(("aiomqtt", "amqtt", "paho"), ("integrations",)),
     **dict.fromkeys(("nacl", "py_vapid", "pywebpush"), ("integrations",)),
-    "textual": ("hub.cli.tui_app",),
+    "textual": ("hub.messaging.cli.tui_app",),
     "zeroconf": ("integrations", "hub.discovery"),
 }
 BY_CALL = re.compile(r"\b(import_module|__import__)\b")
@@ -173,6 +183,14 @@ def _part(name: str) -> str:
     return rest.partition(".")[0] if top == "hub" else top
 
 
+def _surface(name: str) -> str | None:
+    """Which surface of a part of the hub a module is, or lies in."""
+    steps = name.split(".")
+    if steps[0] != "hub" or len(steps) < 3 or steps[1] not in PARTS or ".".join(steps[:3]) in DOMAIN:
+        return None
+    return steps[2] if steps[2] in SURFACES else None
+
+
 def _direction(module: Module, item: Import, modules: Mapping[str, Module]) -> str | None:
     here, there = _part(module.name), _part(item.target)
     top = item.target.partition(".")[0]
@@ -184,6 +202,11 @@ def _direction(module: Module, item: Import, modules: Mapping[str, Module]) -> s
         return _from_integration(module, item, modules)
     if there == "integrations":
         return f"{here} imports {item.target}: integrations are found through their manifests, never imported"
+    surface, shown = _surface(module.name), _surface(item.target)
+    if shown and not surface and here in PARTS:
+        return f"{here} imports {item.target}, a surface: what both need belongs to the domain"
+    if surface and (there in PARTS or there in SURFACES[surface]):
+        return None
     if ORDER.get(here, -1) < ORDER.get(there, -1):
         return f"{here or 'hub'} imports {item.target}, which stands above it: fire an event or take it as an argument"
     return None
@@ -221,7 +244,7 @@ def _weight(module: Module, item: Import) -> str | None:
     if not module.name.startswith("hub") or not item.at_start:
         return None
     parts = LIGHT.get(top, ())
-    if parts is None or _part(module.name) in parts:
+    if parts is None or _part(module.name) in parts or _surface(module.name) in parts:
         return None
     return f"{top} is imported when hub starts: import it inside the function that uses it"
 

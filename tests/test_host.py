@@ -23,7 +23,7 @@ from pathlib import Path
 from aiohttp import web
 
 from hub.core.schema import Schema
-from hub.gateway.calls.contract import READ, Method, Push, Route
+from hub.core.surfaces import READ, Method, Push, Route
 from hub.gateway.pages import Page
 from hub.integration.errors import NotReady
 from hub.messaging.commands.registry import ChatCommand

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from hub.components.component import Component, apply_to, stages_of
 from hub.config.seed import seed
+from hub.core.component import Component, apply_to, stages_of
 from hub.core.errors import HubError, Unavailable
 from hub.core.schema import Schema
 from hub.core.stages import Stage
-from hub.gateway.calls.contract import HttpCall, Method, MethodCall, Route
+from hub.core.surfaces import HttpCall, Method, MethodCall, Route
 from hub.hub import Hub
 from hub.sections import core_sections
 from hub.storage.homedir import Home

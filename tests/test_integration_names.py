@@ -27,7 +27,7 @@ OTHER_MEANINGS = frozenset(
         ("nodes/services.py", "mobile_app"),  # a domain of services, as Home Assistant names it
         ("sandbox/schema.py", "docker"),  # a key of an agent's configuration
         ("sandbox/schema.py", "bubblewrap"),  # another
-        ("cli/sandbox.py", "docker"),  # the name of a program
+        ("sandbox/cli.py", "docker"),  # the name of a program
         ("gateway/methods/client_start.py", "speech"),  # a key of the wire protocol
         ("nodes/offered_tools.py", "mcp"),  # another
         ("messaging/outbox/markup.py", "irc"),  # a flavour of markup

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from hub.core.events import Event, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
+from hub.core.surfaces import ADMIN, HttpCall, HttpHandler, Route
 from hub.core.tasks import TaskOwner
-from hub.gateway.calls.contract import ADMIN, HttpCall, HttpHandler, Route
 from hub.gateway.calls.routes import RouteTable
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
 from hub.messaging.outbox.approval_messages import question

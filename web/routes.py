@@ -8,7 +8,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from hub.core.errors import HubError
-from hub.gateway.calls.contract import READ, HttpCall, Open, Route
+from hub.core.surfaces import READ, HttpCall, Open, Route
 from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import Page, RenderPage
 from web.core.assets import Assets

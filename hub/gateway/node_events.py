@@ -8,7 +8,7 @@ from typing import Any
 from hub.core.context import Authority, expand_scopes
 from hub.core.errors import HubError
 from hub.core.ids import new_id
-from hub.gateway.calls.contract import READ, WRITE, Caller, Push
+from hub.core.surfaces import READ, WRITE, Caller, Push
 from hub.gateway.connection.server import Gateway
 from hub.gateway.node_socket import SocketNode
 from hub.nodes.registry import NodeRegistry

@@ -14,7 +14,7 @@ from aiohttp import web
 from msgspec import Struct, field
 
 from hub.core.errors import Conflict, InvalidRequest, Unavailable
-from hub.gateway.calls.contract import READ, HttpCall, Route
+from hub.core.surfaces import READ, HttpCall, Route
 from hub.gateway.calls.routes import RouteTable
 
 _PATH = re.compile(r"^(/[a-z0-9][a-z0-9_-]*)+$")

@@ -11,7 +11,7 @@ from hub.core.events import Event, EventBus, Listener, Unsubscribe
 from hub.core.schema import Schema
 from hub.core.services import AgentRule, Handler, ResponseMode, ServiceRegistry
 from hub.core.states import EntityState, StateMachine
-from hub.gateway.calls.contract import Caller, Method, Push, Route
+from hub.core.surfaces import Caller, Method, Push, Route
 from hub.gateway.connection.server import Gateway
 from hub.gateway.pages import FrameOrigin, Page, PageTable
 from hub.hooks.contract import HookHandler

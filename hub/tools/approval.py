@@ -18,6 +18,8 @@ from hub.core.context import Authority, Context
 TIMEOUT_S = 3_600.0
 QUESTION = "question"
 """The kind of what is asked of a person and answered in words."""
+ALWAYS = "always"
+"""Behind /approve: do not ask about exactly this again."""
 DIFF = "diff"
 """The key of details under which a unified diff is shown as lines."""
 DIFF_LIMIT = 5_000

@@ -13,8 +13,8 @@ import orjson
 from aiohttp import web
 
 from hub.core.clock import Clock
+from hub.core.surfaces import HttpCall
 from hub.gateway.access.guard import Guard, GuardedServer
-from hub.gateway.calls.contract import HttpCall
 from hub.gateway.calls.settings import GatewayLimits
 from hub.messaging.contract import Address, Channel
 from hub.messaging.conversation import PastMessage

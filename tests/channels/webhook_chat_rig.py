@@ -13,7 +13,7 @@ from aiohttp import web
 
 from hub.core.clock import Clock
 from hub.core.secret import Secret
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from hub.messaging.contract import Address, Channel, ChatType
 from hub.security.webhook_signature import is_signed, sign
 from integrations.channels.webhook_chat.channel import FORM, WebhookChannel

@@ -11,7 +11,7 @@ from aiohttp import web
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.secret import Secret
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from hub.messaging.contract import Address, Channel
 from integrations.channels.whatsapp.channel import WhatsAppAccount, WhatsAppChannel
 from integrations.channels.whatsapp.webhook import WhatsAppWebhook

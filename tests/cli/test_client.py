@@ -10,7 +10,7 @@ import pytest
 
 from hub.cli.client import HubClient
 from hub.core.schema import Schema
-from hub.gateway.calls.contract import Method, MethodCall
+from hub.core.surfaces import Method, MethodCall
 from hub.gateway.calls.settings import HttpSettings
 from hub.storage.instance_lock import InstanceLock
 from tests.gateway.rig import Rig, running

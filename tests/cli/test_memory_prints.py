@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.cli.memory_prints import WHY_LIMIT, print_hits, print_status, size
+from hub.memory.cli.memory_prints import WHY_LIMIT, print_hits, print_status, size
 
 
 @pytest.mark.parametrize(

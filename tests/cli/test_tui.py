@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Input, Markdown, OptionList, Static
 
 from hub.cli.remote import RemoteHome, remote_home
-from hub.cli.tui_app import ApprovalScreen, ChoiceScreen, HomarusTui
 from hub.core.schema import Schema
+from hub.messaging.cli.tui_app import ApprovalScreen, ChoiceScreen, HomarusTui
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from tests.cli.terminal import Terminal

@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft7Validator  # type: ignore[import-untyped]
 
 from hub.core.context import SCOPES, Authority, Context, expand_scopes
-from hub.gateway.calls.contract import ADMIN
+from hub.core.surfaces import ADMIN
 from hub.tools.approval import Ask
 from tests.clients.npm import installed
 from tests.gateway.rig import Device, client_of, connect_params

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hub.core.errors import Conflict, InvalidRequest, NotFound
+from hub.entities.methods.entities import EntityMethods
 from hub.entities.registry import VERSION
-from hub.gateway.methods.entities import EntityMethods
 from hub.storage.history import HistoryStore
 from hub.storage.history_retention import Retention
 from hub.storage.versioned_file import VersionedFile

@@ -14,35 +14,32 @@ from hub.agent.runner import AgentRunner
 from hub.agent.subagents.subagents import Subagents
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
+from hub.automation.component import automation_methods
 from hub.automation.definition.kinds import OUR_KINDS
 from hub.automation.services.addresses import Addresses
 from hub.automation.services.agent_messages import AgentMessages
 from hub.automation.services.subagent_answers import SubagentAnswers
-from hub.components.automation import automation_methods
-from hub.components.clients import ClientDependencies, ClientsComponent
+from hub.config.methods import ConfigMethods
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.lanes import Lanes
 from hub.core.secret import Secret
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.gateway.calls.settings import HttpSettings
+from hub.gateway.component.clients import ClientDependencies, ClientsComponent
 from hub.gateway.http_api.rpc import rpc_routes
 from hub.gateway.http_api.sign_in import SignIn
 from hub.gateway.http_api.webhooks import webhook_routes
 from hub.gateway.log_tail import LogTail
-from hub.gateway.methods.approvals import ApprovalMethods
-from hub.gateway.methods.config import ConfigMethods
 from hub.gateway.methods.devices import DeviceMethods
-from hub.gateway.methods.exec_requests import ExecRequestMethods
 from hub.gateway.methods.hub_state import HubState
-from hub.gateway.methods.memory import MemoryMethods
-from hub.gateway.methods.memory_api import MemoryApi
-from hub.gateway.methods.memory_files import MemoryFileMethods
-from hub.gateway.methods.questions import QuestionMethods
 from hub.gateway.methods.tokens import TokenMethods
 from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.automation_events import AutomationEvents
 from hub.gateway.push.events import HubEvents
+from hub.memory.methods.memory import MemoryMethods
+from hub.memory.methods.memory_api import MemoryApi
+from hub.memory.methods.memory_files import MemoryFileMethods
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.access.access import AccessPolicy
 from hub.messaging.access.decide import MediaSettings, MessagingSettings
@@ -50,24 +47,27 @@ from hub.messaging.access.router import Router
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.registry import Commands
-from hub.messaging.commands.session_commands import SessionCommandNeeds, add_session_commands
-from hub.messaging.commands.setting_commands import SettingCommandNeeds, add_setting_commands
 from hub.messaging.cursors import Cursors
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.inbox.media_store import MediaStore
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue.queue import MessageQueue
+from hub.models.commands import SettingCommandNeeds, add_setting_commands
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import OPENAI_API
 from hub.sections import all_sections
 from hub.security.egress import Egress
 from hub.security.people import People
 from hub.security.redaction import Redactor
+from hub.sessions.commands import SessionCommandNeeds, add_session_commands
 from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.history import HistoryStore
 from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approvals import Approvals
+from hub.tools.methods.approvals import ApprovalMethods
+from hub.tools.methods.exec_requests import ExecRequestMethods
+from hub.tools.methods.questions import QuestionMethods
 from hub.tools.registry import ToolRegistry
 from integrations.channels.webchat.channel import WebChat
 from integrations.models.openai_compatible.model import OpenAIProvider

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from hub.automation.heartbeat.heartbeat_shape import shown_heartbeat
+from hub.automation.methods.cron import CronMethods
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.context import Context
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import Event
 from hub.core.schema import SchemaError, describe_error
-from hub.gateway.calls.contract import ADMIN, READ, WRITE, Caller, MethodCall
-from hub.gateway.methods.cron import CronMethods, shown_heartbeat
+from hub.core.surfaces import ADMIN, READ, WRITE, Caller, MethodCall
 from hub.security.redaction import Redactor
 from tests.automation.ground import BERLIN, NEW_YEAR
 from tests.automation.rigged_schedule import FIRST, Rig

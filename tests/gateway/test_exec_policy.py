@@ -10,8 +10,8 @@ import pytest
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import Conflict, HubError
 from hub.core.schema import SchemaError
-from hub.gateway.calls.contract import Caller, MethodCall
-from hub.gateway.methods.exec_policy import ExecPolicyMethods
+from hub.core.surfaces import Caller, MethodCall
+from hub.tools.methods.exec_policy import ExecPolicyMethods
 from tests.gateway.house import FullRig
 
 OWNER = Authority("owner", "owner", SCOPES, owner=True)

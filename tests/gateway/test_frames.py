@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Optional, Schema
-from hub.gateway.calls.contract import READ, Method, MethodCall
+from hub.core.surfaces import READ, Method, MethodCall
 from hub.gateway.connection.protocol import (
     Cancel,
     Request,

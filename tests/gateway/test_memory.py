@@ -10,7 +10,7 @@ import pytest
 
 from hub.core.context import Authority, expand_scopes
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
-from hub.gateway.calls.contract import Caller
+from hub.core.surfaces import Caller
 from tests.security_review.besieged import ANNAS, SECRET, Besieged, besieged
 from tests.servers.openai_server import OpenAIServer
 

@@ -12,8 +12,8 @@ import pytest
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid
-from hub.gateway.methods.moments import moment
-from hub.gateway.methods.plain_data import as_json, plain_mapping
+from hub.gateway.calls.moments import moment
+from hub.gateway.calls.plain_data import as_json, plain_mapping
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOON = datetime(2026, 7, 1, 12, 0, tzinfo=BERLIN).timestamp()

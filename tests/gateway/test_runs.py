@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from hub.agent.methods.run_rows import RunSurroundings, StoredRun
+from hub.agent.methods.run_timeline import RunWords, timeline
 from hub.agent.run_request import RunRequest
 from hub.core.context import Authority, Context
 from hub.core.ids import new_id
-from hub.gateway.methods.run_rows import RunSurroundings, StoredRun
-from hub.gateway.methods.run_timeline import RunWords, timeline
 from hub.models.contract import user_message
 from hub.sessions.keys import direct_key, subagent_key
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult

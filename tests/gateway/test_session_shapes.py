@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hub.agent.conversation import said_data
 from hub.agent.side_note import side_note
-from hub.gateway.methods.session_shapes import preview, shown_message
 from hub.models.contract import user_message
 from hub.sessions.entry import message_entry
+from hub.sessions.methods.session_shapes import preview, shown_message
 
 NOTE = side_note("r-memory", "Recalled", 1_000, channel="memory")
 WORDS = message_entry(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import aiohttp
 
 from hub.core.schema import Schema
-from hub.gateway.calls.contract import READ, Method, MethodCall
+from hub.core.surfaces import READ, Method, MethodCall
 from tests.gateway.rig import Rig
 
 

@@ -12,9 +12,9 @@ from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import InvalidRequest
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
+from hub.core.surfaces import Caller, MethodCall
 from hub.core.tasks import TaskOwner
-from hub.gateway.calls.contract import Caller, MethodCall
-from hub.gateway.methods.usage import UsageMethods
+from hub.models.methods.usage import UsageMethods
 from hub.models.registry import ModelRegistry
 
 OWNER = Authority("owner", "owner", SCOPES, owner=True)

@@ -18,7 +18,7 @@ import pytest
 from hub.core.context import SCOPES, Authority, expand_scopes
 from hub.core.errors import Forbidden
 from hub.core.json_schema import to_json_schema
-from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller, Open, Route, TooLarge
+from hub.core.surfaces import FRAME_LIMIT_BYTES, Caller, Open, Route, TooLarge
 from hub.gateway.calls.json_data import PARTS_LIMIT
 from hub.gateway.connection.connection import STRICT
 from tests.gateway.house import FullRig

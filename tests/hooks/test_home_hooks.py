@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hub.components.hooks import BUNDLED
 from hub.core.context import system_context
 from hub.core.errors import Conflict, Forbidden, HubError, InvalidRequest, NotFound
 from hub.core.tasks import TaskOwner
+from hub.hooks.component import BUNDLED
 from hub.hooks.contract import BeforePromptBuild, CommandReceived
 from hub.hooks.home_hooks import PINS_FILE, HomeHooks
 from hub.hooks.registry import Hooks

@@ -21,8 +21,6 @@ from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.pairing_commands import add_pairing_command
 from hub.messaging.commands.registry import Commands
-from hub.messaging.commands.session_commands import SessionCommandNeeds, add_session_commands
-from hub.messaging.commands.setting_commands import SettingCommandNeeds, add_setting_commands
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -43,7 +41,9 @@ from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.outbox.unsure_answers import UnsureAnswers
 from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.queue.queue_policy import QueueMode, QueuePolicy, QueueSettings
+from hub.models.commands import SettingCommandNeeds, add_setting_commands
 from hub.security.people import People, Person
+from hub.sessions.commands import SessionCommandNeeds, add_session_commands
 from tests.agent.house import AgentHouse
 
 OWNER = Authority("owner", person="me", scopes=SCOPES, owner=True)

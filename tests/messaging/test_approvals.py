@@ -14,11 +14,11 @@ from hub.automation.services.addresses import Addresses
 from hub.core.context import Context
 from hub.core.errors import NotFound, Unavailable
 from hub.core.phrases import phrase
-from hub.messaging.commands.approval_commands import add_approval_commands
 from hub.messaging.outbox.approval_messages import ApprovalMessages, question
 from hub.security.people import People, Person
 from hub.tools.approval import Approval, ApprovalDecision, Ask
 from hub.tools.approvals import WRONG_CODES, Approvals
+from hub.tools.commands import add_approval_commands
 from tests.messaging.post import OWNER, Post
 from web.core.i18n import catalogue
 

@@ -10,11 +10,11 @@ import pytest
 
 from hub.core.context import Context
 from hub.core.ids import new_id
-from hub.messaging.commands.approval_commands import add_approval_commands
 from hub.messaging.contract import Address, ButtonPressed, ChannelLimits, Receipt
 from hub.messaging.outbox.approval_messages import ApprovalMessages
 from hub.tools.approval import Ask
 from hub.tools.approvals import Approvals
+from hub.tools.commands import add_approval_commands
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import OWNER, Pigeons, Post
 from tests.servers.openai_server import OpenAIServer

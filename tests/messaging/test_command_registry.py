@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from hub.core.context import Authority, Context
-from hub.gateway.calls.contract import Caller, MethodCall
+from hub.core.surfaces import Caller, MethodCall
 from hub.hub import Hub
 from hub.messaging.commands.registry import ChatCommand, CommandCall, CommandPlace
 from hub.messaging.contract import Address, ChatType, InboundMessage

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hub.messaging.access.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
-from hub.messaging.commands.skill_commands import SkillCommandNeeds, add_skill_commands, dispatched_arguments
+from hub.skills.commands import SkillCommandNeeds, add_skill_commands, dispatched_arguments
 from hub.skills.registry import EVENT_SKILLS_CHANGED
 from hub.skills.tool import SkillTool
 from tests.agent.house import READ_ONLY, TEXT

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hub.agent.commands import add_subagent_command
 from hub.core.context import Context
 from hub.messaging.commands.registry import CommandCall, CommandReply
-from hub.messaging.commands.subagent_commands import add_subagent_command
 from hub.messaging.contract import Address, InboundMessage
 from tests.agent.house import MAIN
 from tests.agent.test_subagents import ANNAS, Delegating

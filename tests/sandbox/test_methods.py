@@ -10,8 +10,8 @@ import pytest
 
 from hub.agent.agents import Agents
 from hub.core.errors import NotFound
-from hub.gateway.calls.contract import MethodCall
-from hub.gateway.methods.sandboxes import SandboxMethods
+from hub.core.surfaces import MethodCall
+from hub.sandbox.methods import SandboxMethods
 from hub.storage.homedir import Home
 from tests.sandbox.test_who_is_in_one import TAINTED, House, ListedEngine
 

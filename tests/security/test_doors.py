@@ -16,7 +16,7 @@ from tests.security.test_foreign_parsers import imported, trees
 THEIRS = {
     "hub/automation/definition/grammar.py secret": "signs what this hub sends",
     "hub/gateway/calls/schema.py password": "ours; the gateway refuses to start with a weak one, and takes its hash",
-    "hub/gateway/methods/secrets.py value": "kept under a name; where it is used, it is judged",
+    "hub/tools/methods/secrets.py value": "kept under a name; where it is used, it is judged",
     "hub/memory/schema.py api_key": "of a provider",
     "hub/models/schema.py api_key": "of a provider",
     "hub/skills/schema.py api_key": "of a provider",

@@ -20,7 +20,7 @@ PARSERS = (
 """Modules and functions that make something of bytes whose form somebody else chose."""
 
 ALLOWED = {
-    "hub/cli/skill_sources.py": "packs a folder of the person whose command it is",
+    "hub/skills/cli/skill_sources.py": "packs a folder of the person whose command it is",
     "hub/memory/claude_export.py": "in the command of the person who names the file; the hub gets its texts",
     "hub/security/egress_body.py": "unpacks piece by piece, and ends at its bound",
     "hub/storage/damage.py": "packs and unpacks what it made itself",

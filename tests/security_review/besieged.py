@@ -15,7 +15,7 @@ import aiohttp
 from hub.core.context import Context
 from hub.core.events import Event
 from hub.core.stages import Stage
-from hub.gateway.calls.contract import Route
+from hub.core.surfaces import Route
 from hub.gateway.log_tail import LogTail
 from hub.hub import Hub
 from hub.messaging.access.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hub.components.automation import MAKING
+from hub.automation.component import MAKING
 from hub.core.context import Context
 from hub.core.events import Event
-from hub.gateway.calls.contract import ADMIN, WRITE
+from hub.core.surfaces import ADMIN, WRITE
 from tests.security_review.automating import add
 from tests.security_review.besieged import Besieged
 from tests.security_review.test_laundering import tool_call

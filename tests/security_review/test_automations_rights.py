@@ -9,8 +9,8 @@ import pytest
 from hub.core.context import Context
 from hub.core.events import Event
 from hub.core.services import AgentRule
+from hub.core.surfaces import ADMIN, READ, WRITE
 from hub.entities.domains import DOMAINS as ENTITY_DOMAINS
-from hub.gateway.calls.contract import ADMIN, READ, WRITE
 from tests.security_review.automating import Seen, add, ended
 from tests.security_review.besieged import SESSION, Besieged, remember_annas
 from tests.security_review.test_laundering import last_result, tool_call

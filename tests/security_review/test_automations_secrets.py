@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from hub.gateway.calls.contract import READ
+from hub.core.surfaces import READ
 from tests.security_review.automating import add, add_scripts, ended
 from tests.security_review.besieged import SECRET, WAIT_LIMIT_S, Besieged
 

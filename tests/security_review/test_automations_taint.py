@@ -10,7 +10,7 @@ from hub.automation.contract import NotRun
 from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.core.context import Authority, Context
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
-from hub.gateway.calls.contract import WRITE
+from hub.core.surfaces import WRITE
 from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.scope import MemoryProvenance, MemoryScope
 from tests.security_review.automating import Seen, add, add_scripts, ended, not_run, webhook

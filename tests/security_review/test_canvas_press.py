@@ -8,7 +8,7 @@ import pytest
 
 from hub.core.context import Context
 from hub.core.events import Event
-from hub.gateway.calls.contract import READ
+from hub.core.surfaces import READ
 from tests.security_review.besieged import SESSION, WAIT_LIMIT_S, Besieged
 from tests.security_review.test_tools import call
 from tests.servers.openai_server import OpenAIServer

@@ -8,7 +8,7 @@ import contextlib
 import aiohttp
 import pytest
 
-from hub.gateway.calls.contract import READ, WRITE
+from hub.core.surfaces import READ, WRITE
 from tests.gateway.rig import Client, Device
 from tests.security_review.besieged import Besieged
 

@@ -9,7 +9,7 @@ import aiohttp
 from aiohttp import web
 
 from hub.core.clock import ManualClock
-from hub.gateway.calls.contract import READ, HttpCall, Route
+from hub.core.surfaces import READ, HttpCall, Route
 from tests.gateway.rig import running
 
 CLOSED_LIMIT_S = 10.0

@@ -17,7 +17,7 @@ from msgspec import to_builtins
 from hub.core.context import Authority, Context
 from hub.core.errors import HubError
 from hub.core.services import ResponseMode
-from hub.gateway.calls.contract import READ, WRITE, Method, Route
+from hub.core.surfaces import READ, WRITE, Method, Route
 from hub.memory.contract import Filters, Forget, Memory
 from hub.memory.notebook import Notebook
 from hub.storage.instance_lock import InstanceLock

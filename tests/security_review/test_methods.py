@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method
-from hub.gateway.methods.config import REDACTED
+from hub.config.methods import REDACTED
+from hub.core.surfaces import ADMIN, READ, WRITE, Method
 from tests.lengths import some
 from tests.security_review.besieged import SECRET, Besieged
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from hub.core.context import SYSTEM, Context
+from hub.core.surfaces import ADMIN, WRITE
 from hub.entities.domains import DOMAINS as ENTITY_DOMAINS, GENERIC
-from hub.gateway.calls.contract import ADMIN, WRITE
 from hub.messaging.contract import Address, Button, ButtonPressed, InboundEvent
 from hub.messaging.outbox.outgoing import NewMessage, RowSource
 from hub.sessions.entry import Provenance, TranscriptEntry

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import orjson
 
-from hub.gateway.calls.contract import ADMIN, READ, WRITE, Open, Route
+from hub.core.surfaces import ADMIN, READ, WRITE, Open, Route
 from tests.lengths import some
 from tests.security_review.besieged import SECRET, Besieged
 from tests.servers.openai_server import OpenAIServer

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.components.skills import BUNDLED
 from hub.skills.archive import read_archive
+from hub.skills.component import BUNDLED
 from hub.skills.finding import ScanSeverity, dangers
 from hub.skills.folder import read_folder
 from hub.skills.scan import scan

@@ -15,7 +15,7 @@ from jinja2.ext import extract_from_ast
 
 import web
 from hub.automation.blueprints.document import read_blueprint
-from hub.components.skills import BUNDLED
+from hub.skills.component import BUNDLED
 from hub.skills.scan_rules import TEXT_RULES
 from hub.skills.skill_file import read_skill
 from web.automations.form_kinds import LISTS, common_schema, kind_names, own_keys, settings

@@ -12,7 +12,7 @@ from hub.automation.blueprints.blueprints import Blueprints
 from hub.automation.editing.script_editor import ScriptEditor
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, SchemaError, string
-from hub.gateway.calls.contract import ADMIN, HttpCall
+from hub.core.surfaces import ADMIN, HttpCall
 from web.automations.blueprint_form import BlueprintForm, blueprint_form
 from web.automations.trace_view import automation_path
 from web.core.form import read_fields, read_lists

@@ -15,7 +15,7 @@ from hub.automation.tracing.trace_store import TraceStore
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.secret import SecretMask
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.automations.form_texts import KIND_NAMES
 from web.automations.list_page import ID, PATH, AutomationsPage, back_to, rights_of
 from web.automations.trace_view import TraceView, automation_path, pretty, seconds_of

@@ -14,7 +14,7 @@ from hub.automation.engine.automations import Automations
 from hub.config.errors import ConfigInvalid
 from hub.core.errors import Conflict, HubError, InvalidRequest
 from hub.core.schema import All, Length, Required, Schema, string
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.automations.draft import AutomationDraft, Fields, perform, posted, read_item
 from web.automations.form import form_of, with_errors, with_shown
 from web.automations.form_texts import FIELD_LABELS, KIND_NAMES

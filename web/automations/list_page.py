@@ -15,7 +15,7 @@ from hub.automation.engine.automations import Automations
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.phrases import rewritten
 from hub.core.schema import All, In, Length, Required, Schema, string
-from hub.gateway.calls.contract import ADMIN, WRITE, HttpCall
+from hub.core.surfaces import ADMIN, WRITE, HttpCall
 from web.automations.trace_view import TraceView, automation_path, outcome_shown
 from web.core.form import read_fields
 from web.core.live import Frame

@@ -14,7 +14,7 @@ from hub.automation.editing.script_editor import TEXT_LIMIT, ScriptEditor
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.errors import Conflict, HubError, NotFound
 from hub.core.schema import All, Length, Optional, Required, Schema, string
-from hub.gateway.calls.contract import ADMIN, WRITE, HttpCall
+from hub.core.surfaces import ADMIN, WRITE, HttpCall
 from web.automations.blueprint_form import BlueprintForm
 from web.automations.item_problems import SCRIPT, problems_of
 from web.automations.script_fields import script_form

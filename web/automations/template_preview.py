@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.errors import HubError, InvalidRequest
-from hub.gateway.methods.plain_data import as_json
+from hub.gateway.calls.plain_data import as_json
 from hub.security.redaction import Redactor
 from hub.template.contract import RenderInfo, TemplateFailed
 from hub.template.engine import TemplateEngine

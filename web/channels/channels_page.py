@@ -10,7 +10,7 @@ from aiohttp import web
 
 from hub.core.errors import HubError
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.channels.pairing_card import PairingCard
 from web.core.form import read_fields, read_lists
 from web.core.live import Frame

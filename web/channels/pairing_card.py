@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hub.gateway.calls.contract import ADMIN, HttpCall
+from hub.core.surfaces import ADMIN, HttpCall
 from web.core.live import Frame
 from web.core.method_client import MethodClient
 from web.core.render import Renderer

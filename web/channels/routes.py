@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
-from hub.gateway.calls.contract import ADMIN, Route
+from hub.core.surfaces import ADMIN, Route
 from hub.gateway.pages import NavigationItem
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED
 from hub.messaging.channels import EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS

@@ -12,12 +12,12 @@ from aiohttp import web
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, In, Length, Required, Schema, secret, string
-from hub.gateway.calls.contract import HttpCall
-from hub.gateway.methods.secrets import GIVEN
+from hub.core.surfaces import HttpCall
 from hub.tools.agent_secrets import AgentSecrets, asked_for
 from hub.tools.approval import QUESTION, Approval, shown
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import Approvals
+from hub.tools.methods.secrets import GIVEN
 from hub.tools.questions import ANSWER_LIMIT, SECRET, choices_of
 from web.core.form import read_fields
 from web.core.live import Frame

@@ -9,7 +9,7 @@ from aiohttp import web
 from hub.agent.agents import Agents
 from hub.agent.avatar import read_avatar
 from hub.core.errors import NotFound
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 
 _HEADERS = {"Cache-Control": "private, max-age=300", "X-Content-Type-Options": "nosniff"}
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, In, Length, Match, Required, Schema, string
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from hub.messaging.contract import Address, ClientMessage, Receipt
 from hub.messaging.schema import TEXT_LIMIT
 from hub.sessions.fork import copies_as_tree

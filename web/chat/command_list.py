@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.core.method_client import MethodClient
 from web.core.render import Renderer, json_response
 

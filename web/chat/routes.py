@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.gateway.calls.contract import Route
+from hub.core.surfaces import Route
 from hub.gateway.pages import NavigationItem
 from hub.tools.approval_rights import QUESTION_SCOPE, SCOPE
 from web.chat.approvals_page import ApprovalsPage

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from hub.core.errors import HubError
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.core.method_client import MethodClient
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")

@@ -11,7 +11,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from hub.core.errors import NotFound
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 
 STATIC_DIR = Path(__file__).parent.parent / "static"
 HASH_LENGTH = 16

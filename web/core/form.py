@@ -11,7 +11,7 @@ import orjson
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid, Schema, describe_error
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 
 FIELD_LIMIT = 50
 _BOUNDARY = re.compile(r";\s*boundary=(?:\"([ -!#-~]{1,70})\"|([!-!#-:<-~]{1,70}))", re.IGNORECASE)

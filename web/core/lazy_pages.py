@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from aiohttp import web
 
-from hub.gateway.calls.contract import HttpCall, HttpHandler
+from hub.core.surfaces import HttpCall, HttpHandler
 from web.core.live import Frame, State
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from aiohttp import web
 
 from hub.core.errors import HubError, Unavailable
 from hub.core.schema import All, Invalid, Length, Required, Schema, string
+from hub.core.surfaces import READ, Caller, HttpCall
 from hub.core.tasks import TaskOwner
-from hub.gateway.calls.contract import READ, Caller, HttpCall
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.context import SYSTEM
-from hub.gateway.calls.contract import Caller, HttpCall
+from hub.core.surfaces import Caller, HttpCall
 from hub.gateway.calls.dispatch import Dispatcher
 
 

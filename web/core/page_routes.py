@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.gateway.calls.contract import READ, WRITE, HttpHandler, Route
+from hub.core.surfaces import READ, WRITE, HttpHandler, Route
 
 OWNER = "web"
 FORM_LIMIT_BYTES = 262_144

@@ -13,7 +13,7 @@ from aiohttp import web
 from msgspec import Struct, field
 
 from hub.core.errors import HubError
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from hub.gateway.pages import Page, PageTable
 from web.core.assets import Assets
 from web.core.headers import new_nonce, page_headers

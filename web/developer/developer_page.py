@@ -12,7 +12,7 @@ from aiohttp import web
 
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, Length, Optional, Required, Schema, string
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.automations.service_form import ServiceForm, service_form
 from web.automations.template_preview import TemplatePreview
 from web.core.form import read_fields, read_lists

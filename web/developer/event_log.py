@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hub.core.events import ANY, Event, EventBus, Unsubscribe
-from hub.gateway.methods.plain_data import as_json
+from hub.gateway.calls.plain_data import as_json
 from hub.security.redaction import Redactor
 from web.core.live import LiveUpdates
 from web.core.render import Renderer

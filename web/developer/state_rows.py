@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.core.states import EntityState, StateMachine
-from hub.gateway.methods.plain_data import as_json
+from hub.gateway.calls.plain_data import as_json
 from hub.security.redaction import Redactor
 from web.core.render import Renderer
 from web.settings.yaml_view import yaml_shown

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from hub.core.errors import HubError
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.core.form import read_fields
 from web.core.live import Frame
 from web.core.method_client import MethodClient

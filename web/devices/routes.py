@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hub.core.events import EventBus, Unsubscribe
+from hub.core.surfaces import ADMIN, Route
 from hub.gateway.access.devices import EVENT_PAIR_REQUESTED, EVENT_PAIR_RESOLVED, EVENT_PAIR_SETUP
-from hub.gateway.calls.contract import ADMIN, Route
 from hub.gateway.pages import NavigationItem
 from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED
 from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from hub.core.errors import HubError
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
-from hub.gateway.calls.contract import ADMIN, WRITE, HttpCall
+from hub.core.surfaces import ADMIN, WRITE, HttpCall
 from web.core.form import read_fields
 from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse

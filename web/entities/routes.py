@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.states import EVENT_STATE_CHANGED
-from hub.gateway.calls.contract import ADMIN, READ, WRITE, Route
+from hub.core.surfaces import ADMIN, READ, WRITE, Route
 from hub.gateway.pages import NavigationItem
 from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from hub.core.errors import HubError
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from hub.memory.words import fold
 from hub.sessions.session import Session
 from web.chat.said_search import SaidSearch

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded
 from hub.core.schema import All, Length, Optional, Schema, string
-from hub.gateway.calls.contract import HttpCall, HttpHandler
+from hub.core.surfaces import HttpCall, HttpHandler
 from web.core.form import read_fields
 from web.core.i18n import catalogue
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json

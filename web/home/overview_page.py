@@ -10,7 +10,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from hub.core.repairs import Repair
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.core.live import Frame
 from web.core.render import RenderedPage, Renderer
 from web.core.texts import ACTIVITY, INTEGRATION_STATES, RUN_END, RUN_ENDS

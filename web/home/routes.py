@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.gateway.calls.contract import Open, Route
+from hub.core.surfaces import Open, Route
 from hub.gateway.pages import NavigationItem
 from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, page
 from web.home.find_page import FindPage

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from hub.memory.contract import QUERY_LIMIT
 from web.core.form import read_fields
 from web.core.render import RenderedPage, json_response, see_other, wants_json

@@ -10,7 +10,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from hub.core.errors import HubError, LimitExceeded, NotFound
-from hub.gateway.calls.contract import WRITE, HttpCall
+from hub.core.surfaces import WRITE, HttpCall
 from hub.memory.places import CURATED, PERSON_AREA
 from hub.memory.tidy.marks import marks_in
 from web.core.method_client import MethodClient

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from hub.core.errors import HubError, NotFound
 from hub.core.schema import All, Length, Optional, Required, Schema, string
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.core.form import read_fields
 from web.core.render import RenderedPage, json_response, see_other, wants_json
 from web.core.texts import MEMORY_REASONS

@@ -10,8 +10,8 @@ from aiohttp import web
 
 from hub.core.errors import HubError
 from hub.core.schema import In, Optional, Required, Schema, string
+from hub.core.surfaces import ADMIN, HttpCall
 from hub.core.tasks import TaskOwner
-from hub.gateway.calls.contract import ADMIN, HttpCall
 from web.core.form import read_fields
 from web.core.render import RenderedPage, json_response, see_other, wants_json
 from web.core.urls import memory_place

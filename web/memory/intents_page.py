@@ -11,7 +11,7 @@ from aiohttp import web
 from hub.agent.intents.intents import COOLDOWN_HOURS, COOLDOWN_HOURS_LIMIT, EXPIRES_DAYS, EXPIRES_DAYS_LIMIT, TEXT_LIMIT
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema, number, string
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.core.form import read_fields
 from web.core.render import RenderedPage, json_response, see_other, wants_json
 from web.core.urls import memory_place

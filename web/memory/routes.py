@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hub.gateway.calls.contract import ADMIN, WRITE, Route
+from hub.core.surfaces import ADMIN, WRITE, Route
 from hub.gateway.pages import NavigationItem
 from web.core.lazy_pages import LazyPages
 from web.core.page_routes import TEXT_LIMIT_BYTES, form, page

@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from hub.core.errors import HubError
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from hub.memory.contract import QUERY_LIMIT
 from web.core.render import RenderedPage, wants_json
 from web.core.texts import MEMORY_KINDS, MEMORY_TRUST

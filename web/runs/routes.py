@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hub.core.events import EventBus, Unsubscribe
-from hub.gateway.calls.contract import ADMIN, Route
+from hub.core.surfaces import ADMIN, Route
 from hub.gateway.pages import NavigationItem
 from hub.messaging.outbox.outbox_sending import MESSAGE_ENDS
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED

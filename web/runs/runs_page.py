@@ -11,7 +11,7 @@ from aiohttp import web
 from hub.core.errors import HubError
 from hub.core.ids import new_id
 from hub.core.schema import All, Length, Required, Schema, string
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
 from hub.sessions.keys import SessionKey, SessionKind
 from web.core.form import read_fields

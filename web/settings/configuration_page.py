@@ -13,7 +13,7 @@ from aiohttp import web
 from hub.config.errors import ConfigError
 from hub.core.errors import Conflict, NotFound
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, string
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from web.core.form import read_fields
 from web.core.i18n import Catalogue, catalogue
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json

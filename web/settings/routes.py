@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.gateway.calls.contract import ADMIN, Route
+from hub.core.surfaces import ADMIN, Route
 from hub.gateway.pages import NavigationItem
 from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
 from web.settings.configuration_page import ConfigurationPage

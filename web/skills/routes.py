@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hub.core.events import EventBus, Unsubscribe
-from hub.gateway.calls.contract import ADMIN, Route
+from hub.core.surfaces import ADMIN, Route
 from hub.gateway.pages import NavigationItem
 from hub.skills.registry import EVENT_SKILLS_CHANGED
 from web.core.lazy_pages import LazyPages

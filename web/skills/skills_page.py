@@ -11,7 +11,7 @@ from aiohttp import web
 
 from hub.core.errors import HubError
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
-from hub.gateway.calls.contract import ADMIN, HttpCall
+from hub.core.surfaces import ADMIN, HttpCall
 from web.core.form import read_fields
 from web.core.live import Frame
 from web.core.method_client import MethodClient

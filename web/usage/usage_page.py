@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from hub.core.schema import All, Length, Required, Schema, string
-from hub.gateway.calls.contract import ADMIN, HttpCall
+from hub.core.surfaces import ADMIN, HttpCall
 from hub.sessions.usage_sums import summed
 from web.core.form import read_fields
 from web.core.method_client import MethodClient

@@ -19,8 +19,8 @@ from hub.core.errors import LimitExceeded, Unauthorized
 from hub.core.executors import PASSWORDS
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
+from hub.core.surfaces import Caller
 from hub.gateway.access.devices import Devices
-from hub.gateway.calls.contract import Caller
 from hub.gateway.calls.settings import AuthMode, HttpSettings
 from hub.security.passwords import verify_password
 from hub.security.people import People

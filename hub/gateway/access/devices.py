@@ -23,6 +23,7 @@ from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.core.sql import SqlConnection
+from hub.core.surfaces import credential_of
 from hub.gateway.access.device_grants import (
     Grant,
     PairingRequest,
@@ -32,7 +33,6 @@ from hub.gateway.access.device_grants import (
     store_request,
     token_hash,
 )
-from hub.gateway.calls.contract import credential_of
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)

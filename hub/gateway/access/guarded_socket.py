@@ -12,9 +12,9 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 
+from hub.core.surfaces import RAW_LIMIT_BYTES
 from hub.gateway.access.hosts import plain_address
 from hub.gateway.access.unix_socket import is_own_user, is_unix
-from hub.gateway.calls.contract import RAW_LIMIT_BYTES
 
 _log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import Schema, SchemaError, describe_error
+from hub.core.surfaces import Caller, HttpCall, Open, Route, TooLarge
 from hub.gateway.access.auth import Authenticator, CallClient, Presented, is_ambient
 from hub.gateway.access.cross_origin import ALLOWED, API_PATHS, judge_origin
 from hub.gateway.access.guarded_socket import PROXY_GROUP, Socket
@@ -28,7 +29,6 @@ from hub.gateway.access.hosts import (
     same_origin,
     split_host,
 )
-from hub.gateway.calls.contract import Caller, HttpCall, Open, Route, TooLarge
 from hub.gateway.calls.json_data import read_json
 from hub.gateway.calls.routes import RouteMatch, RouteTable
 from hub.gateway.calls.settings import HttpSettings

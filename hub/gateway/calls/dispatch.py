@@ -12,7 +12,7 @@ from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
 from hub.core.phrases import phrase
 from hub.core.schema import SchemaError, describe_error
-from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller, Method, MethodCall, TooLarge
+from hub.core.surfaces import FRAME_LIMIT_BYTES, Caller, Method, MethodCall, TooLarge
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.calls.json_data import read_json
 from hub.gateway.calls.method_table import NODE, MethodTable, serves_role

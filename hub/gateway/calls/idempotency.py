@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, HubError, InvalidRequest, Unavailable
 from hub.core.sql import SqlConnection
+from hub.core.surfaces import Method, MethodCall
 from hub.core.tasks import TaskOwner
-from hub.gateway.calls.contract import Method, MethodCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
 from hub.storage.database import Database
 

@@ -8,7 +8,7 @@ import msgspec
 import orjson
 
 from hub.core.errors import InvalidRequest
-from hub.gateway.calls.contract import FRAME_LIMIT_BYTES
+from hub.core.surfaces import FRAME_LIMIT_BYTES
 
 PARTS_LIMIT = 500_000
 """Commas and opening brackets in one document: attachments and files have few, and each costs time to decode."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hub.core.context import SCOPES
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.schema import All, Length, Optional, Schema, string
-from hub.gateway.calls.contract import Method
+from hub.core.surfaces import Method
 
 NODE = "node"
 """The scope of methods that only nodes call."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hub.core.context import SCOPES
 from hub.core.errors import Conflict, InvalidRequest
-from hub.gateway.calls.contract import Open, Route
+from hub.core.surfaces import Open, Route
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 UPGRADE = "WEBSOCKET"

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from hub.core.context import Authority
 from hub.core.errors import Aborted, HubError, InvalidRequest, LimitExceeded
+from hub.core.surfaces import FRAME_LIMIT_BYTES, Caller
 from hub.core.tasks import TaskOwner
 from hub.gateway.access.guarded_socket import Socket
-from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller
 from hub.gateway.calls.dispatch import Dispatcher
 from hub.gateway.connection.outlet import Outlet
 from hub.gateway.connection.protocol import (

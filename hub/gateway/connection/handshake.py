@@ -15,6 +15,7 @@ from hub.core.clock import Clock
 from hub.core.context import SCOPES, Authority, expand_scopes
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, Unauthorized, Unavailable
 from hub.core.phrases import phrase
+from hub.core.surfaces import Caller
 from hub.gateway.access.auth import (
     HUB_CREDENTIAL,
     NO_CREDENTIAL,
@@ -31,7 +32,6 @@ from hub.gateway.access.devices import Devices
 from hub.gateway.access.guarded_socket import HANDSHAKE_LIMIT_S
 from hub.gateway.access.ingress import validate
 from hub.gateway.access.setup_codes import SetupCodes
-from hub.gateway.calls.contract import Caller
 from hub.gateway.calls.json_data import read_json
 from hub.gateway.connection.connect_request import CONNECT_SCHEMA, about_client, client_info, signed_client
 from hub.gateway.connection.connection import ClientInfo, Connection

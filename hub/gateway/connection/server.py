@@ -17,6 +17,7 @@ from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.repairs import Repairs
 from hub.core.secret import Secret
+from hub.core.surfaces import LARGE_FRAME_BYTES, READ, HttpCall, Open, Push, Route
 from hub.core.tasks import TaskOwner
 from hub.gateway.access.auth import CHALLENGE, Authenticator
 from hub.gateway.access.cross_origin import API_PATHS, allow_origin, preflight
@@ -26,7 +27,6 @@ from hub.gateway.access.guarded_socket import Socket
 from hub.gateway.access.hosts import own_names
 from hub.gateway.access.ingress import Ingress, error_body
 from hub.gateway.access.start_check import refuse_unsafe
-from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, HttpCall, Open, Push, Route
 from hub.gateway.calls.dispatch import Dispatcher
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.calls.method_table import MethodTable

@@ -9,8 +9,8 @@ import orjson
 from aiohttp import web
 
 from hub.core.errors import HubError
+from hub.core.surfaces import HttpCall
 from hub.gateway.access.cross_origin import allow_origin
-from hub.gateway.calls.contract import HttpCall
 from hub.gateway.http_api.kept_runs import Answer
 from hub.gateway.http_api.openai_shapes import RunFailed
 from hub.gateway.http_api.run_stream import RunStream

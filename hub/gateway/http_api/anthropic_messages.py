@@ -10,7 +10,7 @@ from aiohttp import web
 
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
-from hub.gateway.calls.contract import WRITE, HttpCall, Route
+from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.gateway.http_api.answers import serve
 from hub.gateway.http_api.client_tools import read_tools, word_or_object
 from hub.gateway.http_api.kept_runs import Answer, ClientCall

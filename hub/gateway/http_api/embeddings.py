@@ -13,7 +13,7 @@ from hub.agent.agents import Agents
 from hub.agent.window import estimate_text
 from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, In, Length, Optional, Required, Schema
-from hub.gateway.calls.contract import HttpCall, Route
+from hub.core.surfaces import HttpCall, Route
 from hub.gateway.connection.server import json_response
 from hub.gateway.http_api.openai_shapes import answering
 from hub.memory.registry import Embed

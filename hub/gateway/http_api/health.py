@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from hub.gateway.calls.contract import HttpCall, Open, Route
+from hub.core.surfaces import HttpCall, Open, Route
 
 PATHS = ("/healthz", "/readyz")
 _BODIES = {

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from hub.agent.agents import Agents
 from hub.core.errors import NotFound
-from hub.gateway.calls.contract import READ, HttpCall, Route
+from hub.core.surfaces import READ, HttpCall, Route
 from hub.gateway.http_api.openai_shapes import model_names, show_error
 
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from hub.agent.agents import Agents
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Schema, boolean
-from hub.gateway.calls.contract import READ, WRITE, HttpCall, Route
+from hub.core.surfaces import READ, WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
 from hub.gateway.http_api.answers import LINES, serve
 from hub.gateway.http_api.chat_completions import calls_of

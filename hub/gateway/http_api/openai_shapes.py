@@ -13,7 +13,7 @@ from aiohttp import web
 from hub.agent.agents import Agents
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, AnyOf, In, Length, Optional, Schema, boolean
-from hub.gateway.calls.contract import WRITE, HttpCall, Route
+from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.models.contract import Block, Image, Message, Role, TextBlock, Usage
 
 MODEL = "homarus"

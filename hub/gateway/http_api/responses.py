@@ -12,7 +12,7 @@ from aiohttp import web
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
-from hub.gateway.calls.contract import WRITE, HttpCall, Route
+from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
 from hub.gateway.http_api.answers import serve
 from hub.gateway.http_api.client_tools import arguments_of, function_of, read_form, read_tools

@@ -8,7 +8,7 @@ import orjson
 from msgspec import Struct
 
 from hub.core.errors import Conflict, InvalidRequest
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from hub.gateway.http_api.kept_runs import Answer, KeptRun
 
 KEY_HEADER = "Idempotency-Key"

@@ -11,7 +11,7 @@ import orjson
 from aiohttp import web
 
 from hub.core.errors import InvalidRequest
-from hub.gateway.calls.contract import LARGE_FRAME_BYTES, Caller, HttpCall, Open, Route
+from hub.core.surfaces import LARGE_FRAME_BYTES, Caller, HttpCall, Open, Route
 from hub.gateway.calls.dispatch import Dispatcher
 from hub.gateway.connection.protocol import plain
 

@@ -19,8 +19,8 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import EventBus
 from hub.core.ids import new_id
+from hub.core.surfaces import HttpCall
 from hub.core.tasks import TaskOwner
-from hub.gateway.calls.contract import HttpCall
 from hub.gateway.http_api.client_tools import ClientTools, arguments_text, call_id, run_of_call
 from hub.gateway.http_api.kept_runs import Answer, ClientCall, KeptRun, KeptRuns
 from hub.gateway.http_api.openai_shapes import agent_of, joined

@@ -8,9 +8,9 @@ from hub.core.context import SCOPES
 from hub.core.errors import InvalidRequest, Unauthorized
 from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Optional, Schema
+from hub.core.surfaces import HttpCall, Open, Route
 from hub.gateway.access.auth import Authenticator
 from hub.gateway.access.ingress import Ingress
-from hub.gateway.calls.contract import HttpCall, Open, Route
 from hub.gateway.calls.settings import AuthMode
 from hub.security.login_codes import LoginCodes
 from hub.security.web_sessions import EXPIRES_S, WebSessions

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from aiohttp import web
 
 from hub.core.errors import InvalidRequest
-from hub.gateway.calls.contract import WRITE, HttpCall, Route
+from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
 from hub.gateway.http_api.openai_shapes import BODY_LIMIT_BYTES, show_error
 from hub.messaging.inbox.media_store import Transcribe

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from hub.automation.sources.webhooks import WebhookRequest
+from hub.core.surfaces import RAW_LIMIT_BYTES, HttpCall, Open, Route
 from hub.gateway.access.ingress import Ingress
-from hub.gateway.calls.contract import RAW_LIMIT_BYTES, HttpCall, Open, Route
 from hub.gateway.connection.server import json_response
 
 if TYPE_CHECKING:

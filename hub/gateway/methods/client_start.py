@@ -12,7 +12,7 @@ from hub.agent.subagents.record import Subagent, SubagentState
 from hub.agent.subagents.subagents import Subagents
 from hub.core.context import SYSTEM, Authority
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, integer, string
-from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
+from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.security.redaction import Redactor
 
 OWNER = "gateway"

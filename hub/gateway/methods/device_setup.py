@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
+from hub.core.surfaces import ADMIN, Method, MethodCall
 from hub.gateway.access.setup_codes import PROFILES, checked_url, device_url, encoded, is_open_wire
-from hub.gateway.calls.contract import ADMIN, Method, MethodCall
 from hub.gateway.calls.settings import AuthMode
 from hub.gateway.connection.server import Gateway
 

@@ -8,10 +8,10 @@ from typing import Any
 from hub.core.errors import Forbidden, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
+from hub.core.surfaces import Method, MethodCall
 from hub.gateway.access.auth import Authenticator
 from hub.gateway.access.device_grants import Grant
 from hub.gateway.access.devices import ROLES, Devices
-from hub.gateway.calls.contract import Method, MethodCall
 
 OWNER = "gateway"
 PAIRING = "operator.pairing"

@@ -11,7 +11,7 @@ from msgspec import Struct
 from hub.core.errors import Forbidden, Unavailable
 from hub.core.repairs import Repairs
 from hub.core.schema import All, AnyOf, Optional, Range, Schema, boolean, integer
-from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
+from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.gateway.connection.server import Gateway
 from hub.gateway.log_tail import LogTail
 from hub.security.login_codes import EXPIRES_S, LoginCodes

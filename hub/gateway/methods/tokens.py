@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema, positive_seconds
+from hub.core.surfaces import ADMIN, Method, MethodCall
 from hub.gateway.access.auth import Authenticator
-from hub.gateway.calls.contract import ADMIN, Method, MethodCall
 from hub.security.tokens import Token, TokenStore
 
 OWNER = "gateway"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from hub.core.clock import Clock
 from hub.core.events import Event, EventBus
-from hub.gateway.calls.contract import Push
-from hub.gateway.methods.approvals import as_request, decision_of
-from hub.gateway.methods.questions import as_question, state_of
+from hub.core.surfaces import Push
 from hub.gateway.push.broadcast import Broadcast
 from hub.tools.approval_rights import QUESTION_SCOPE, SCOPE
+from hub.tools.approval_shapes import as_question, as_request, decision_of, state_of
 from hub.tools.approvals import (
     EVENT_APPROVAL_REQUESTED,
     EVENT_APPROVAL_RESOLVED,

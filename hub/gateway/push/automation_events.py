@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hub.core.clock import Clock
 from hub.core.events import Event, EventBus
-from hub.gateway.calls.contract import READ, Push
+from hub.core.surfaces import READ, Push
 from hub.gateway.push.broadcast import Broadcast
 
 PHASES = {

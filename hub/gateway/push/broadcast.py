@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hub.gateway.calls.contract import READ, Push
+from hub.core.surfaces import READ, Push
 from hub.gateway.connection.connection import Connection
 from hub.gateway.connection.protocol import encode_event
 

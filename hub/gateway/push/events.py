@@ -14,7 +14,7 @@ from hub.agent.compaction.compact import EVENT_FINISHED, EVENT_STARTED
 from hub.agent.run_view import RunView
 from hub.core.clock import Clock
 from hub.core.events import Event, EventBus, Unsubscribe
-from hub.gateway.calls.contract import READ, Push
+from hub.core.surfaces import READ, Push
 from hub.gateway.push.broadcast import Broadcast
 from hub.gateway.push.run_ends import chat_state, shown_error
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED, SCOPE

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from hub.automation.editing.schedule_editor import EVENT_SCHEDULED
 from hub.automation.engine.automation_runs import EVENT_FINISHED, EVENT_TRIGGERED
+from hub.automation.heartbeat.heartbeat_shape import shown_heartbeat
 from hub.automation.heartbeat.heartbeats import EVENT_HEARTBEAT
 from hub.automation.services.delivery import EVENT_SESSION_SAID
 from hub.core.clock import Clock
 from hub.core.events import Event, EventBus
-from hub.gateway.calls.contract import READ, Push
-from hub.gateway.methods.cron import shown_heartbeat
+from hub.core.surfaces import READ, Push
 from hub.gateway.push.broadcast import Broadcast
 
 _FINE = frozenset({"finished", "stopped"})

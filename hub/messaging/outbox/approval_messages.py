@@ -12,13 +12,12 @@ from dataclasses import replace
 
 from hub.core.errors import HubError
 from hub.core.events import Event, EventBus
-from hub.messaging.commands.approval_commands import ALWAYS
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.registry import CommandReply
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.texts import say
-from hub.tools.approval import Approval, shown
+from hub.tools.approval import ALWAYS, Approval, shown
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, Approvals
 
 _log = logging.getLogger(__name__)

@@ -51,7 +51,7 @@ def _add_route(host: IntegrationHost, channel: Telegram, secret: str) -> None:
     from aiohttp import web
 
     from hub.core.errors import InvalidRequest, Unauthorized
-    from hub.gateway.calls.contract import HttpCall, Open, Route
+    from hub.core.surfaces import HttpCall, Open, Route
 
     async def deliver(call: HttpCall) -> web.StreamResponse:
         given = call.request.headers.get(HEADER, "")

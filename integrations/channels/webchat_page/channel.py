@@ -18,8 +18,8 @@ from msgspec import Meta, Struct
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, LimitExceeded, Unavailable
+from hub.core.surfaces import HttpCall
 from hub.gateway.access.guarded_socket import keep_guest
-from hub.gateway.calls.contract import HttpCall
 from hub.messaging.contract import (
     Address,
     Button,

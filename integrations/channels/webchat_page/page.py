@@ -14,7 +14,7 @@ from aiohttp import web
 
 from hub.core.errors import NotFound
 from hub.core.languages import asked_language
-from hub.gateway.calls.contract import HttpCall, Open, Route
+from hub.core.surfaces import HttpCall, Open, Route
 from integrations.channels.webchat_page.channel import TEXT_LIMIT, WebchatPage
 
 FILES = {"page.js": "text/javascript", "page.css": "text/css"}

@@ -16,7 +16,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.schema import All, In, Invalid, Length, Optional, Required, Schema, boolean, describe_error, string
 from hub.core.secret import Secret
-from hub.gateway.calls.contract import HttpCall, Open, Route
+from hub.core.surfaces import HttpCall, Open, Route
 from hub.messaging.contract import (
     Address,
     ButtonPressed,

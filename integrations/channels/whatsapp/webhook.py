@@ -11,7 +11,7 @@ from aiohttp import web
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest, Unauthorized
 from hub.core.secret import Secret
-from hub.gateway.calls.contract import HttpCall, Open, Route
+from hub.core.surfaces import HttpCall, Open, Route
 from hub.security.webhook_signature import FORMS, is_signed
 from integrations.channels.whatsapp.channel import WhatsAppChannel
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, number
-from hub.gateway.calls.contract import Method, MethodCall
+from hub.core.surfaces import Method, MethodCall
 from integrations.devices.mqtt.bridge import MqttBridge
 from integrations.devices.mqtt.discovery.discovery import Discovery, listed
 from integrations.devices.mqtt.services import PUBLISH

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from hub.core.errors import NotFound
-from hub.gateway.calls.contract import ADMIN, HttpCall, Route
+from hub.core.surfaces import ADMIN, HttpCall, Route
 from hub.gateway.pages import Page
 from integrations.devices.mqtt.bridge import MqttBridge
 from integrations.devices.mqtt.discovery.discovery import Discovery, listed

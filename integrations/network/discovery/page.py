@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from hub.core.schema import All, Length, Optional, Required, Schema, string
-from hub.gateway.calls.contract import ADMIN, READ, HttpCall, Method, MethodCall, Route
+from hub.core.surfaces import ADMIN, READ, HttpCall, Method, MethodCall, Route
 from hub.gateway.pages import Page
 from integrations.network.discovery.found import FoundServices
 

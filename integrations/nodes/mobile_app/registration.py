@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hub.core.context import Authority
 from hub.core.schema import REMOVE_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
-from hub.gateway.calls.contract import Caller
+from hub.core.surfaces import Caller
 
 _TEXT = All(str, Length(max=256))
 _SAID = AnyOf(None, _TEXT)

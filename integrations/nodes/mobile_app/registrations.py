@@ -14,7 +14,7 @@ from aiohttp import web
 from hub.core.errors import Forbidden, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, Length, Required, Schema
-from hub.gateway.calls.contract import ADMIN, READ, WRITE, HttpCall, Method, MethodCall, Open, Route
+from hub.core.surfaces import ADMIN, READ, WRITE, HttpCall, Method, MethodCall, Open, Route
 from hub.gateway.connection.server import json_response
 from integrations.nodes.mobile_app.entities import AppEntities
 from integrations.nodes.mobile_app.registration import REGISTER, MobileApp

@@ -15,7 +15,7 @@ from hub.core.context import Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded
 from hub.core.ids import new_id
 from hub.core.schema import REMOVE_EXTRA, All, AnyOf, Length, Optional, Required, Schema, SchemaError, describe_error
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from hub.gateway.connection.server import json_response
 from integrations.nodes.mobile_app.entities import LOCATION, SENSOR, SENSOR_STATE, AppEntities
 from integrations.nodes.mobile_app.registration import SHOWN, UPDATE, MobileApp

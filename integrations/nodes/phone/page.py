@@ -16,8 +16,8 @@ from aiohttp import web
 
 from hub.core.errors import NotFound
 from hub.core.languages import asked_language
+from hub.core.surfaces import HttpCall, Open, Route
 from hub.gateway.access.local_ca import CA_FILE
-from hub.gateway.calls.contract import HttpCall, Open, Route
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost

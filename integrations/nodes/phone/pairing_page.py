@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from hub.core.errors import HubError, InvalidRequest
+from hub.core.surfaces import ADMIN, HttpCall, Route
 from hub.gateway.access.hosts import is_loopback_host
 from hub.gateway.access.local_ca import CA_FILE
-from hub.gateway.calls.contract import ADMIN, HttpCall, Route
 from hub.gateway.pages import Page
 
 if TYPE_CHECKING:

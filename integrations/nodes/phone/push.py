@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.schema import All, Length, Match, Optional, Required, Schema, ensure_list, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
-from hub.gateway.calls.contract import WRITE, Method, MethodCall
+from hub.core.surfaces import WRITE, Method, MethodCall
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost

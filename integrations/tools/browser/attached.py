@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 from hub.core.errors import Conflict, InvalidRequest
-from hub.gateway.calls.contract import ADMIN, HttpCall, Route
+from hub.core.surfaces import ADMIN, HttpCall, Route
 from integrations.tools.browser.cdp_socket import MESSAGE_LIMIT_BYTES
 from integrations.tools.browser.service import BrowserService
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, string
-from hub.gateway.calls.contract import Method, MethodCall, MethodHandler
+from hub.core.surfaces import Method, MethodCall, MethodHandler
 from hub.tools.contract import ToolCall
 from integrations.tools.browser.acting import ActFailed, first_line
 from integrations.tools.browser.labels import labelled

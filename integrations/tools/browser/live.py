@@ -13,7 +13,7 @@ from aiohttp import web
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest, Unavailable
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, integer, string
-from hub.gateway.calls.contract import ADMIN, HttpCall, Route
+from hub.core.surfaces import ADMIN, HttpCall, Route
 from hub.gateway.connection.server import json_response
 from hub.gateway.pages import Page
 from integrations.tools.browser.acting import first_line

@@ -11,7 +11,7 @@ from msgspec import Struct
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.schema import All, Length, Required, Schema, string
-from hub.gateway.calls.contract import Method, MethodCall
+from hub.core.surfaces import Method, MethodCall
 from hub.gateway.calls.method_table import NODE
 from hub.nodes.contract import Node
 from hub.nodes.registry import NodeRegistry

@@ -12,7 +12,7 @@ from aiohttp import web
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, Length, Required, Schema, string
-from hub.gateway.calls.contract import READ, WRITE, HttpCall, Route
+from hub.core.surfaces import READ, WRITE, HttpCall, Route
 from hub.gateway.pages import Page
 from hub.messaging.contract import Address, ClientMessage
 from integrations.tools.canvas.canvases import Canvas, Canvases

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from hub.core.errors import HubError, TimedOut, Unavailable
 from hub.core.ids import new_id
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 
 TABS_LIMIT = 32
 QUEUE_LIMIT = 64

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from hub.core.ids import new_id
 from hub.core.schema import All, Length, Required, Schema, string
-from hub.gateway.calls.contract import READ, HttpCall, Route
+from hub.core.surfaces import READ, HttpCall, Route
 from hub.security.root import Root
 from hub.tools.contract import Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema

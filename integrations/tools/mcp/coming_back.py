@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from aiohttp import web
 
 from hub.core.errors import InvalidRequest
-from hub.gateway.calls.contract import HttpCall, Open, Route
+from hub.core.surfaces import HttpCall, Open, Route
 
 CALLBACK = "/mcp/callback"
 PENDING_LIMIT = 50

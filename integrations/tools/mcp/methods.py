@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.schema import All, Length, Required, Schema, string
-from hub.gateway.calls.contract import Method, MethodCall
+from hub.core.surfaces import Method, MethodCall
 from hub.tools.registry import describe_tool
 from integrations.tools.mcp.connection import McpConnection
 from integrations.tools.mcp.servers import DOMAIN, McpServers

@@ -14,7 +14,7 @@ from aiohttp import web
 from hub.config.spans import Tagged
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.schema import SchemaError
-from hub.gateway.calls.contract import ADMIN, HttpCall, Route
+from hub.core.surfaces import ADMIN, HttpCall, Route
 from hub.gateway.pages import Page
 from integrations.tools.mcp.methods import shown
 from integrations.tools.mcp.schema import server_name

@@ -19,7 +19,7 @@ from hub.agent.find_tools import FINDERS
 from hub.core.context import Context, ToolPolicy
 from hub.core.errors import InvalidRequest
 from hub.core.ids import new_id
-from hub.gateway.calls.contract import READ, Caller, HttpCall, Route
+from hub.core.surfaces import READ, Caller, HttpCall, Route
 from hub.gateway.calls.json_data import read_json
 from hub.host import IntegrationHost
 from hub.sessions.keys import main_key

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, string
-from hub.gateway.calls.contract import ADMIN, Method, MethodCall
+from hub.core.surfaces import ADMIN, Method, MethodCall
 from integrations.tools.shell.allowed import AllowedCommands
 from integrations.tools.shell.log import LISTED_LIMIT, CommandLog
 

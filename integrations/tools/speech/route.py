@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema
-from hub.gateway.calls.contract import WRITE, HttpCall, Route
+from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.gateway.http_api.openai_shapes import show_error
 from hub.models.speech import audio_kind
 from integrations.tools.speech.schema import voice

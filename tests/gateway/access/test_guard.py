@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from hub.core.schema import Schema
-from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, HttpCall, Method, MethodCall, Open, Push, Route
+from hub.core.surfaces import LARGE_FRAME_BYTES, READ, HttpCall, Method, MethodCall, Open, Push, Route
 from hub.gateway.calls.settings import GatewayLimits, HttpSettings
 from tests.gateway.rig import Rig, client_of, connected, running
 

@@ -11,7 +11,7 @@ import pytest
 
 from hub.core.context import Authority
 from hub.core.schema import Schema
-from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
+from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.gateway.methods.devices import DeviceMethods
 from hub.gateway.methods.tokens import TokenMethods
 from tests.gateway.rig import Client, Device, Rig, client_of, connected

@@ -14,9 +14,9 @@ import pytest
 
 from hub.core.errors import HubError
 from hub.core.schema import Schema
+from hub.core.surfaces import Method, MethodCall
 from hub.gateway.access.start_check import StartRefused
 from hub.gateway.access.unix_socket import listen_for_proxy
-from hub.gateway.calls.contract import Method, MethodCall
 from hub.gateway.calls.settings import HttpSettings
 from hub.security.people import People, Person
 from tests.gateway.rig import Client, Rig, connect_params, running

@@ -12,9 +12,9 @@ from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import Schema
+from hub.core.surfaces import READ, Method, MethodCall
 from hub.gateway.access.auth import WrongCredential
 from hub.gateway.access.setup_codes import LIFE_MS, SetupCodes, checked_url, device_url, is_open_wire
-from hub.gateway.calls.contract import READ, Method, MethodCall
 from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.methods.device_setup import SetupMethods
 from hub.gateway.methods.devices import DeviceMethods

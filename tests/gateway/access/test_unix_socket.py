@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 
 from hub.core.schema import Schema
+from hub.core.surfaces import Method, MethodCall
 from hub.gateway.access.unix_socket import PATH_LIMIT_BYTES, listen
-from hub.gateway.calls.contract import Method, MethodCall
 from hub.gateway.calls.settings import GatewayLimits, HttpSettings
 from tests.gateway.rig import Client, Rig, connect_params, running
 

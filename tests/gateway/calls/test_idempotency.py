@@ -9,7 +9,7 @@ from typing import Any
 
 from hub.core.errors import HubError, Unavailable
 from hub.core.schema import Optional, Required, Schema
-from hub.gateway.calls.contract import WRITE, Method, MethodCall
+from hub.core.surfaces import WRITE, Method, MethodCall
 from tests.gateway.rig import Rig, connected, running
 from tests.until import until
 

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from hub.core.schema import Optional, Required, Schema
-from hub.gateway.calls.contract import READ, Method, MethodCall
+from hub.core.surfaces import READ, Method, MethodCall
 from hub.gateway.connection.connection import STRICT
 from tests.gateway.rig import Rig, connected
 

@@ -10,7 +10,7 @@ import pytest
 
 from hub.core.clock import Clock
 from hub.core.schema import Schema
-from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
+from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from tests.gateway.rig import Client, Device, Rig, client_of, connect_params, connected
 from tests.until import until
 

@@ -8,8 +8,8 @@ from aiohttp import ClientSession, ClientWebSocketResponse, web
 
 from hub.core.context import SYSTEM
 from hub.core.errors import HubError, NotFound
+from hub.core.surfaces import Caller, HttpCall
 from hub.core.tasks import TaskOwner
-from hub.gateway.calls.contract import Caller, HttpCall
 from web.core.live import CLIENT_LIMIT, QUEUE_LIMIT, Frame, LiveUpdates
 
 CALLER = Caller(SYSTEM, "cookie:1", "127.0.0.1", local=True)

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from hub.core.schema import Optional, Schema, integer
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
-from hub.gateway.calls.contract import WRITE, HttpCall, Route
+from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.host import IntegrationHost
 from hub.integration.errors import NotReady
 from hub.messaging.commands.registry import ChatCommand, CommandCall

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from hub.core.context import Authority, Context
-from hub.gateway.calls.contract import Caller, MethodCall
+from hub.core.surfaces import Caller, MethodCall
 from hub.gateway.calls.method_table import MethodTable
 from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import PageTable

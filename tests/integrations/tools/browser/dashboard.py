@@ -9,7 +9,7 @@ from aiohttp import web
 from jinja2 import Environment
 
 from hub.core.errors import HubError
-from hub.gateway.calls.contract import Caller, HttpCall, Route
+from hub.core.surfaces import Caller, HttpCall, Route
 from integrations.tools.browser.live import PATH
 from tests.integrations.tools.browser.conftest import Browsing
 

@@ -10,7 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from hub.core.errors import InvalidRequest, Unavailable
-from hub.gateway.calls.contract import ADMIN
+from hub.core.surfaces import ADMIN
 from tests.integrations.tools.browser.conftest import Browsing, ref
 from tests.integrations.tools.browser.dashboard import Dashboard
 from tests.integrations.tools.browser.shop import START

@@ -20,7 +20,7 @@ from hub.core.context import Context
 from hub.core.errors import Forbidden, HubError, Unavailable
 from hub.core.schema import SchemaError
 from hub.core.secret import Secret
-from hub.gateway.calls.contract import Caller, HttpCall
+from hub.core.surfaces import Caller, HttpCall
 from hub.sandbox.sandboxes import Sandboxes
 from hub.sandbox.settings import SandboxSettings
 from hub.security.egress import Egress, EgressRefused

@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.stages import Stage
-from hub.gateway.calls.contract import Caller, HttpCall
+from hub.core.surfaces import Caller, HttpCall
 from hub.hub import Hub
 from hub.security.hub_token import hub_token
 from hub.storage.homedir import Home

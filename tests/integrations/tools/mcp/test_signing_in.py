@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from hub.core.errors import InvalidRequest
-from hub.gateway.calls.contract import HttpCall
+from hub.core.surfaces import HttpCall
 from integrations.tools.mcp.coming_back import McpSignIns
 from integrations.tools.mcp.connection import McpState
 from integrations.tools.mcp.page import servers_page

@@ -1,0 +1,223 @@
+"""`homarus agents`: list the agents, add and remove them, and say who they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hub.cli.exits import CommandFailed, Exit
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.config.cli.config_files import ConfigTexts, refuse_broken, require_home, tell_effect, write_config
+
+if TYPE_CHECKING:
+    from hub.agent.agents import Agent, Agents
+    from hub.config.checked import Checked
+
+_ID = click.argument("id", metavar="ID")
+_NAME = click.option("--name", help="What it calls itself.")
+_EMOJI = click.option("--emoji", help="A symbol that is shown with its name.")
+_AVATAR = click.option("--avatar", metavar="FILE", help="A picture in its workspace: PNG, JPEG, GIF or WebP.")
+
+
+@click.group("agents", cls=Group)
+def command() -> None:
+    """List the agents, add and remove them, and say who they are.
+
+    Example:
+      homarus agents add kitchen --name Cook --emoji 🍳
+      homarus agents list
+    """
+
+
+@command.command("list")
+@home_option
+@json_option
+def list_(home: Path, as_json: bool) -> None:
+    """List the agents with their models, workspaces and bindings.
+
+    Example:
+      homarus agents list
+    """
+    checked = _checked(home)
+    found = [each.as_dict() | {"bindings": _bindings(checked, each.id)} for each in _agents(checked, home).all()]
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            each["id"],
+            " ".join(filter(None, [each["emoji"], each["name"]])),
+            "yes" if each["default"] else "",
+            each["model"] or "",
+            each["workspace"],
+            "; ".join(each["bindings"]),
+        )
+        for each in found
+    ]
+    print_table(rows, ("agent", "name", "default", "model", "workspace", "answers"))
+
+
+@command.command("add")
+@_ID
+@_NAME
+@_EMOJI
+@_AVATAR
+@click.option("--model", help="Its model; without it models.default.")
+@click.option("--workspace", metavar="DIR", help="Its directory; without it workspace-ID in the home directory.")
+@home_option
+@json_option
+def add(
+    id: str,
+    name: str | None,
+    emoji: str | None,
+    avatar: str | None,
+    model: str | None,
+    workspace: str | None,
+    home: Path,
+    as_json: bool,
+) -> None:
+    """Add an agent. Which conversations it answers is said by `bindings:`, see docs/access.md.
+
+    Example:
+      homarus agents add kitchen --name Cook --emoji 🍳 --model openai/gpt-5-mini
+    """
+    checked = _checked(home)
+    agents = _agents(checked, home)
+    if any(each.id == id for each in agents.all()):
+        raise CommandFailed(f"There is an agent {id} already.", Exit.FINDINGS, {"code": "CONFLICT"})
+    given = {"name": name, "emoji": emoji, "avatar": avatar, "model": model, "workspace": workspace}
+    item = {"id": id, **{key: value for key, value in given.items() if value}}
+    stated = _stated(checked)
+    # Who answers now goes on to answer, also when nothing was written about agents so far.
+    written = (("agents", len(stated)), item) if stated else (("agents",), [{"id": agents.default().id}, item])
+    _edit(home, checked, dict([written]), {"id": id}, f"{id} is added.", as_json=as_json)
+
+
+@command.command("remove")
+@_ID
+@home_option
+@json_option
+def remove(id: str, home: Path, as_json: bool) -> None:
+    """Take an agent out of the configuration; its workspace and its conversations stay where they are.
+
+    Example:
+      homarus agents remove kitchen
+    """
+    checked = _checked(home)
+    agent = _agents(checked, home).get(id)
+    if agent.default:
+        raise CommandFailed(
+            f"{id} is the default agent, which answers where no other does. Make another one the default first: set "
+            "its default to true and that of this one to false.",
+            Exit.FINDINGS,
+            {"code": "CONFLICT"},
+        )
+    told = f"{id} is removed; its workspace {agent.workspace} and its conversations stay."
+    _edit(home, checked, {("agents", _place(checked, id)): None}, {"id": id, "removed": True}, told, as_json=as_json)
+
+
+@command.command("identity")
+@_ID
+@_NAME
+@_EMOJI
+@_AVATAR
+@home_option
+@json_option
+def identity(id: str, name: str | None, emoji: str | None, avatar: str | None, home: Path, as_json: bool) -> None:
+    """Show or change who an agent is: its name, symbol and picture. An empty value takes one away.
+
+    Example:
+      homarus agents identity main --name Nova --emoji 🦉
+      homarus agents identity main --avatar ""
+    """
+    checked = _checked(home)
+    agent = _agents(checked, home).get(id)
+    given = {key: value for key, value in (("name", name), ("emoji", emoji), ("avatar", avatar)) if value is not None}
+    if not given:
+        shown = {"id": agent.id, "name": agent.name, "emoji": agent.emoji, "avatar": agent.avatar}
+        print_json(shown) if as_json else click.echo("\n".join(f"{key}: {value or ''}" for key, value in shown.items()))
+        return
+    if given.get("avatar"):
+        _check_picture(agent, given["avatar"])
+    stated = _stated(checked)
+    edits: dict[tuple[str | int, ...], Any] = {("agents",): [{"id": id, **given}]}
+    if stated:
+        place = _place(checked, id)
+        edits = {("agents", place, key): value or None for key, value in given.items() if value or key in stated[place]}
+    _edit(home, checked, edits, {"id": id, **given}, f"{id} is changed.", as_json=as_json)
+
+
+def _checked(home: Path) -> Checked:
+    from hub.cli.configured import checked_home
+
+    require_home(home)
+    checked = checked_home(home)
+    refuse_broken(checked, ("agents",))
+    return checked
+
+
+def _agents(checked: Checked, home: Path) -> Agents:
+    from hub.agent.agents import Agents
+    from hub.storage.homedir import Home
+
+    return Agents(checked.config.or_default("agents"), Home(home))
+
+
+def _bindings(checked: Checked, id: str) -> list[str]:
+    found = checked.config.or_default("bindings")
+    return [
+        ", ".join(f"{key} {value}" for key, value in each["match"].items() if value is not None)
+        for each in found
+        if each["agent"] == id
+    ]
+
+
+def _stated(checked: Checked) -> list[Mapping[str, Any]]:
+    """Return what is written about agents, before defaults."""
+    found = checked.config.raw.get("agents")
+    if isinstance(found, Mapping):
+        raise CommandFailed("agents: is one agent and no list; put a dash before it.", Exit.INVALID_CONFIGURATION)
+    return list(found or ())
+
+
+def _place(checked: Checked, id: str) -> int:
+    return next(place for place, each in enumerate(_stated(checked)) if each.get("id") == id)
+
+
+def _check_picture(agent: Agent, name: str) -> None:
+    from hub.agent.avatar import read_avatar
+
+    read_avatar(agent.workspace, name)
+
+
+def _edit(
+    home: Path,
+    checked: Checked,
+    edits: Mapping[tuple[str | int, ...], Any],
+    result: Mapping[str, Any],
+    told: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Write values, or remove those that are None, in the file that holds the agent."""
+    from hub.config import edit
+    from hub.config.locate import locate
+
+    texts = ConfigTexts(home)
+    changed: dict[str, str] = {}
+    for keys, value in edits.items():
+        file, inner = locate(checked.config.raw, keys, texts.read)
+        text = changed.get(file, texts.read(file))
+        changed[file] = edit.remove(text, inner) if value is None else edit.set_value(text, inner, value)
+    written: Mapping[str, Any] = {}
+    for file, text in changed.items():
+        written = write_config(home, file, text, texts.hashes.get(file))
+    if as_json:
+        print_json(result)
+        return
+    click.echo(told)
+    tell_effect(home, written)

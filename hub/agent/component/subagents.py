@@ -1,0 +1,49 @@
+"""The subagents: taken up after a stop, and archived when their time has come."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from hub.agent.commands import add_subagent_command
+from hub.agent.component.agents import AgentsComponent
+from hub.agent.exchanges.exchanges import Exchanges
+from hub.agent.subagents.subagents import Subagents
+from hub.automation.services.subagent_answers import SubagentAnswers
+from hub.automation.services.subagent_threads import SubagentThreads
+from hub.core.component import Component
+from hub.core.stages import Stage
+from hub.foundation import Foundation
+from hub.messaging.component.messaging import MessagingComponent
+from hub.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+
+class SubagentsComponent(Component):
+    """Tasks that agents give to background conversations, and what conversations write to each other."""
+
+    name = "subagents"
+
+    def __init__(
+        self, base: Foundation, *, db: Database, agents: AgentsComponent, messaging: MessagingComponent
+    ) -> None:
+        self._base = base
+        answers = SubagentAnswers(
+            messaging.agent_messages, messaging.outbox, messaging.router.may_reply, agents.runner.parts.hooks
+        )
+        self.subagents = Subagents(agents.runner, db, answers)
+        threads = SubagentThreads(self.subagents, answers, base.language)
+        messaging.commands.add(threads.command())
+        messaging.inbox.answer_with(threads.hear)
+        add_subagent_command(messaging.commands, self.subagents, agents.runner.parts.now_ms)
+        self.exchanges = Exchanges(agents.runner, answers)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that reports what a stop or a crash left."""
+        return [Stage("subagents", self._start)]
+
+    async def _start(self) -> None:
+        if interrupted := await self.subagents.recover():
+            _log.info("%d subagents were interrupted by the stop", interrupted)
+        self._base.tasks.spawn(self.subagents.archive(), name="archive subagents")

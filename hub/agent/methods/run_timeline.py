@@ -1,0 +1,184 @@
+"""A run from the message to the reply, step by step: its trace, its transcript and its rows put together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from hub.agent.methods.run_rows import RunSurroundings, StoredRun
+from hub.agent.run_trace import STEPS_LIMIT
+from hub.models.contract import Message, Role, ToolCallBlock
+from hub.sessions.entry import TranscriptEntry
+
+TEXT_LIMIT = 4_000
+"""Characters of one text of a step; the transcript has the whole."""
+
+Step = dict[str, Any]
+
+
+class RunWords:
+    """What was said in a run, taken in the order in which it was said.
+
+    Args:
+        entries: Those of the run's transcript, oldest first.
+        run_id: The run.
+        deleted: Whether its conversation was deleted: then nothing of it is shown.
+    """
+
+    def __init__(self, entries: Iterable[TranscriptEntry], run_id: str, *, deleted: bool = False) -> None:
+        self.deleted = deleted
+        self.spoken: list[TranscriptEntry] = []
+        self.results: list[TranscriptEntry] = []
+        self.calls: list[ToolCallBlock] = []
+        self.heard: dict[str | None, str] = {}
+        for entry in entries:
+            message = entry.message
+            if entry.run_id != run_id or message is None:
+                continue
+            match message.role:
+                case Role.ASSISTANT:
+                    self.spoken.append(entry)
+                    self.calls += message.tool_calls
+                case Role.TOOL:
+                    self.results.append(entry)
+                case Role.USER if entry.id == f"{run_id}-user" or entry.inbox_id is not None:
+                    self.heard.setdefault(entry.inbox_id, message.text)
+
+    def take_call(self, call_id: str) -> Step:
+        """Return input and output of the next call with this id."""
+        call = next((each for each in self.calls if each.id == call_id), None)
+        if call is not None:
+            self.calls.remove(call)
+        found = next((each for each in self.results if each.message and each.message.tool_call_id == call_id), None)
+        if found is not None:
+            self.results.remove(found)
+        return {
+            "input": None if call is None else _cut(_written(call)),
+            "output": None if found is None or found.message is None else _cut(found.message.text),
+        }
+
+    def take_spoken(self) -> TranscriptEntry | None:
+        """Return what a model said next."""
+        return self.spoken.pop(0) if self.spoken else None
+
+
+def timeline(run: StoredRun, trace: Mapping[str, Any] | None, words: RunWords, around: RunSurroundings) -> list[Step]:
+    """Return the steps of a run, oldest first; times in milliseconds since the epoch.
+
+    Args:
+        run: Its row.
+        trace: What `RunTrace.as_dict` returned; None when it is not kept any more.
+        words: What was said; empty when the conversation is not kept any more.
+        around: What was received, asked and sent for it.
+    """
+    received = [{"kind": "received", **each, "text": _cut(words.heard.get(each["id"], ""))} for each in around.received]
+    if not received:
+        received = [{"kind": "received", "at": run.created_ms, "text": _cut(next(iter(words.heard.values()), ""))}]
+    steps = _traced(trace.get("steps") or (), words) if trace is not None else _remembered(words)
+    approvals = _approvals(around.approvals, steps)
+    queued = (
+        []
+        if run.started_ms is None
+        else [{"kind": "queued", "at": run.created_ms, "durationMs": max(0, run.started_ms - run.created_ms)}]
+    )
+    sent = [
+        {
+            "kind": "sent",
+            **{name: value for name, value in each.items() if name not in ("updatedAt", "kind")},
+            "what": each["kind"],
+            "text": "" if words.deleted else _cut(each["text"] or ""),
+            "durationMs": max(0, each["updatedAt"] - each["at"]) if each["state"] == "sent" else None,
+        }
+        for each in around.sent
+    ]
+    return [*received, *queued, *sorted([*steps, *approvals], key=lambda step: step["at"]), *sent]
+
+
+def _traced(traced: Sequence[Mapping[str, Any]], words: RunWords) -> list[Step]:
+    steps = []
+    for each in traced:
+        step: Step = {"kind": each["kind"], "at": each["at_ms"], "durationMs": each["duration_ms"]}
+        match each["kind"]:
+            case "model":
+                said = words.take_spoken() if each["error"] != "CONTEXT_OVERFLOW" else None
+                step |= {
+                    "firstMs": each["first_ms"],
+                    "model": each["model"],
+                    "promptTokens": each["prompt_tokens"],
+                    "usage": each["usage"],
+                    "failed": each["failed"],
+                    "error": each["error"],
+                    **_said(said.message if said is not None else None),
+                }
+            case "tool":
+                step |= {"name": each["name"], "isError": each["is_error"], **words.take_call(each["call_id"])}
+            case "steered":
+                step["text"] = _cut(words.heard.get(each.get("inbox_id"), ""))
+            case "compaction":
+                step |= {
+                    "reason": each["reason"],
+                    "tokensBefore": each["tokens_before"],
+                    "tokensAfter": each["tokens_after"],
+                    "messages": each["messages"],
+                    "model": each.get("model") or "",
+                    "usage": each.get("usage"),
+                    "error": each.get("error"),
+                }
+        steps.append(step)
+    return steps
+
+
+def _remembered(words: RunWords) -> list[Step]:
+    """Return the steps that the transcript alone shows: when each ended, not how long it took."""
+    steps: list[Step] = []
+    for said in words.spoken[:STEPS_LIMIT]:
+        usage = said.usage.as_dict() if said.usage is not None else None
+        told: Step = {"kind": "model", "at": said.ts_ms, "durationMs": None, "model": said.model, "usage": usage}
+        steps.append({**told, "failed": said.data.get("failed_models", []), "error": None, **_said(said.message)})
+    for result in list(words.results[:STEPS_LIMIT]):
+        message = result.message
+        if message is not None:
+            told = {"kind": "tool", "at": result.ts_ms, "durationMs": None, "name": message.tool_name}
+            steps.append({**told, "isError": message.is_error, **words.take_call(message.tool_call_id or "")})
+    return steps
+
+
+def _approvals(approvals: Sequence[Mapping[str, Any]], steps: Sequence[Step]) -> list[Step]:
+    """Put each approval with the tool call that asked for it; return those that belong to none."""
+    left = []
+    for each in approvals:
+        shown = {name: each[name] for name in ("kind", "title", "state", "at", "by", "reason")}
+        decided = each["decidedAt"]
+        shown["waitedMs"] = None if decided is None else max(0, decided - each["at"])
+        asking = [
+            step
+            for step in steps
+            if step["kind"] == "tool"
+            and "approval" not in step
+            and step["at"] <= each["at"]
+            and (step["durationMs"] is None or each["at"] <= step["at"] + step["durationMs"])
+        ]
+        named = [step for step in asking if step["name"] == each["tool"]]
+        if asking:
+            (named or asking)[-1]["approval"] = shown
+        else:
+            left.append({**shown, "kind": "approval", "of": each["kind"]})
+    return left
+
+
+def _said(message: Message | None) -> Step:
+    if message is None:
+        return {"text": None, "calls": []}
+    return {"text": _cut(message.text), "calls": [call.name for call in message.tool_calls]}
+
+
+def _written(call: ToolCallBlock) -> str:
+    if call.malformed is not None:
+        return call.malformed
+    return orjson.dumps(dict(call.arguments), default=str, option=orjson.OPT_INDENT_2).decode()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"

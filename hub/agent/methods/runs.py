@@ -1,0 +1,192 @@
+"""`runs.*`: what agents did, step by step, and the same question put to another model. For owners, who see of others'
+conversations what sessions show them: nothing of what others say in private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from hub.agent.methods.run_rows import (
+    STATES,
+    RunSurroundings,
+    StoredRun,
+    find_run,
+    list_runs,
+    surroundings,
+)
+from hub.agent.methods.run_timeline import RunWords, timeline
+from hub.agent.replay import replay_request
+from hub.agent.runner import AgentRunner
+from hub.agent.runs import state_of
+from hub.core.context import Authority
+from hub.core.errors import Forbidden, NotFound
+from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer
+from hub.core.surfaces import ADMIN, Method, MethodCall
+from hub.security.people import People
+from hub.security.redaction import Redactor
+from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.privacy import is_private
+from hub.sessions.store import SessionStore
+from hub.sessions.transcript import Transcript
+from hub.storage.database import Database
+from hub.storage.history import HistoryStore
+
+OWNER = "gateway"
+LIST_LIMIT = 200
+SCAN_LIMIT = 2_000
+"""Runs that one list looks at; `before` goes on behind them."""
+
+_ID = All(str, Length(min=1, max=256))
+
+
+class RunMethods:
+    """The methods about runs.
+
+    Args:
+        db: Has their rows.
+        history: Has their traces, when it records.
+        sessions: Has what was said.
+        runner: Knows those that go on.
+        people: Returns the people of this home.
+        redactor: Takes secrets out of what is shown.
+    """
+
+    def __init__(
+        self,
+        *,
+        db: Database,
+        history: HistoryStore,
+        sessions: SessionStore,
+        runner: AgentRunner,
+        people: Callable[[], People],
+        redactor: Redactor,
+    ) -> None:
+        self._db = db
+        self._history = history
+        self._sessions = sessions
+        self._runner = runner
+        self._people = people
+        self._redactor = redactor
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        list_ = Schema(
+            {
+                Optional("limit", default=50): All(integer, Range(min=1, max=LIST_LIMIT)),
+                Optional("agentId"): All(str, Length(min=1, max=64)),
+                Optional("sessionKey"): All(str, Length(min=1, max=2048)),
+                Optional("state"): In(list(STATES)),
+                Optional("before", description="`next` of an earlier list: the runs before it."): All(
+                    integer, Range(min=1)
+                ),
+            }
+        )
+        replay = Schema({Required("runId"): _ID, Required("model"): _ID})
+        return [
+            Method("runs.list", self._list, OWNER, list_, ADMIN),
+            Method("runs.get", self._get, OWNER, Schema({Required("runId"): _ID}), ADMIN),
+            Method("runs.replay", self._replay, OWNER, replay, ADMIN, acts=True),
+        ]
+
+    async def visible(self, run_id: str, authority: Authority) -> StoredRun:
+        """Return a run that may be shown.
+
+        Raises:
+            NotFound: There is none, or not for this caller.
+        """
+        run = await self._db.read(partial(find_run, run_id=run_id))
+        if run is None or not self._is_visible(run, authority):
+            raise NotFound(f"there is no run {run_id[:100]!r}", details={"runId": run_id[:100]})
+        return run
+
+    async def transcript(self, run: StoredRun) -> Transcript | None:
+        """Return the transcript that a run was in; None when it had none, or its conversation was deleted."""
+        session = self._sessions.get(run.session_key)
+        if session is None or run.session_id is None:
+            return None
+        # A conversation that was reset meanwhile has another transcript than the run.
+        return await self._sessions.open_transcript(replace(session, session_id=run.session_id))
+
+    async def _list(self, call: MethodCall) -> Mapping[str, Any]:
+        params, authority = call.params, call.context.authority
+        only = {column: params[name] for name, column in _COLUMNS.items() if name in params}
+        if "sessionKey" in params:
+            default = params.get("agentId") or self._runner.parts.agents.default().id
+            only["session_key"] = str(SessionKey.parse(params["sessionKey"], default_agent=default))
+        limit, before = params["limit"], params.get("before")
+        found: list[StoredRun] = []
+        seen, last = 0, before
+        while len(found) < limit and seen < SCAN_LIMIT:
+            rows = await self._db.read(partial(list_runs, only=only, before=last, limit=LIST_LIMIT))
+            found += [row for row in rows if self._is_visible(row, authority)]
+            seen += len(rows)
+            if rows:
+                last = rows[-1].position
+            if len(rows) < LIST_LIMIT:
+                last = None
+                break
+        shown = found[:limit]
+        next_ = shown[-1].position if len(found) > limit else last
+        return {"runs": [self._redactor.redact_data(run.as_dict()) for run in shown], "next": next_}
+
+    async def _get(self, call: MethodCall) -> Mapping[str, Any]:
+        run = await self.visible(call.params["runId"], call.context.authority)
+        trace = self._runner.trace(run.id) or await self._history.run_trace(run.id)
+        transcript = await self.transcript(run)
+        deleted = transcript is None and run.session_id is not None
+        words = RunWords(transcript.entries() if transcript is not None else (), run.id, deleted=deleted)
+        around: RunSurroundings = await self._db.read(partial(surroundings, run_id=run.id))
+        kept = trace is not None and "steps" in trace
+        shown = {
+            **run.as_dict(),
+            "reply": None if deleted else run.reply,
+            "prompt": (trace or {}).get("prompt") or None,
+            "steps": timeline(run, trace if kept else None, words, around),
+            "dropped": (trace or {}).get("dropped", 0),
+            "traced": kept,
+        }
+        redacted: dict[str, Any] = self._redactor.redact_data(shown)
+        return redacted
+
+    async def _replay(self, call: MethodCall) -> Mapping[str, Any]:
+        if not call.context.authority.owner:
+            raise Forbidden("only an owner of this home may put a run to another model")
+        run = await self.visible(call.params["runId"], call.context.authority)
+        transcript = await self.transcript(run)
+        if transcript is None:
+            raise NotFound(f"the conversation of the run {run.id[:100]!r} is not kept", details={"runId": run.id[:100]})
+        parts = self._runner.parts
+        model = (await parts.models.resolve(call.params["model"])).ref
+        request = replay_request(parts, transcript, run.id, run.agent_id, model, call.context)
+        begun = parts.clock.monotonic()
+        result = await self._runner.run(request)
+        words = RunWords(transcript.entries(), run.id)
+        sides = {
+            "original": {**run.as_dict(), "reply": run.reply, "calls": [each.name for each in words.calls]},
+            "replay": {
+                "runId": result.run_id,
+                "state": state_of(result).value,
+                "durationMs": round((parts.clock.monotonic() - begun) * 1_000),
+                "model": result.model,
+                "usage": result.usage.as_dict(),
+                "error": result.error,
+                "reply": result.reply,
+                "calls": [each.name for message in result.messages for each in message.tool_calls],
+            },
+        }
+        redacted: dict[str, Any] = self._redactor.redact_data(sides)
+        return redacted
+
+    def _is_visible(self, run: StoredRun, authority: Authority) -> bool:
+        kind = SessionKey.parse(run.session_key).kind
+        if kind is SessionKind.DIRECT:
+            return is_private(run.session_key, authority, self._people())
+        # What somebody's subagent does is as private as the conversation that it works for.
+        return authority.owner and (kind is not SessionKind.SUBAGENT or run.is_of(authority.person))
+
+
+_COLUMNS = {"agentId": "agent_id", "state": "state"}

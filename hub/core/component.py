@@ -1,0 +1,56 @@
+"""The contract of a component: what the hub asks of each of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hub.core.stages import Stage
+from hub.core.surfaces import Method, Route
+
+
+class Component:
+    """A part of the hub. What it needs comes through its constructor; everything else is optional.
+
+    Attributes:
+        name: What it is called.
+        sections: The sections of the configuration that it owns.
+        follows: Sections of others that it reads too.
+        follows_all: Whether it follows every change, after those that own or follow what changed.
+        in_recovery: Whether it runs in recovery mode too.
+    """
+
+    name: str
+    sections: frozenset[str] = frozenset()
+    follows: frozenset[str] = frozenset()
+    follows_all: bool = False
+    in_recovery: bool = False
+
+    def stages(self) -> Sequence[Stage]:
+        """Return its steps at start and stop, in order."""
+        return ()
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Put a changed configuration into force; `changed` names all sections that changed."""
+
+    def methods(self) -> Iterable[Method]:
+        """Return the gateway methods it serves."""
+        return ()
+
+    def routes(self) -> Iterable[Route]:
+        """Return the HTTP routes it serves."""
+        return ()
+
+
+def stages_of(components: Iterable[Component]) -> list[Stage]:
+    """Return the stages of all components, in order."""
+    return [stage for component in components for stage in component.stages()]
+
+
+async def apply_to(components: Sequence[Component], changed: frozenset[str]) -> None:
+    """Put changed sections into force: first where they are owned or followed, then where all changes are followed."""
+    for component in components:
+        if not component.follows_all and changed & (component.sections | component.follows):
+            await component.apply(changed)
+    for component in components:
+        if component.follows_all:
+            await component.apply(changed)

@@ -1,0 +1,56 @@
+"""The registries of entities, the entities that integrations add, and the services of their domains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hub.core.component import Component
+from hub.core.phrases import phrase
+from hub.core.services import ServiceRegistry
+from hub.core.stages import Stage
+from hub.core.surfaces import Method
+from hub.entities.entities import HomeEntities
+from hub.entities.methods.entities import EntityMethods
+from hub.entities.registry import FILE, VERSION, HomeRegistry
+from hub.entities.services import EntityServices
+from hub.entities.targets import Targets
+from hub.foundation import Foundation
+from hub.storage.history import HistoryStore
+from hub.storage.versioned_file import VersionedFile
+
+
+class EntitiesComponent(Component):
+    """Entities as people know them."""
+
+    name = "entities"
+
+    def __init__(self, base: Foundation, *, services: ServiceRegistry, history: HistoryStore) -> None:
+        self._base = base
+        self._history = history
+        self._file = VersionedFile(base.home.path / FILE, VERSION)
+        self.registry = HomeRegistry(self._file, base.bus, base.states, base.tasks)
+        self.entities = HomeEntities(self.registry, base.states, base.bus)
+        self.targets = Targets(self.registry, base.states)
+        self._services = EntityServices(self.entities, self.targets, services)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage of the registries."""
+        return [Stage("registries", self._open, self.registry.close)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about entities and places."""
+        return EntityMethods(self.entities, self.targets, self._history, self._base.clock.time).methods()
+
+    async def _open(self) -> None:
+        await self.registry.open()
+        self._services.register()
+        if self._file.set_aside is not None:
+            self._base.repairs.raise_(
+                "entities",
+                "registry",
+                phrase("The registry of entities was damaged"),
+                phrase(
+                    "Names, areas and labels are lost. What was in the file is kept as {file}.",
+                    file=self._file.set_aside.name,
+                ),
+            )

@@ -1,0 +1,15 @@
+"""With what authority a caller sets off what belongs to the owner."""
+
+from __future__ import annotations
+
+from hub.core.context import Context
+from hub.core.surfaces import MethodCall
+
+
+def acting(call: MethodCall) -> Context:
+    """Return the context of what a call sets off.
+
+    An automation runs with its owner's rights. What a caller who is not the owner brings into it (the data of an event,
+    a state, variables) is somebody else's words there: the run is tainted.
+    """
+    return call.context if call.context.authority.owner else call.context.tainted()

@@ -1,0 +1,130 @@
+"""Access: tokens, devices, dashboard sessions and login codes, and the tables of the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from hub.core.component import Component
+from hub.core.secret import Secret
+from hub.core.stages import Stage
+from hub.core.surfaces import Method, Route
+from hub.foundation import Foundation
+from hub.gateway.access.devices import Devices
+from hub.gateway.calls.idempotency import Idempotency
+from hub.gateway.connection.server import Gateway
+from hub.gateway.http_api.rpc import rpc_routes
+from hub.gateway.http_api.sign_in import SignIn
+from hub.gateway.log_tail import LogTail
+from hub.gateway.methods.device_setup import SetupMethods
+from hub.gateway.methods.devices import DeviceMethods
+from hub.gateway.methods.hub_state import HubFacts, HubState
+from hub.gateway.methods.tokens import TokenMethods
+from hub.gateway.push.events import HubEvents
+from hub.security.login_codes import LoginCodes
+from hub.security.tokens import TokenStore
+from hub.security.web_sessions import WebSessions
+from hub.storage.database import Database
+
+
+class LoginLink(Struct, frozen=True):
+    """A way to sign in to the dashboard once: the address with the code behind `#`, or the code typed in."""
+
+    url: str
+    code: str
+    valid_s: float
+
+
+class AccessDependencies(Struct, frozen=True):
+    """What the credentials need.
+
+    Attributes:
+        token: The hub token.
+        facts: Of `status`.
+        components: Returns the components whose methods and routes are served.
+        log: The latest log lines, when they are kept.
+    """
+
+    gateway: Gateway
+    db: Database
+    token: Secret
+    facts: HubFacts
+    components: Callable[[], Iterable[Component]]
+    log: LogTail | None = None
+
+
+class AccessComponent(Component):
+    """The credentials, and the methods and routes behind them."""
+
+    name = "access"
+    in_recovery = True
+
+    def __init__(self, base: Foundation, needs: AccessDependencies) -> None:
+        self._base = base
+        self._needs = needs
+        gateway, db, clock = needs.gateway, needs.db, base.clock
+        self._tokens, self._web_sessions = TokenStore(db, clock), WebSessions(db, clock)
+        self._codes = LoginCodes(db, clock)
+        self._devices = Devices(db, clock, base.bus, needs.token)
+        facts = needs.facts.in_recovery() if base.config.current.recovery else needs.facts
+        self._state = HubState(gateway, base.repairs, self._codes, needs.log, facts)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that opens the credentials and fills the tables of the gateway."""
+        return [Stage("credentials", self._open)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about the hub itself, tokens and devices."""
+        gateway = self._needs.gateway
+        return [
+            *self._state.methods(),
+            *TokenMethods(self._tokens, gateway.authenticator, gateway.clock.time).methods(),
+            *DeviceMethods(self._devices, gateway.authenticator, self._connected).methods(),
+            *SetupMethods(gateway).methods(),
+        ]
+
+    def routes(self) -> Iterable[Route]:
+        """Return the routes of method calls over HTTP, and of signing in."""
+        gateway = self._needs.gateway
+        sign_in = SignIn(gateway.ingress, gateway.authenticator, self._codes, self._web_sessions)
+        return [*rpc_routes(gateway.dispatcher), *sign_in.routes()]
+
+    def _connected(self) -> set[str]:
+        clients = (each.client for each in self._needs.gateway.connections.values())
+        return {client.device_id for client in clients if client.device_id is not None}
+
+    async def login_link(self) -> LoginLink:
+        """Return a fresh link that signs in to the dashboard once.
+
+        Raises:
+            Unavailable: The gateway does not listen.
+        """
+        made = await self._state.link()
+        return LoginLink(made["url"], made["code"], made["valid_s"])
+
+    async def _open(self) -> None:
+        gateway, base = self._needs.gateway, self._base
+        await self._tokens.open()
+        await self._web_sessions.open()
+        await self._codes.open()
+        await self._devices.open()
+        idempotency = Idempotency(self._needs.db, base.clock, base.tasks)
+        gateway.attach(self._tokens, self._web_sessions, self._devices, idempotency)
+        gateway.broadcast.redact = base.redactor.redact_data
+        HubEvents(base.bus, gateway.broadcast, base.clock, self._state.health)
+        home = base.config.home
+        gateway.welcomer.attach(
+            self._state.health,
+            self._state.facts.session_defaults,
+            {
+                "configPath": str(home / "configuration.yaml"),
+                "stateDir": str(home),
+                "authMode": gateway.settings.mode.value,
+            },
+        )
+        for component in self._needs.components():
+            for method in component.methods():
+                gateway.methods.add(method)
+            for route in component.routes():
+                gateway.routes.add(route)

@@ -1,0 +1,65 @@
+"""The gateway: the port that answers health from the first moment on, and opens last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hub import __version__
+from hub.core.component import Component
+from hub.core.secret import Secret
+from hub.core.stages import Stage
+from hub.foundation import Foundation
+from hub.gateway.calls.settings import HttpSettings
+from hub.gateway.connection.server import Gateway, GatewayState
+from hub.security.people import People
+
+
+class GatewayComponent(Component):
+    """The gateway and its settings.
+
+    Args:
+        token: The hub token.
+        host, port: Take precedence over the configuration's `http`.
+    """
+
+    name = "gateway"
+    sections = frozenset({"http"})
+    follows = frozenset({"people"})
+    in_recovery = True
+
+    def __init__(
+        self, base: Foundation, *, people: Callable[[], People], token: Secret, host: str | None, port: int | None
+    ) -> None:
+        self._base = base
+        self._people = people
+        self._host, self._port = host, port
+        self.gateway = Gateway(
+            self._settings(),
+            people(),
+            token,
+            base.clock,
+            base.bus,
+            tasks=base.tasks,
+            repairs=base.repairs,
+            version=__version__,
+        )
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage of the closed gateway, which answers health only."""
+        return [Stage("gateway", self.gateway.start, self.gateway.stop)]
+
+    def opening(self) -> Stage:
+        """Return the last stage of all: everybody is let in."""
+        return Stage("the door", self._open, self.gateway.stop)
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Take over settings and people."""
+        self.gateway.configure(self._settings(), self._people())
+
+    async def _open(self) -> None:
+        in_recovery = self._base.config.current.recovery
+        self.gateway.open(GatewayState.RECOVERY if in_recovery else GatewayState.RUNNING)
+
+    def _settings(self) -> HttpSettings:
+        section = self._base.section("http")
+        return HttpSettings.from_config(section, self._base.home.path, host=self._host, port=self._port)

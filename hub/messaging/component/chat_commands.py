@@ -1,0 +1,79 @@
+"""The slash commands with what they work on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from hub.agent.component.agents import AgentsComponent
+from hub.config.store import ReloadResult
+from hub.foundation import Foundation
+from hub.memory.registry import MemoryRegistry
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.commands.hub_commands import HubCommandNeeds, add_hub_commands
+from hub.messaging.commands.registry import Commands
+from hub.models.commands import SettingCommandNeeds, add_setting_commands
+from hub.models.registry import ModelRegistry
+from hub.security.people import People
+from hub.sessions.commands import SessionCommandNeeds, add_session_commands
+from hub.sessions.store import SessionStore
+from hub.storage.history import HistoryStore
+from hub.tools.approvals import Approvals
+from hub.tools.commands import add_approval_commands
+
+
+class CommandEngines(Struct, frozen=True):
+    """What commands work on beside conversations.
+
+    Attributes:
+        reload: Reads the configuration again and puts it into force.
+        restart: Ends this hub and begins a new one.
+    """
+
+    approvals: Approvals
+    memory: MemoryRegistry
+    history: HistoryStore
+    reload: Callable[[], Awaitable[ReloadResult]]
+    restart: Callable[[], None]
+
+
+def chat_commands(
+    base: Foundation,
+    engines: CommandEngines,
+    *,
+    agents: AgentsComponent,
+    sessions: SessionStore,
+    models: ModelRegistry,
+    channels: ChannelRegistry,
+    people: Callable[[], People],
+) -> Commands:
+    """Return the registry with the hub's own commands."""
+    commands = Commands(base.language)
+    session_needs = SessionCommandNeeds(
+        sessions, agents.runner, models, agents.agents, people, base.home.path, lambda: channels.home
+    )
+    add_session_commands(commands, session_needs)
+    costs = engines.history.usage_by_day
+    add_setting_commands(
+        commands,
+        SettingCommandNeeds(sessions, models, agents.agents, lambda days: costs(days, base.zone())),
+    )
+    add_approval_commands(commands, engines.approvals)
+    add_hub_commands(
+        commands,
+        HubCommandNeeds(
+            agents=agents.agents,
+            sessions=sessions,
+            runner=agents.runner,
+            models=models,
+            channels=channels,
+            memory=engines.memory,
+            config=base.config,
+            repairs=base.repairs,
+            reload=engines.reload,
+            restart=engines.restart,
+            zone=base.zone,
+        ),
+    )
+    return commands

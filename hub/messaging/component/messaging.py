@@ -1,0 +1,206 @@
+"""The way of a message: commands, router, queue, inbox and outbox."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
+
+from msgspec.structs import replace
+
+from hub.agent.component.agents import AgentsComponent
+from hub.automation.services.addresses import Addresses
+from hub.automation.services.agent_messages import AgentMessages
+from hub.core.component import Component
+from hub.core.stages import Stage
+from hub.core.surfaces import Method
+from hub.foundation import Foundation
+from hub.messaging.access.decide import MessagingSettings
+from hub.messaging.access.pairing import Pairings
+from hub.messaging.access.router import Router
+from hub.messaging.account_names import AccountNames
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.commands.allowlist_commands import add_allowlist_command
+from hub.messaging.commands.command_buttons import CommandButtons
+from hub.messaging.commands.command_publisher import CommandPublisher
+from hub.messaging.commands.pairing_commands import add_pairing_command
+from hub.messaging.component.chat_commands import CommandEngines, chat_commands
+from hub.messaging.cursors import Cursors
+from hub.messaging.inbox.inbox import Inbox
+from hub.messaging.inbox.media_store import MediaStore, Transcribe
+from hub.messaging.inbox.question_answers import QuestionAnswers
+from hub.messaging.methods.commands import CommandMethods
+from hub.messaging.methods.outbox import OutboxMethods
+from hub.messaging.outbox.approval_messages import ApprovalMessages
+from hub.messaging.outbox.outbound_policy import OutboxSettings
+from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.outbox.owner_place import OwnerPlaces
+from hub.messaging.outbox.question_messages import QuestionMessages
+from hub.messaging.outbox.unsure_answers import UnsureAnswers
+from hub.messaging.queue.queue import MessageQueue
+from hub.messaging.retention import prune_daily
+from hub.models.registry import ModelRegistry
+from hub.models.transcription import CanTranscribe
+from hub.security.hub_token import hub_token
+from hub.security.people import People
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+DRAIN_LIMIT_S = 2.5
+CANCEL_LIMIT_S = 1.0
+
+
+class MessagingComponent(Component):
+    """Takes messages in, has them answered, and sends answers out."""
+
+    name = "messaging"
+    sections = frozenset({"messages", "bindings", "broadcast"})
+    follows = frozenset({"hub", "session"})
+
+    def __init__(
+        self,
+        base: Foundation,
+        *,
+        channels: ChannelRegistry,
+        db: Database,
+        people: Callable[[], People],
+        sessions: SessionStore,
+        models: ModelRegistry,
+        agents: AgentsComponent,
+        engines: CommandEngines,
+    ) -> None:
+        self._base = base
+        self._db = db
+        self._runs = agents.tasks
+        self._agents = agents.agents
+        self._settings = self._configured()
+        self._sending = self._sending_configured()
+        self.commands = chat_commands(
+            base, engines, agents=agents, sessions=sessions, models=models, channels=channels, people=people
+        )
+        self.outbox = Outbox(
+            db,
+            channels,
+            base.bus,
+            base.clock,
+            base.tasks,
+            repairs=base.repairs,
+            settings=lambda: replace(
+                self._sending, media_roots=tuple(agent.workspace for agent in agents.agents.all())
+            ),
+            hooks=agents.runner.parts.hooks,
+        )
+        AccountNames(db, self.outbox, base.bus, base.tasks)
+        self.addresses = Addresses(db, people, channels)
+        self.agent_messages = AgentMessages(db, self.outbox, self.addresses, agents.workspaces)
+        self._outbox_methods = OutboxMethods(self.outbox, self.addresses, agents.agents, agents.workspaces)
+        buttons = CommandButtons(hub_token(base.home.path), channels)
+        self.owner_places = OwnerPlaces(db, people, channels)
+        unsure = UnsureAnswers(
+            db, self.outbox, base.bus, base.clock, base.tasks, language=base.language, buttons=buttons
+        )
+        self.commands.add(unsure.command())
+        ApprovalMessages(engines.approvals, self.owner_places, self.outbox, base.bus, base.language, buttons=buttons)
+        QuestionMessages(
+            engines.approvals,
+            self.owner_places,
+            self.outbox,
+            base.bus,
+            language=base.language,
+            buttons=buttons,
+            place=self.agent_messages.address,
+        )
+        self.pairings = Pairings(
+            db,
+            self.outbox,
+            places=self.owner_places,
+            bus=base.bus,
+            clock=base.clock,
+            tasks=base.tasks,
+            language=base.language,
+        )
+        add_pairing_command(self.commands, self.pairings)
+        add_allowlist_command(self.commands, base.config, channels, self.pairings, engines.reload)
+        self.router = Router(
+            channels,
+            agents.agents,
+            people,
+            lambda: self._settings,
+            models=models,
+            buttons=buttons,
+            paired=self.pairings.paired,
+            session=sessions.get,
+        )
+        self._publisher = CommandPublisher(self.commands, channels, base.bus, base.tasks)
+        self._models = models
+        self._media = MediaStore(
+            channels, agents.workspaces, base.clock, lambda: self._settings.media, self.transcriber
+        )
+        queue = self._queue = MessageQueue(
+            db, self.router, agents.runner, self.outbox, self._media, clock=base.clock, tasks=agents.tasks
+        )
+        self.inbox = Inbox(
+            db, self.router, queue, self.commands, self.outbox, buttons=buttons, bus=base.bus, clock=base.clock
+        )
+        self.inbox.offer_pairing_with(self.pairings.offer)
+        answers = QuestionAnswers(engines.approvals, base.language)
+        self.inbox.answer_with(answers.hear)
+        self.commands.add(answers.command())
+        channels.connect(self.inbox.receive, Cursors(db), self.router.admits)
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about sending and about commands."""
+        return [*self._outbox_methods.methods(), *CommandMethods(self.commands).methods()]
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that takes up what the last stop left unanswered."""
+        return [Stage("runs", self._start, self._stop, stop_limit_s=6.0)]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Take over the settings of messages."""
+        self._settings = self._configured()
+        self._sending = self._sending_configured()
+
+    def _configured(self) -> MessagingSettings:
+        return MessagingSettings.from_config(self._base.section, self._base.language())
+
+    def _transcribe(self, models: ModelRegistry) -> Transcribe | None:
+        ref = self._settings.transcription_model
+        if ref is None:
+            return None
+
+        async def transcribe(data: bytes, name: str) -> str:
+            resolved = await models.resolve(ref)
+            provider = cast(CanTranscribe, resolved.provider)  # the registry wraps each provider in one that is
+            return await provider.transcribe(resolved.info.id, data, name)
+
+        return transcribe
+
+    def transcriber(self) -> Transcribe | None:
+        """Return what turns recordings into text; None when it is not configured."""
+        return self._transcribe(self._models)
+
+    def _sending_configured(self) -> OutboxSettings:
+        return OutboxSettings.from_config(self._base.section("messages"), self._base.language())
+
+    async def _start(self) -> None:
+        await self.outbox.open()
+        again = await self.inbox.recover()
+        self._base.tasks.spawn(
+            prune_daily(self._db, self._base.clock, lambda: int(self._base.section("messages")["keep_days"])),
+            name="take out old messages",
+        )
+        self._base.tasks.spawn(self.outbox.watch(), name="look for messages that wait")
+        self._base.tasks.spawn(self._media.prune_daily(self._agents), name="delete old attachments")
+        if again:
+            _log.info("%d messages that were not answered before the stop are answered now", again)
+
+    async def _stop(self) -> None:
+        """Let runs end if they are quick; those that are cut off go on at the next start."""
+        self._queue.close()
+        if not await self._runs.drain(timeout_s=DRAIN_LIMIT_S):
+            await self._runs.cancel_all(timeout_s=CANCEL_LIMIT_S)
+        self._publisher.close()
+        await self.outbox.close()

@@ -1,0 +1,39 @@
+"""Who is let in for direct messages: read before any channel hears from them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from hub.config.store import ConfigStore, ReloadResult
+from hub.core.component import Component
+from hub.core.stages import Stage
+from hub.core.surfaces import Method
+from hub.messaging.access.pairing import Pairings
+from hub.messaging.access.router import Router
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.methods.message_access import MessageAccessMethods
+
+
+class PairingComponent(Component):
+    """Pairing, and the methods about who may talk and to which agent."""
+
+    name = "pairing"
+
+    def __init__(
+        self,
+        pairings: Pairings,
+        router: Router,
+        channels: ChannelRegistry,
+        config: ConfigStore,
+        reload: Callable[[], Awaitable[ReloadResult]],
+    ) -> None:
+        self._pairings = pairings
+        self._methods = MessageAccessMethods(pairings, router, channels, config, reload)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that reads who is paired."""
+        return [Stage("pairing", self._pairings.open)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods."""
+        return self._methods.methods()

@@ -1,0 +1,203 @@
+"""`outbox.*`: what is to be sent and what could not be; `message.send`, which the protocol calls `send`."""
+
+from __future__ import annotations
+
+import binascii
+import mimetypes
+from base64 import b64decode
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import PurePosixPath
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.agent.workspace import MEDIA, Workspaces
+from hub.automation.services.addresses import Addresses
+from hub.config.suggest import nearest
+from hub.core.errors import Forbidden, InvalidRequest, Unavailable
+from hub.core.executors import FILES
+from hub.core.schema import (
+    All,
+    AnyOf,
+    In,
+    Length,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    ensure_list,
+    integer,
+    string,
+)
+from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, WRITE, Method, MethodCall
+from hub.messaging.contract import OutboundMedia
+from hub.messaging.outbox.outbox import LIST_LIMIT, Outbox
+from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow
+from hub.messaging.outbox.replies import kind_of
+from hub.messaging.places import channel_and_peer
+
+OWNER = "gateway"
+STATES = ("queued", "sending", "sent", "unknown", "dead", "stopped")
+WAIT_MS = 30_000
+FILE_LIMIT_BYTES = 16_000_000
+
+_ID = All(string, Length(min=1, max=128))
+_NAME = All(string, Length(min=1, max=512))
+_MAYBE = AnyOf(None, _NAME)
+_TEXT = All(string, Length(max=100_000))
+_ONE = Schema({Required("id"): _ID})
+_LIST = Schema(
+    {
+        Optional("state"): ensure_list(In(STATES)),
+        Optional("limit", default=50): All(integer, Range(min=1, max=LIST_LIMIT)),
+    }
+)
+_SEND = Schema(
+    {
+        Optional("channel", description="May be left out where only one platform is connected."): _MAYBE,
+        Required("to"): _NAME,
+        Optional("message", default=""): _TEXT,
+        Optional("accountId"): _MAYBE,
+        Optional("threadId"): _MAYBE,
+        Optional("buffer", description="A file in base64, as the protocol sends one."): string,
+        Optional("filename"): _NAME,
+        Optional("contentType"): _MAYBE,
+        Optional("media", description="A file: its name, and its content in base64."): Schema(
+            {Required("fileName"): _NAME, Required("content"): string, Optional("mimeType"): _MAYBE}
+        ),
+        Optional("timeoutMs", default=WAIT_MS, description="How long the answer waits for the outcome."): All(
+            integer, Range(min=0, max=50_000)
+        ),
+    }
+)
+
+
+class OutboxMethods:
+    """The methods about sending.
+
+    Args:
+        outbox: Sends.
+        addresses: Knows what kind of chat a peer is.
+        agents: The default one's workspace takes files that are sent.
+        workspaces: Of the agents.
+    """
+
+    def __init__(self, outbox: Outbox, addresses: Addresses, agents: Agents, workspaces: Workspaces) -> None:
+        self._outbox = outbox
+        self._addresses = addresses
+        self._agents = agents
+        self._workspaces = workspaces
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        sending = [
+            Method(name, self._send, OWNER, _SEND, WRITE, acts=True, frame_limit=LARGE_FRAME_BYTES)
+            for name in ("message.send", "send")
+        ]
+        return [
+            Method("outbox.list", self._list, OWNER, _LIST, ADMIN),
+            Method("outbox.get", self._get, OWNER, _ONE, ADMIN),
+            Method("outbox.retry", self._retry, OWNER, _ONE, ADMIN, acts=True),
+            Method("outbox.drop", self._drop, OWNER, _ONE, ADMIN, acts=True),
+            *sending,
+        ]
+
+    async def _list(self, call: MethodCall) -> Mapping[str, Any]:
+        rows = await self._outbox.rows(tuple(call.params.get("state", ())), call.params["limit"])
+        waiting = [each.as_dict() for each in await self._outbox.waiting()]
+        return {"messages": [_shown(row) for row in rows], "counts": await self._outbox.counts(), "waiting": waiting}
+
+    async def _get(self, call: MethodCall) -> Mapping[str, Any]:
+        return _shown(await self._outbox.get(call.params["id"]))
+
+    async def _retry(self, call: MethodCall) -> Mapping[str, Any]:
+        return _shown(await self._outbox.retry(call.params["id"]))
+
+    async def _drop(self, call: MethodCall) -> Mapping[str, Any]:
+        return _shown(await self._outbox.drop(call.params["id"]))
+
+    async def _send(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        if not call.context.authority.owner:
+            raise Forbidden("only an owner of this home may send messages to any chat")
+        channel, to = self._chat(params)
+        place = await self._addresses.at(channel, to, params.get("accountId") or "default", params.get("threadId"))
+        account = place.address.account
+        if self._outbox.channels.get(channel, account) is None:
+            raise Unavailable(f"{channel} account {account!r} is not logged in; see homarus channels status")
+        file = params.get("media")
+        if "buffer" in params:
+            named = {"fileName": params.get("filename", "file"), "mimeType": params.get("contentType")}
+            file = {**named, "content": params["buffer"]}
+        media = (await self._stored(file),) if file is not None else ()
+        if not params["message"].strip() and not media:
+            raise InvalidRequest("message: say what is to be sent")
+        content = NewMessage(params["message"], media=media)
+        ids = await self._outbox.send(place.address, content, call.context, session_key=place.session_key)
+        rows = await self._outbox.outcome(ids, params["timeoutMs"] / 1000)
+        worst = min(rows, key=lambda row: ("dead", "stopped", "unknown", "queued", "sending", "sent").index(row.state))
+        platform_ids = [id for row in rows for id in row.platform_ids]
+        return {
+            "runId": ids[0],
+            "messageId": platform_ids[0] if platform_ids else None,
+            "messageIds": platform_ids,
+            "channel": channel,
+            "state": worst.state,
+            "error": worst.error,
+            "messages": [_shown(row) for row in rows],
+        }
+
+    def _chat(self, params: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the platform that is named, or the only one that is connected, and the peer on it."""
+        channels, to = self._outbox.channels, str(params["to"])
+        if params.get("channel"):
+            return str(params["channel"]), to
+        if ":" in to and nearest(to.partition(":")[0], {channel for channel, _ in channels.places()}) is not None:
+            return channel_and_peer(None, to)
+        names = sorted({each.channel.name for each in channels.all()} - {channels.home})
+        if len(names) != 1:
+            known = ", ".join(names) or "none is connected"
+            raise InvalidRequest(f"send: channel: say on which platform: {known}")
+        return names[0], to
+
+    async def _stored(self, media: Mapping[str, Any]) -> OutboundMedia:
+        """Keep a file with the attachments of the default agent, which are deleted after a while."""
+        try:
+            data = b64decode(media["content"], validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidRequest("media.content: expected base64") from None
+        if not 0 < len(data) <= FILE_LIMIT_BYTES:
+            raise InvalidRequest(f"media.content: a file has 1 to {FILE_LIMIT_BYTES} bytes")
+        name = PurePosixPath(media["fileName"].replace("\\", "/")).name
+        mime_type = media.get("mimeType") or mimetypes.guess_type(name)[0] or "application/octet-stream"
+        suffix = mimetypes.guess_extension(mime_type) or ".bin"
+        agent = self._agents.default()
+        path = f"{MEDIA}/outgoing/{sha256(data).hexdigest()[:24]}{suffix}"
+        if not self._workspaces.is_ready(agent.id):
+            await FILES.run(self._workspaces.ensure, agent.id)
+        root = self._workspaces.root(agent.id)
+        await FILES.run(root.write_bytes, path, data, parents=True)
+        return OutboundMedia(kind_of(mime_type), str(root.path / path), mime_type, name)
+
+
+def _shown(row: OutboxRow) -> dict[str, Any]:
+    address, outgoing = row.address, row.outgoing
+    return {
+        "id": row.id,
+        "state": row.state,
+        "kind": row.kind,
+        "channel": address.channel,
+        "account": address.account,
+        "to": address.peer,
+        "thread": address.thread,
+        "sessionKey": row.session_key,
+        "runId": row.run_id,
+        "text": outgoing.text if isinstance(outgoing, NewMessage | NewText) else None,
+        "media": [each.name for each in outgoing.media] if isinstance(outgoing, NewMessage) else [],
+        "attempts": row.attempts,
+        "error": row.error,
+        "messageIds": list(row.platform_ids),
+        "createdAtMs": row.created_ms,
+        "nextAtMs": row.next_ms if row.state == "queued" else None,
+        "updatedAtMs": row.updated_ms,
+    }

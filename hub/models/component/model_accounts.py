@@ -1,0 +1,62 @@
+"""Models and the credentials of their providers, as people manage them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from hub.agent.ledger import BudgetLedger
+from hub.config.store import ReloadResult
+from hub.core.component import Component
+from hub.core.stages import Stage
+from hub.core.surfaces import Method
+from hub.core.tasks import TaskOwner
+from hub.foundation import Foundation
+from hub.models.accounts import ModelAccounts
+from hub.models.component.models import ModelsComponent
+from hub.models.methods.models import ModelMethods
+from hub.models.methods.usage import UsageMethods
+from hub.storage.history import HistoryStore
+
+
+class ModelAccountsComponent(Component):
+    """Adds, tries and removes credentials, and changes fallbacks and aliases."""
+
+    name = "model accounts"
+
+    def __init__(
+        self,
+        base: Foundation,
+        *,
+        models: ModelsComponent,
+        budgets: BudgetLedger,
+        history: HistoryStore,
+        apply: Callable[[ReloadResult], Awaitable[None]],
+    ) -> None:
+        self._tasks = TaskOwner("sign-ins")
+        self._accounts = ModelAccounts(models.models, models.credentials, base.clock, self._tasks)
+
+        def used(days: int, sessions: bool) -> Awaitable[list[dict[str, Any]]]:
+            return history.usage_by_day(days, base.zone(), sessions=sessions)
+
+        self._methods = ModelMethods(
+            models.models, self._accounts, base.config, apply=apply, budgets=budgets.status, used=used
+        )
+        self._usage = UsageMethods(
+            models.models,
+            lambda days, zone, sessions: history.usage_by_day(days, zone, sessions=sessions),
+            base.clock.time,
+            base.zone,
+        )
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that ends the sign-ins that wait."""
+        return [Stage("sign-ins", None, self._close)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return `models.*` and `usage.*`."""
+        return [*self._methods.methods(), *self._usage.methods()]
+
+    async def _close(self) -> None:
+        await self._accounts.close()
+        await self._tasks.cancel_all()

@@ -1,0 +1,158 @@
+"""`models.status|test|scan|fallbacks|aliases` and `models.auth.*`: models, and the credentials of their providers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hub.config.store import ConfigStore, ReloadResult
+from hub.core.errors import InvalidRequest, NotFound
+from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, integer, number, string
+from hub.core.surfaces import ADMIN, READ, Method, MethodCall
+from hub.models.accounts import KEY_LIMIT, ModelAccounts
+from hub.models.choosing import chosen
+from hub.models.credential_file import CredentialKind
+from hub.models.oauth import PASTE_LIMIT
+from hub.models.registry import ModelRegistry
+from hub.models.schema import model_ref
+from hub.sessions.usage_sums import GROUPINGS, summed, total_of
+
+OWNER = "gateway"
+WAIT_LIMIT_S = 50.0
+FALLBACKS_LIMIT = 20
+DAYS_LIMIT = 400
+SUMS_LIMIT = 1_000
+
+_NAME = All(string, Length(min=1, max=64))
+_ONE = {Required("provider"): _NAME, Required("id", description="Its name at that provider"): _NAME}
+_STATE = {Required("state"): All(string, Length(min=1, max=200))}
+_DAYS = All(integer, Range(min=1, max=DAYS_LIMIT))
+_KEYS = [CredentialKind.API_KEY.value, CredentialKind.SETUP_TOKEN.value]
+
+Apply = Callable[[ReloadResult], Awaitable[None]]
+Used = Callable[[int, bool], Awaitable[list[dict[str, Any]]]]
+"""Returns the use of so many days, summed by day, agent and model; also by session when that is asked for."""
+Budgets = Callable[[], list[dict[str, Any]]]
+
+
+class ModelMethods:
+    """The methods about models and their credentials.
+
+    Args:
+        models: What there is.
+        accounts: Adds and tries credentials.
+        config: The configuration, where fallbacks and aliases are.
+        apply: Puts a changed configuration into force.
+        budgets: Returns how far budgets are used.
+        used: Returns what was used.
+    """
+
+    def __init__(
+        self,
+        models: ModelRegistry,
+        accounts: ModelAccounts,
+        config: ConfigStore,
+        *,
+        apply: Apply,
+        budgets: Budgets,
+        used: Used,
+    ) -> None:
+        self._models = models
+        self._accounts = accounts
+        self._config = config
+        self._apply = apply
+        self._budgets = budgets
+        self._used = used
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        one = Schema({Optional("model"): AnyOf(None, model_ref)})
+        fallbacks = Schema({Optional("models"): All([model_ref], Length(max=FALLBACKS_LIMIT))})
+        alias = Schema({Optional("name"): _NAME, Optional("model"): AnyOf(None, model_ref)})
+        key = {
+            Required("key"): All(string, Length(min=1, max=KEY_LIMIT)),
+            Optional("kind", default=_KEYS[0]): In(_KEYS),
+        }
+        wait = {Optional("timeout_s", default=WAIT_LIMIT_S): All(number, Range(min=0, max=WAIT_LIMIT_S))}
+        paste = {Required("pasted"): All(string, Length(min=1, max=PASTE_LIMIT))}
+        usage = Schema({Optional("days", default=30): _DAYS, Optional("by"): In(list(GROUPINGS))})
+        return [
+            Method("models.status", self._status, OWNER, Schema({}), READ),
+            Method("models.usage", self._usage, OWNER, usage, READ),
+            Method("models.test", self._test, OWNER, one, ADMIN, acts=True),
+            Method("models.scan", self._scan, OWNER, Schema({}), ADMIN, acts=True),
+            Method("models.fallbacks", self._fallbacks, OWNER, fallbacks, ADMIN, acts=True),
+            Method("models.aliases", self._aliases, OWNER, alias, ADMIN, acts=True),
+            Method("models.auth.list", self._list, OWNER, Schema({}), ADMIN),
+            Method("models.auth.add", self._add, OWNER, Schema(_ONE | key), ADMIN, acts=True),
+            Method("models.auth.login", self._login, OWNER, Schema(_ONE), ADMIN, acts=True),
+            Method("models.auth.complete", self._complete, OWNER, Schema(_STATE | paste), ADMIN, acts=True),
+            Method("models.auth.wait", self._wait, OWNER, Schema(_STATE | wait), ADMIN),
+            Method("models.auth.remove", self._remove, OWNER, Schema(_ONE), ADMIN, acts=True),
+        ]
+
+    async def _status(self, call: MethodCall) -> Mapping[str, Any]:
+        return {**self._models.status(), "budgets": self._budgets()}
+
+    async def _usage(self, call: MethodCall) -> Mapping[str, Any]:
+        by = call.params.get("by")
+        rows = await self._used(call.params["days"], by in ("session", "channel"))
+        if by is None:
+            return {"rows": rows}
+        sums = summed(rows, by)
+        return {"count": len(sums), "rows": sums[:SUMS_LIMIT], "total": total_of(sums)}
+
+    async def _test(self, call: MethodCall) -> Mapping[str, Any]:
+        results = await self._accounts.test(call.params.get("model"))
+        return {"ok": bool(results) and all(each["ok"] for each in results), "results": results}
+
+    async def _scan(self, call: MethodCall) -> Mapping[str, Any]:
+        return await self._accounts.scan()
+
+    async def _fallbacks(self, call: MethodCall) -> Mapping[str, Any]:
+        if "models" in call.params:
+            for ref in call.params["models"]:
+                await chosen(self._models, ref)
+            await self._set(("models", "fallbacks"), call.params["models"])
+        return {"fallbacks": self._models.status()["fallbacks"]}
+
+    async def _aliases(self, call: MethodCall) -> Mapping[str, Any]:
+        name, aliases = call.params.get("name"), dict(self._models.aliases)
+        if name is not None and (model := call.params.get("model")) is not None:
+            await chosen(self._models, model)
+            await self._set(("models", "aliases"), {**aliases, name: model})
+        elif name is not None:
+            if name not in aliases:
+                raise NotFound(f"There is no alias {name}; there are {', '.join(aliases) or 'none'}.")
+            del aliases[name]
+            await self._set(("models", "aliases"), aliases)
+        elif "model" in call.params:
+            raise InvalidRequest("name is missing: the alias to set")
+        return {"aliases": dict(self._models.aliases)}
+
+    async def _list(self, call: MethodCall) -> Mapping[str, Any]:
+        return {"credentials": self._accounts.all()}
+
+    async def _add(self, call: MethodCall) -> Mapping[str, Any]:
+        given = call.params
+        kind = CredentialKind(given["kind"])
+        return {"credential": await self._accounts.add(given["provider"], given["id"], given["key"], kind)}
+
+    async def _login(self, call: MethodCall) -> Mapping[str, Any]:
+        return await self._accounts.login(call.params["provider"], call.params["id"])
+
+    async def _complete(self, call: MethodCall) -> Mapping[str, Any]:
+        await self._accounts.complete(call.params["state"], call.params["pasted"])
+        return {"ok": True}
+
+    async def _wait(self, call: MethodCall) -> Mapping[str, Any]:
+        return {"done": await self._accounts.wait(call.params["state"], call.params["timeout_s"])}
+
+    async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
+        await self._accounts.remove(call.params["provider"], call.params["id"])
+        return {"ok": True}
+
+    async def _set(self, keys: tuple[str | int, ...], value: Any) -> None:
+        await asyncio.to_thread(self._config.editor.set_value, keys, value)
+        await self._apply(await self._config.reload())

@@ -1,0 +1,165 @@
+"""The nodes: what is known of them, the transports they come by, and what agents and automations ask of them."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+
+from hub.agent.workspace import Workspaces, media_folder
+from hub.core.component import Component
+from hub.core.events import Event
+from hub.core.executors import FILES
+from hub.core.ids import new_id
+from hub.core.services import ServiceRegistry
+from hub.core.stages import Stage
+from hub.core.surfaces import READ, Method, Push
+from hub.entities.entities import HomeEntities
+from hub.foundation import Foundation
+from hub.gateway.access.auth import CallClient
+from hub.gateway.connection.server import Gateway
+from hub.gateway.node_events import NodeEvents
+from hub.gateway.node_socket import SocketNodes
+from hub.nodes.commands import CommandRules
+from hub.nodes.methods.node_side import NodeSideMethods
+from hub.nodes.methods.nodes import PAIRING, NodeMethods
+from hub.nodes.offered_tools import OfferedTools
+from hub.nodes.records import NodeRecords
+from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED, NodeRegistry
+from hub.nodes.sensors import NodeSensors
+from hub.nodes.services import NodeServices
+from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED, NodeSurfaces
+from hub.nodes.tool import NodesTool
+from hub.nodes.work import PendingWork
+from hub.storage.database import Database
+from hub.tools.contract import ToolCall
+from hub.tools.registry import ToolRegistry
+
+BOOTSTRAP = "bootstrap"
+
+
+class NodesComponent(Component):
+    """The registry of nodes, and the WebSocket as one of its transports."""
+
+    name = "nodes"
+    sections = frozenset({"nodes"})
+
+    def __init__(
+        self,
+        base: Foundation,
+        *,
+        gateway: Gateway,
+        db: Database,
+        tools: ToolRegistry,
+        services: ServiceRegistry,
+        workspaces: Workspaces,
+        entities: HomeEntities,
+    ) -> None:
+        self._base = base
+        self._gateway = gateway
+        wall_time = base.clock.time
+        surfaces = NodeSurfaces(base.bus, wall_time, NodeRecords(db))
+        self.nodes = NodeRegistry(base.bus, wall_time, surfaces, PendingWork(wall_time, db), base.tasks)
+        self._sockets = SocketNodes(gateway.broadcast)
+        self._tools = OfferedTools(self.nodes, tools)
+        self._sensors = NodeSensors(entities)
+        self._events = NodeEvents(self.nodes, gateway, self._sensors)
+        self._workspaces = workspaces
+        tools.register(NodesTool(self.nodes, self._keep).tool())
+        self._services = NodeServices(services, self.nodes, self._sensors)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that loads what is known of nodes and takes those that connect."""
+        return [Stage("nodes", self._start, self._stop)]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Put changed rules into force."""
+        section = self._base.section("nodes")
+        self.nodes.configure(CommandRules.from_config(section))
+        rules = section.get("auto_approve", {})
+        networks = [ipaddress.ip_network(each) for each in rules.get("networks", ())]
+
+        def let_in(client: CallClient) -> bool:
+            if client.local:
+                return bool(rules.get("local"))
+            address = ipaddress.ip_address(client.address)
+            return any(address.version == network.version and address in network for network in networks)
+
+        self._gateway.handshake.lets_nodes_in = let_in
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about nodes, and those of nodes."""
+        return [
+            *NodeMethods(self.nodes, self._base.clock.time, self._unpair).methods(),
+            *NodeSideMethods(self.nodes, self._sockets, self._tools, self._events.take).methods(),
+        ]
+
+    async def _start(self) -> None:
+        await self.nodes.records.open()
+        await self.nodes.work.open()
+        await self.apply(frozenset())
+        for record in self.nodes.records.all():
+            self._appear(record.id)
+        listen = self._base.bus.listen
+        listen(EVENT_SURFACE_REQUESTED, self._requested)
+        listen(EVENT_SURFACE_RESOLVED, self._resolved)
+        for type in (EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED):
+            listen(type, self._changed)
+        await self.nodes.add(self._sockets)
+
+    async def _stop(self) -> None:
+        await self.nodes.remove(self._sockets.name)
+
+    async def _keep(self, call: ToolCall, data: bytes, suffix: str) -> str:
+        """Keep a file of a node with the attachments of a conversation; return its path in the workspace."""
+        path = f"{media_folder(call.session_key)}/node-{new_id()}{suffix}"
+        await FILES.run(self._write, call.agent_id, path, data)
+        return path
+
+    def _write(self, agent_id: str, path: str, data: bytes) -> None:
+        self._workspaces.ensure(agent_id)
+        self._workspaces.outside.mark(agent_id, path, data)
+        self._workspaces.root(agent_id).write_bytes(path, data, parents=True, executable=False)
+
+    async def _unpair(self, device_id: str) -> None:
+        if self._gateway.devices is not None:
+            await self._gateway.devices.remove(device_id, "node")
+        self._sensors.forget(device_id)
+        self._services.forget(device_id)
+
+    def _requested(self, event: Event) -> None:
+        """Tell clients; a device that came with a setup code has its first commands approved with it."""
+        data = event.data
+        grant = self._gateway.devices.grant(data["node_id"], "node") if self._gateway.devices is not None else None
+        record = self.nodes.records.get(data["node_id"])
+        if record is not None and record.approved_ms is None and grant and grant.data.get("approvedVia") == BOOTSTRAP:
+            self.nodes.surfaces.admit(record)
+            return
+        shown = {"requestId": data["request_id"], "nodeId": data["node_id"], "displayName": data["name"]}
+        shown |= {"platform": data["platform"], "commands": data["commands"], "caps": data["caps"]}
+        self._push("node.pair.requested", shown | {"silent": False}, PAIRING)
+
+    def _resolved(self, event: Event) -> None:
+        data = event.data
+        self._appear(data["node_id"])
+        self._tools.offer(data["node_id"], self.nodes.extra.get(data["node_id"], {}).get("nodePluginTools", ()))
+        shown = {"requestId": data["request_id"], "nodeId": data["node_id"], "decision": data["decision"]}
+        self._push("node.pair.resolved", shown, PAIRING)
+
+    def _changed(self, event: Event) -> None:
+        connected = event.type == EVENT_NODE_CONNECTED
+        if connected:
+            self._appear(event.data["node_id"])
+        else:
+            self._tools.withdraw(event.data["node_id"])
+            self._sensors.away(event.data["node_id"])
+        self._push("node.presence", {"nodeId": event.data["node_id"], "connected": connected}, READ)
+
+    def _appear(self, node_id: str) -> None:
+        """Show an approved node among the devices of the home, under the name it has now."""
+        record = self.nodes.records.get(node_id)
+        if record is not None and record.approved_ms is not None:
+            self._sensors.appear(record)
+            self._services.follow(record)
+
+    def _push(self, name: str, payload: dict[str, object], scope: str) -> None:
+        self._gateway.push(Push(name, payload | {"ts": int(self._base.clock.time() * 1000)}, scope=scope))

@@ -1,0 +1,74 @@
+"""The sessions and their transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hub.core.component import Component
+from hub.core.stages import Stage
+from hub.core.surfaces import Method
+from hub.foundation import Foundation
+from hub.sessions.archive import archive_daily
+from hub.sessions.incognito import Incognito, IncognitoNeeds
+from hub.sessions.methods.session_pruning import SessionPruneMethods
+from hub.sessions.pruning import PruneLimits, Pruning
+from hub.sessions.reset import ResetRules
+from hub.sessions.search import TranscriptSearch
+from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
+from hub.storage.database import Database
+
+
+class SessionsComponent(Component):
+    """The session store, and search in what was said."""
+
+    name = "sessions"
+    sections = frozenset({"session"})
+    follows = frozenset({"hub"})
+
+    def __init__(self, base: Foundation, *, db: Database) -> None:
+        self._base = base
+        self.sessions = SessionStore(db, base.home, base.clock, base.bus, redact=base.redactor.redact)
+        self.search = TranscriptSearch(base.home, self.sessions, base.clock)
+        self._pruning = Pruning(
+            base.home,
+            self.sessions,
+            base.clock,
+            base.repairs,
+            lambda: PruneLimits.from_config(base.section("session")),
+        )
+        self._incognito = Incognito(
+            IncognitoNeeds(base.home, db, self.sessions, base.clock, base.tasks, base.bus),
+        )
+        self._configure()
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stages of the store and of the search."""
+        return [Stage("sessions", self._open, self.sessions.close), Stage("search", self._follow, self.search.close)]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Take over how many transcripts are held open, and when conversations are stale."""
+        self._configure()
+
+    async def _open(self) -> None:
+        await self.sessions.open()
+        await self._incognito.open()
+        self._base.tasks.spawn(self._incognito.follow(), name="end idle incognito conversations")
+        self._base.tasks.spawn(
+            archive_daily(self.sessions, self._base.clock, lambda: int(self._base.section("session")["archive_after"])),
+            name="archive idle conversations",
+        )
+
+    async def _follow(self) -> None:
+        self._base.bus.listen(EVENT_SESSION_CHANGED, lambda event: self.search.note(str(event.data["key"])))
+        self._base.tasks.spawn(self.search.follow(), name="index conversations")
+        self._base.tasks.spawn(self._pruning.follow(), name="prune conversations")
+
+    def methods(self) -> Iterable[Method]:
+        """Return the method that prunes."""
+        return SessionPruneMethods(self._pruning).methods()
+
+    def _configure(self) -> None:
+        section = self._base.section("session")
+        self.sessions.configure(
+            open_transcripts=section["open_transcripts"], reset=ResetRules.from_config(section, self._base.zone())
+        )

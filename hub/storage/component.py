@@ -1,0 +1,70 @@
+"""The hub database, and the history of events and usage."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from hub.core.component import Component
+from hub.core.phrases import phrase
+from hub.core.repairs import Severity
+from hub.core.stages import Stage
+from hub.foundation import Foundation
+from hub.storage.database import Database
+from hub.storage.history import HistoryStore
+from hub.storage.history_retention import Retention
+from hub.storage.migrations import HUB_MIGRATIONS
+from hub.storage.recorder import history_stage
+
+
+class StorageComponent(Component):
+    """Both databases."""
+
+    name = "storage"
+    sections = frozenset({"hub"})
+    in_recovery = True
+
+    def __init__(self, base: Foundation) -> None:
+        self._base = base
+        self.db = Database(base.home.hub_db, HUB_MIGRATIONS)
+        self.history = HistoryStore(
+            base.home.history_db,
+            retention=self._retention(),
+            redact=base.redactor.redact,
+            wall_time=base.clock.time,
+        )
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stages of the hub database and of the history."""
+        return [
+            Stage("hub database", self._open, self.db.close, start_limit_s=120.0),
+            history_stage(self.history, self._base.bus, self._base.repairs),
+        ]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Take over how long the history is kept."""
+        if "hub" in changed:
+            self.history.set_retention(self._retention())
+
+    def _retention(self) -> Retention:
+        return Retention.from_config(self._base.section("hub")["history"])
+
+    async def _open(self) -> None:
+        self.db.on_damage(partial(asyncio.get_running_loop().call_soon_threadsafe, self._report_damage))
+        await self.db.open()
+        if self.db.damage is not None:
+            self._base.repairs.raise_("storage", "hub_db", phrase("The hub database was damaged"), self.db.damage.text)
+
+    def _report_damage(self) -> None:
+        self._base.repairs.raise_(
+            "storage",
+            "hub_db",
+            phrase("The hub database is damaged"),
+            phrase(
+                "A page of {file} cannot be read. Restart the hub: it saves what can be read and keeps the damaged "
+                "file beside it.",
+                file=self._base.home.hub_db,
+            ),
+            severity=Severity.CRITICAL,
+        )

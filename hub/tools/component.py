@@ -1,0 +1,56 @@
+"""Tools, services, and the approvals that both may need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hub.core.component import Component
+from hub.core.services import ServiceRegistry
+from hub.core.stages import Stage
+from hub.core.surfaces import Method
+from hub.foundation import Foundation
+from hub.gateway.push.approval_events import ApprovalEvents
+from hub.gateway.push.broadcast import Broadcast
+from hub.storage.database import Database
+from hub.tools.agent_secrets import AgentSecrets
+from hub.tools.approval_questions import ask_about_services
+from hub.tools.approvals import Approvals
+from hub.tools.methods.approvals import ApprovalMethods
+from hub.tools.methods.exec_requests import ExecRequestMethods
+from hub.tools.methods.questions import QuestionMethods
+from hub.tools.registry import ToolRegistry
+from hub.tools.rules_in_force import rules_in_force
+
+
+class ToolsComponent(Component):
+    """The registries of tools and services, and the approvals."""
+
+    name = "tools"
+    sections = frozenset({"tools", "exec"})
+
+    def __init__(self, base: Foundation, *, db: Database, broadcast: Broadcast) -> None:
+        self._base = base
+        self._broadcast = broadcast
+        self.approvals = Approvals(db, base.bus, base.clock, base.redactor)
+        self.services = ServiceRegistry(base.bus, ask_about_services(self.approvals.ask))
+        self.tools = ToolRegistry(base.bus, rules_in_force(base.config.current, base.repairs), self.approvals.ask)
+        self.secrets = AgentSecrets(base.home.storage, base.redactor, base.clock)
+        self.tools.secrets = self.secrets.for_call
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stages of the secrets and the approvals."""
+        return [Stage("secrets of agents", self.secrets.open), Stage("approvals", self._open, self.approvals.close)]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Take over the rules."""
+        self.tools.configure(rules_in_force(self._base.config.current, self._base.repairs))
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about approvals and questions."""
+        requests = ExecRequestMethods(self.approvals, self._base.bus, self._base.tasks)
+        groups = (ApprovalMethods(self.approvals), requests, QuestionMethods(self.approvals))
+        return [method for group in groups for method in group.methods()]
+
+    async def _open(self) -> None:
+        await self.approvals.open()
+        ApprovalEvents(self._base.bus, self._broadcast, self._base.clock, self.approvals)
