@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import MappingEndEvent, MappingStartEvent, SequenceEndEvent, SequenceStartEvent
 
@@ -24,6 +23,8 @@ def second_opinion(text: str, refusal: YAMLError) -> list[Any]:
     Raises:
         YAMLError: It is no YAML; the refusal, or what says better what is wrong.
     """
+    from ruamel.yaml import YAML  # few homes ever need it
+
     events: list[Any] = []
     depth = 0
     try:
