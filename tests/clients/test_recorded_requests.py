@@ -70,7 +70,7 @@ async def test_each_recorded_request_is_answered_with_what_its_client_reads(hous
             assert hello["ok"], hello
             assert set(recorded["connect"]["scopes"]) <= set(hello["payload"]["auth"]["scopes"])
             assert "published-model-catalog" in hello["payload"]["features"]["capabilities"]
-            await replay(client, recorded["requests"], {"$job": job, "$model": "test/model"})
+            await replay(client, recorded["requests"], {"$job": job, "$model": "test/scripted"})
 
 
 async def replay(client: Client, requests: list[dict[str, Any]], values: dict[str, Any]) -> None:

@@ -40,7 +40,8 @@ async def test_a_message_and_a_file_go_to_the_only_platform_there_is(house: Besi
     assert names == ["list.txt"], sent
     assert refused["error"]["code"] == "INVALID_REQUEST"
     assert "mediaUrl" in refused["error"]["message"]
-    assert nowhere["error"]["code"] == "UNAVAILABLE"
+    assert nowhere["error"]["code"] == "NOT_FOUND"
+    assert "there is no channel nowhere" in nowhere["error"]["message"]
     assert unclear["error"]["message"] == "send: channel: say on which platform: other, platform"
     assert [each.text for each in house.platform.sent[:2]] == ["Dinner", "The list"]
     assert "list.txt" in house.platform.sent[2].text

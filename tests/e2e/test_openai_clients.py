@@ -157,9 +157,7 @@ def test_what_cannot_be_honoured_is_refused_with_the_reason(
 
 
 def test_an_agent_that_is_not_there_is_not_found_and_the_message_names_those_that_are(api: openai.OpenAI) -> None:
-    with pytest.raises(openai.NotFoundError, match="homarus/cook"):
-        api.chat.completions.create(model="gpt-5", messages=HELLO)
-    with pytest.raises(openai.NotFoundError, match="nobody"):
+    with pytest.raises(openai.NotFoundError, match=r"nobody.*There are: main, cook"):
         api.chat.completions.create(model="homarus/nobody", messages=HELLO)
 
 

@@ -41,6 +41,27 @@ async def test_the_agents_are_its_models(house: FullRig, http: aiohttp.ClientSes
     assert version.count(".") == 2
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("show", {"model": "homarus/main:latest", "name": ""}, 200),
+        ("show", {"model": "", "name": "llama3.2"}, 200),
+        ("show", {"model": "homarus/nobody:latest"}, 404),
+        ("show", {"model": "", "name": ""}, 400),
+        ("show", {"verbose": True}, 400),
+        ("chat", {"model": "homarus/main:latest"}, 200),
+        ("chat", {"model": "homarus/nobody:latest"}, 404),
+    ],
+)
+async def test_whether_a_model_is_there_is_told(
+    house: FullRig, http: aiohttp.ClientSession, path: str, body: dict[str, Any], status: int
+) -> None:
+    async with http.post(f"{house.url}/api/{path}", json=body, headers=house.bearer) as answer:
+        told = await answer.json()
+
+    assert (answer.status, isinstance(told.get("error"), str)) == (status, status != 200)
+
+
 @pytest.mark.parametrize(("method", "path"), [("GET", "tags"), ("GET", "version"), ("POST", "show"), ("POST", "chat")])
 async def test_without_a_token_there_is_a_sentence_and_no_answer(
     house: FullRig, http: aiohttp.ClientSession, method: str, path: str

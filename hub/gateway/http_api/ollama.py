@@ -25,6 +25,7 @@ from hub.gateway.http_api.openai_shapes import (
     BODY_LIMIT_BYTES,
     MESSAGES_LIMIT,
     MODEL,
+    agent_of,
     model_names,
     prompt_tokens,
     read_messages,
@@ -54,7 +55,9 @@ CHAT_SCHEMA = Schema(
     },
     extra=ALLOW_EXTRA,
 )
-SHOW_SCHEMA = Schema({Optional("model"): _NAME, Optional("name"): _NAME}, extra=ALLOW_EXTRA)
+_NAME_OR_NONE = All(str, Length(max=200))
+SHOW_SCHEMA = Schema({Optional("model"): _NAME_OR_NONE, Optional("name"): _NAME_OR_NONE}, extra=ALLOW_EXTRA)
+"""Clients send the older `name` too, and leave it empty."""
 
 
 class OllamaApi:
@@ -97,6 +100,10 @@ class OllamaApi:
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """Return what an agent can, as a model."""
+        name = call.body.get("model") or call.body.get("name")
+        if not name:
+            raise InvalidRequest("model: expected the name of a model", details={"param": "model"})
+        agent_of(name.removesuffix(LATEST), self._agents)
         told = {"modelfile": "", "parameters": "", "template": "", "details": _DETAILS, "modified_at": _now()}
         info = {"general.architecture": MODEL}
         return json_response(
@@ -109,6 +116,7 @@ class OllamaApi:
         model, think = body["model"], body.get("think")
         shape = _ChatLines(model)
         if not body["messages"]:
+            agent_of(model.removesuffix(LATEST), self._agents)
             return json_response(shape.line(done=True, done_reason="load"))
         system, messages = read_messages(list(_with_ids(body["messages"])), "messages", _message)
         asked = ApiRequest(
