@@ -336,7 +336,7 @@ def test_messages_of_one_conversation_are_answered_in_order(hub: HubProcess, ser
     server.set_default({"echo": True})
     for number in range(5):
         params = {"sessionKey": "queue", "message": f"number {number}", "idempotencyKey": f"queue-{number}"}
-        hub.rpc("chat.send", params)
+        hub.rpc("chat.send", {**params, "queueMode": "followup"})
 
     replies = [hub.rpc("agent.wait", {"runId": f"queue-{number}"})["reply"] for number in range(5)]
 

@@ -102,14 +102,14 @@ def test_a_question_that_it_does_not_know_is_looked_up(hub: HubProcess) -> None:
 
 @pytest.mark.parametrize(
     ("said", "words"),
-    [("remember that the roof leaks", "needs the owner's approval"), ("记住屋顶漏水", "这需要主人批准")],
+    [("forget the blue caravan", "needs the owner's approval"), ("忘记蓝色房车", "这需要主人批准")],
 )
 def test_what_the_owner_does_not_approve_is_told_in_the_language_of_the_wish(
     hub: HubProcess, said: str, words: str
 ) -> None:
     file = hub.home / "workspace" / "memory" / "web.md"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("---\ntrusted: false\n---\n- Mr Huber owns the blue caravan\n")
+    file.write_text("---\ntrusted: false\n---\n- Mr Huber owns the blue caravan\n- 胡伯的蓝色房车停在湖边\n", "utf-8")
     told = say(hub, "who owns the blue caravan?")
     hub.rpc("chat.send", {"sessionKey": "main", "message": said, "idempotencyKey": "wish"})
 

@@ -24,7 +24,7 @@ CONFIGURATION = """
 hub: {time_zone: Europe/Berlin, latitude: 52.5, longitude: 13.4}
 models: {default: offline/rules}
 memory: {embeddings: {provider: none}}
-mqtt: {broker: embedded, port: 0, username: me, password: secret, publish_birth: never, publish_hub: false}
+mqtt: {broker: embedded, port: 0, username: me, password: quiet-otter-44, publish_birth: never, publish_hub: false}
 discovery: {mdns: off}
 automation: !include automations.yaml
 """
@@ -160,7 +160,7 @@ async def furnished(path: Path) -> AsyncIterator[PopularHome]:
     hub = Hub(home, port=0, clock=clock)
     await hub.start()
     try:
-        async with Device(await _listening(hub), username="me", password="secret") as broker:
+        async with Device(await _listening(hub), username="me", password="quiet-otter-44") as broker:
             made = PopularHome(hub, clock, broker)
             await made.furnish()
             for case in CASES:
