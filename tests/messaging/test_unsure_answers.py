@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from hub.core.sql import SqlConnection
 from hub.messaging.contract import Address, ButtonPressed, ChannelLimits, Delivery, DeliveryState, OutboundMessage
 from hub.messaging.texts import say
 from tests.channels.kit import HurriedClock
@@ -39,6 +40,14 @@ class Losing(Pigeons):
         await self.receive(
             ButtonPressed(Address("test", "7"), id, "test:user:7", message_id="1", value=buttons[-1].value)
         )
+
+
+def copies_of_the_lost(connection: SqlConnection) -> None:
+    """Write each answer that may not have arrived two hundred times more."""
+    names = [row[1] for row in connection.execute("PRAGMA table_info(outbox)").fetchall()]
+    columns = ", ".join(name for name in names if name not in ("position", "id"))
+    copy = f"INSERT INTO outbox(id, {columns}) SELECT ?, {columns} FROM outbox WHERE state = 'unknown' LIMIT 1"
+    connection.executemany(copy, [(f"old {number}",) for number in range(200)])
 
 
 @pytest.fixture
@@ -111,6 +120,18 @@ async def test_a_notice_of_which_nobody_knows_is_said_three_times(start: Start, 
 
     assert platform.texts() == ["one", TOLD, TOLD, TOLD]
     assert sorted(wait for wait in clock.waits if wait >= 30) == [60.0, 600.0]
+
+
+async def test_one_that_is_lost_after_very_many_is_told_too(start: Start) -> None:
+    platform = Losing(loses=lambda text: text != TOLD)
+    post = await start(platform)
+    await post.said("one")
+    await post.until(lambda: platform.texts() == ["one", TOLD])
+    await post.house.db.write(copies_of_the_lost)
+
+    await post.said("two")
+
+    await post.until(lambda: platform.texts() == ["one", TOLD, "two", TOLD])
 
 
 async def test_what_is_lost_again_is_told_again(start: Start) -> None:

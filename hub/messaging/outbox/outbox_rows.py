@@ -142,14 +142,13 @@ def unsure(connection: SqlConnection, chat: ChatKey, since_ms: int) -> list[Outb
 
 def untold(connection: SqlConnection, chat: ChatKey, since_ms: int) -> OutboxRow | None:
     """Return the last answer that may not have arrived in a chat, if no notice there is about it."""
-    found = unsure(connection, chat, since_ms)
-    if not found:
-        return None
     (told_ms,) = connection.execute(
         f"SELECT max(created_ms) FROM outbox WHERE {_OF_CHAT} AND source = 'notice' AND NOT ({_LOST})",  # noqa: S608  constants
         chat,
     ).fetchone()
-    return found[-1] if told_ms is None or any(row.updated_ms > told_ms for row in found) else None
+    since_ms = max(since_ms, told_ms + 1) if told_ms is not None else since_ms
+    found = unsure(connection, chat, since_ms)
+    return found[-1] if found else None
 
 
 def drop_lost_notices(connection: SqlConnection, chat: ChatKey) -> None:
