@@ -79,7 +79,7 @@ def turns_of(
     turns = []
     left = list(waiting)
     for _ in range(200):
-        found = next_turn(left, lambda address: TurnRules(modes[address.peer], GAP_MS), now)
+        found = next_turn(left, lambda message: TurnRules(modes[message.address.peer], GAP_MS), now)
         if found is None:
             now += 0.7
             continue

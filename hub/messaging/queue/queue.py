@@ -377,8 +377,9 @@ class MessageQueue:
         session = None if said else self._runner.parts.sessions.get(session_key)
         return self._router.settings.queue.of(address.channel, session.queue if session is not None else said)
 
-    def _rules(self, session_key: str, address: Address) -> TurnRules:
-        return TurnRules(self._policy(session_key, address).mode, self._requests.gap_ms(address.channel))
+    def _rules(self, session_key: str, message: InboundMessage) -> TurnRules:
+        policy = self._policy(session_key, message.address, message)
+        return TurnRules(policy.mode, self._requests.gap_ms(message.address.channel))
 
     def _here(self, session_key: str, conversation: Conversation) -> list[WaitingMessage]:
         return [

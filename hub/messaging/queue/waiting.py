@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -161,12 +162,14 @@ def steerable(waiting: Iterable[WaitingMessage], heard: WaitingMessage) -> list[
     ]
 
 
-def next_turn(waiting: Sequence[WaitingMessage], rules: Callable[[Address], TurnRules], now: float) -> NextTurn | None:
+def next_turn(
+    waiting: Sequence[WaitingMessage], rules: Callable[[InboundMessage], TurnRules], now: float
+) -> NextTurn | None:
     """Return what is answered next, of the conversation that has waited longest; None while all of it is to wait.
 
     Args:
         waiting: All messages of a session that wait, in the order in which they came.
-        rules: Of a conversation.
+        rules: Of a message: those of its conversation, unless it says others.
         now: On the monotonic clock.
     """
     seen: set[Conversation] = set()
@@ -177,12 +180,15 @@ def next_turn(waiting: Sequence[WaitingMessage], rules: Callable[[Address], Turn
         seen.add(conversation)
         here = [each for each in waiting if conversation_of(each.message.address) == conversation]
         due = [each for each in here if each.dropped or each.due <= now]
-        mode, gap_ms = rules(first.message.address)
-        parts = bursts([each for each in due if not each.dropped], gap_ms)
-        if not parts:
+        begins = next((each for each in due if not each.dropped), None)
+        if begins is None:
             continue
+        mode, gap_ms = rules(begins.message)
+        parts = bursts([each for each in due if not each.dropped], gap_ms)
         if mode is QueueMode.COLLECT:
-            return NextTurn(tuple(due))
+            return NextTurn(
+                tuple(takewhile(lambda each: each.dropped or rules(each.message).mode is QueueMode.COLLECT, due))
+            )
         dropped = [each for each in due if each.dropped]
         if mode is QueueMode.INTERRUPT:
             newest = parts[-1]
