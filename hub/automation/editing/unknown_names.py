@@ -233,11 +233,14 @@ def _without_effect(value: Any, keys: Keys) -> Iterator[UnknownName]:
         if f"{side}_offset" in value and side not in value:
             yield (*keys, f"{side}_offset"), phrase("{name}_offset does nothing without {name}", name=side), ""
     above, below = value.get("above"), value.get("below")
-    if value.get("condition") != "numeric_state" or not isinstance(above, float) or not isinstance(below, float):
+    kind = next((key for key in ("condition", "trigger") if value.get(key) == "numeric_state"), None)
+    if kind is None or not isinstance(above, float) or not isinstance(below, float) or above < below:
         return
-    if above >= below:
-        told = phrase("nothing is both above {above} and below {below}", above=f"{above:g}", below=f"{below:g}")
-        yield (*keys, "above"), told, phrase("did you mean two conditions with or?")
+    told = phrase("nothing is both above {above} and below {below}", above=f"{above:g}", below=f"{below:g}")
+    two = (
+        phrase("did you mean two conditions with or?") if kind == "condition" else phrase("did you mean two triggers?")
+    )
+    yield (*keys, "above"), told, two
 
 
 def _nowhere(service: str, data: Any, keys: Keys, places: Places) -> Iterator[UnknownName]:

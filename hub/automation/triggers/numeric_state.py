@@ -28,7 +28,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     above, below = config.get("above"), config.get("below")
     if above is None and below is None:
         raise Invalid(phrase("expected above, below or both"))
-    if isinstance(above, float) and isinstance(below, float) and above >= below:
+    if isinstance(above, float) and isinstance(below, float) and above > below:
         raise Invalid(
             phrase(
                 "no number is above {above} and below {below}; expected above to be the smaller",

@@ -192,6 +192,8 @@ REGISTRY = {
         ),
         ("conditions: {condition: sun, after: sunset, before_offset: 1h}", ["before_offset does nothing without"]),
         ("conditions: {condition: numeric_state, entity_id: light.hall, above: 74, below: 65}", ["both above 74"]),
+        ("triggers: {trigger: numeric_state, entity_id: light.hall, above: 65, below: 65}", ["two triggers?"]),
+        ("triggers: {trigger: numeric_state, entity_id: light.hall, above: 60, below: 65}", []),
     ],
 )
 def test_a_thing_that_nothing_provides_is_a_warning(tmp_path: Path, automation: str, told: list[str]) -> None:
