@@ -25,6 +25,7 @@ from hub.integration.in_use import in_use
 from hub.integration.schemas import IntegrationSchemas
 from hub.memory import schema as memory
 from hub.messaging import schema as messaging
+from hub.messaging.access.routing_schema import bindings_can_match
 from hub.messaging.places import configured_places
 from hub.models import schema as models
 from hub.models.provider_config import read_providers
@@ -117,6 +118,7 @@ def _checks_with(integrations: IntegrationSchemas, kinds: Kinds) -> dict[str, Cr
     return {
         "blueprints": kinds.in_use()(automation.blueprints_fit(folders)),
         "names in automations": kinds.in_use()(names_are_known(folders, in_use_here, places, is_open)),
+        "places of bindings": bindings_can_match(places),
         "kinds of integrations": automation.kinds_are_in_use(kinds, unused),
     }
 

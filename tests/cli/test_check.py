@@ -180,3 +180,63 @@ def test_a_schema_of_ones_own_is_heard(type_: Terminal) -> None:
 
     assert ran.code == 3
     assert "did you mean address?" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("match", "path", "told", "hint"),
+    [
+        ("{channel: telegrm}", "channel", "there is no channel telegrm", "did you mean telegram?"),
+        ("{channel: slack}", "channel", "there is no channel slack", "there are: "),
+        ("{channel: telegram, account: famly}", "account", "telegram has no account famly", "did you mean family?"),
+        ("{channel: telegram, account: default}", "account", "telegram has no account default", "family"),
+        ("{account: wrk}", "account", "no channel has an account wrk", "did you mean work?"),
+        ("{channel: telegram, account: '*'}", "", "", ""),
+        ("{channel: telegram, account: work, peer: 5}", "", "", ""),
+        ("{channel: webchat}", "", "", ""),
+    ],
+)
+def test_a_binding_that_can_match_nothing_is_a_warning(
+    type_: Terminal, match: str, path: str, told: str, hint: str
+) -> None:
+    token = f"123456:{'ABCdef-123' * 4}"
+    accounts = f"[{{account: family, token: '{token}'}}, {{account: work, token: '2{token}'}}]"
+    write(type_.home, f"telegram: {accounts}\nbindings:\n  - agent: main\n    match: {match}\n")
+
+    ran = type_("check", "--json")
+
+    assert ran.code == 0, ran.out
+    found = [each for each in ran.json["warnings"] if each["path"].startswith("bindings")]
+    assert [(each["path"], each["line"]) for each in found] == ([(f"bindings[0].match.{path}", 4)] if path else [])
+    assert all(told in each["message"] and hint in each["hint"] for each in found), found
+
+
+@pytest.mark.parametrize(
+    "mqtt",
+    [
+        "clients: {a: {password: '%s', publish: [], subscribe: []}}",
+        "nodes: {a: {password: '%s'}}",
+        "username: a\n  password: '%s'",
+    ],
+    ids=["client", "node", "own"],
+)
+@pytest.mark.parametrize(
+    ("password", "reason"),
+    [
+        ("secret", "it is a placeholder"),
+        ("random", "it has fewer than 10 characters"),
+        ("10", "it has fewer than 10 characters"),
+        ("cannot be", "it has fewer"),
+        ("expected", "it has fewer"),
+        ("aabbaabbaabb", "it is made of fewer than 5 different characters"),
+    ],
+)
+def test_why_a_password_is_refused_is_said_whatever_words_it_is_made_of(
+    type_: Terminal, mqtt: str, password: str, reason: str
+) -> None:
+    write(type_.home, f"mqtt:\n  {mqtt % password}\n")
+
+    ran = type_("check", "--json")
+
+    (error,) = ran.json["errors"]
+    assert reason in error["message"]
+    assert error["path"].endswith("password")

@@ -9,10 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from hub.core.context import Authority
+from hub.messaging.access.routing_schema import ANY_ACCOUNT
 from hub.messaging.contract import Address, ChatType, InboundMessage
 from hub.sessions.keys import ThreadKind, channel_key, direct_key, group_key, main_key
-
-ANY_ACCOUNT = "*"
 
 
 class DmScope(StrEnum):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from hub.config.checked import Config
 from hub.config.sections import CheckReport, CrossCheck, Section
 from hub.config.suggest import did_you_mean
 from hub.core.phrases import phrase
@@ -24,10 +25,13 @@ from hub.core.schema import (
     string,
 )
 from hub.messaging.contract import ChatType
+from hub.messaging.places import ChannelPlace
 from hub.sessions.keys import DEFAULT_AGENT
 
 BROADCAST_AGENTS_LIMIT = 10
 BROADCASTS_LIMIT = 200
+
+ANY_ACCOUNT = "*"
 
 _CHAT_TYPES = [each.value for each in ChatType]
 _text = All(string, Length(min=1, max=512))
@@ -131,6 +135,32 @@ def check_agent(config: Mapping[str, Any], report: CheckReport, keys: tuple[Any,
     if agent not in agents:
         hint = did_you_mean(agent, agents, known=phrase("there are"))
         report.error(keys, phrase("there is no agent {agent}", agent=repr(agent)), hint)
+
+
+def bindings_can_match(places: Callable[[Config], Collection[ChannelPlace]]) -> CrossCheck:
+    """Return the check that the channels and accounts of bindings exist.
+
+    Args:
+        places: Returns the channels and accounts there are.
+    """
+
+    def check(config: Config, report: CheckReport) -> None:
+        known = places(config)
+        for index, binding in enumerate(config.get("bindings") or ()):
+            channel, account = binding["match"].get("channel"), binding["match"].get("account", ANY_ACCOUNT)
+            keys = ("bindings", index, "match")
+            channels = {name for name, _ in known}
+            accounts = {each for name, each in known if channel in (None, name)}
+            if channel is not None and channel not in channels:
+                told = phrase("there is no channel {channel}", channel=channel)
+                report.warning((*keys, "channel"), told, did_you_mean(channel, channels, known=phrase("there are")))
+            elif account not in {ANY_ACCOUNT, *accounts}:
+                told = phrase("{channel} has no account {account}", channel=channel, account=account)
+                if channel is None:
+                    told = phrase("no channel has an account {account}", account=account)
+                report.warning((*keys, "account"), told, did_you_mean(account, accounts, known=phrase("there are")))
+
+    return check
 
 
 CROSS_CHECKS: Mapping[str, CrossCheck] = {"bindings": _named_agents_exist}
