@@ -14,7 +14,7 @@ from hub.config.schema_walk import choices_in_words, expected_at, is_secret_at, 
 from hub.config.suggest import did_you_mean
 from hub.core.json_schema import JsonSchema
 from hub.core.phrases import Phrase, phrase
-from hub.core.schema import REQUIRED_MESSAGE, Marker, SchemaError, show
+from hub.core.schema import REQUIRED_MESSAGE, Marker, SchemaError, as_list, show
 from hub.core.secret import Secret
 
 _EXTRA = "extra keys not allowed"
@@ -141,5 +141,11 @@ def _is_choice(message: str) -> bool:
 
 
 def leaks(secret: str, message: str) -> bool:
-    """Return whether a message holds a secret, or its beginning."""
+    """Return whether a message holds a secret, or its beginning, in more than the words that it always has."""
+    if isinstance(message, Phrase) and message.template:
+        filled = [each for value in message.values.values() for each in as_list(value)]
+        # A plain number is a limit of ours, so it says nothing of a secret.
+        return any(
+            leaks(secret, each if isinstance(each, str) else str(each)) for each in filled if type(each) is not int
+        )
     return bool(secret) and (secret in message or (len(secret) > _LEAK_LENGTH and secret[:_LEAK_LENGTH] in message))

@@ -1,8 +1,9 @@
-"""Which secrets are no secrets: empty, placeholders, too short. Standard library only."""
+"""Which secrets are no secrets: empty, placeholders, too short."""
 
 from __future__ import annotations
 
 from hub.core.errors import InvalidRequest
+from hub.core.phrases import phrase
 
 TOKEN_LENGTH_MIN = 32
 PASSWORD_LENGTH_MIN = 10
@@ -32,15 +33,15 @@ def weakness(value: str, length_min: int = TOKEN_LENGTH_MIN) -> str | None:
         length_min: Characters it must have at least.
     """
     if not value.strip():
-        return "it is empty"
+        return phrase("it is empty")
     plain = "".join(symbol for symbol in value.casefold() if symbol.isalnum())
     words = plain.rstrip("0123456789")
     if plain in _PLACEHOLDERS or words in _PLACEHOLDERS or any(mark in plain for mark in _PLACEHOLDER_MARKS):
-        return "it is a placeholder"
+        return phrase("it is a placeholder")
     if len(value) < length_min:
-        return f"it has fewer than {length_min} characters"
+        return phrase("it has fewer than {limit} characters", limit=length_min)
     if len(set(value)) < 5:
-        return "it is made of fewer than 5 different characters"
+        return phrase("it is made of fewer than 5 different characters")
     return None
 
 

@@ -65,7 +65,7 @@ def _whole(config: dict[str, Any]) -> dict[str, Any]:
         try:
             own_secret()(config["password"])
         except Invalid as error:
-            raise SchemaError(str(error), path=["password"]) from None
+            raise SchemaError(error.msg, path=["password"]) from None
     return config
 
 
