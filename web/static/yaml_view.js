@@ -45,6 +45,21 @@ export function marks(doc, problems) {
 }
 
 /**
+ * Put typed text in the place of a selection, in the editor's own way.
+ *
+ * Chromium would keep the look of what it replaces in a style attribute, which the page's policy forbids.
+ */
+function typedOver(event, view) {
+  const { from, to, empty } = view.state.selection.main;
+  const text = event.data;
+  if (event.inputType !== "insertText" || !text || empty || view.composing) return false;
+  const replaced = () => view.state.update({ ...view.state.replaceSelection(text), userEvent: "input.type", scrollIntoView: true });
+  const taken = view.state.facet(EditorView.inputHandler).some((handle) => handle(view, from, to, text, replaced));
+  if (!taken) view.dispatch(replaced());
+  return true;
+}
+
+/**
  * Open an editor in `host`.
  *
  * `check(text)` returns problems, `save()` is what Ctrl+S does, `changed(text)` is called at each edit, `complete` is a
@@ -71,6 +86,7 @@ export function yamlView({ host, nonce, text, name, check, save, changed = () =>
         linter(lint, { delay: 400 }),
         ...(complete ? [autocompletion({ override: [complete], activateOnTyping: true })] : []),
         EditorView.lineWrapping,
+        EditorView.domEventHandlers({ beforeinput: typedOver }),
         EditorView.contentAttributes.of({ "aria-label": name, tabindex: "0" }),
         EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
         EditorState.phrases.of({ "Find": t("Find"), "Replace": t("Replace"), "next": t("next"), "previous": t("previous"), "all": t("all"), "replace": t("replace"), "close": t("Close") }),

@@ -31,7 +31,6 @@ async def written(page: Page, text: str) -> None:
     await page.wait_for_selector("#script-editor[data-ready]")
     await page.get_by_role("textbox", name="The script as YAML").focus()
     await page.keyboard.press("Control+a")
-    await page.keyboard.press("Backspace")
     await page.keyboard.insert_text(text)
 
 
