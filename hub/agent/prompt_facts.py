@@ -42,6 +42,7 @@ class PromptScene(Struct, frozen=True):
 def prompt_facts(parts: RunDependencies, scene: PromptScene) -> PromptFacts:
     """Return what the prompt of a conversation is made of."""
     agent, session = scene.agent, scene.session
+    model = " ".join(scene.model.split()[:1])  # who may write here names one: no sentence comes with it
     private = parts.workspaces.is_private(scene.session_key, scene.authority)
     return PromptFacts(
         agent.title,
@@ -50,7 +51,7 @@ def prompt_facts(parts: RunDependencies, scene: PromptScene) -> PromptFacts:
         mode=mode_of(agent.prompt.mode, scene.session_key),
         settings=agent.prompt,
         zone=str(parts.zone()),
-        runtime=f"Homarus {__version__} on {_SYSTEM}, model {scene.model}, thinking {scene.thinking or 'as it likes'}.",
+        runtime=f"Homarus {__version__} on {_SYSTEM}, model {model}, thinking {scene.thinking or 'as it likes'}.",
         reasoning_shown=session is not None and session.reasoning in ("on", "stream"),
         in_room=is_room(scene.session_key),
         in_chat_app=parts.in_chat_app(scene.session_key),

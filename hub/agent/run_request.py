@@ -9,10 +9,12 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from hub.core.context import Context
+from hub.core.errors import InvalidRequest
 from hub.core.lanes import MAIN, Priority
 from hub.core.sql import SqlConnection
 from hub.models.answer_form import AnswerForm
 from hub.models.contract import Message, ToolCallBlock, ToolSpec, Usage
+from hub.models.thinking import LEVELS
 from hub.sessions.entry import TranscriptEntry
 
 Kind = Literal["message", "request"]
@@ -169,6 +171,10 @@ class RunRequest(Struct, frozen=True):
     results: tuple[Message, ...] = ()
     form: AnswerForm | None = None
     parts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.thinking not in (None, *LEVELS):  # it is named in the system prompt
+            raise InvalidRequest(f"thinking: expected one of {', '.join(LEVELS)}", details={"param": "thinking"})
 
     @property
     def ephemeral(self) -> bool:

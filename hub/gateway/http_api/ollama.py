@@ -14,7 +14,7 @@ from aiohttp import web
 
 from hub.agent.agents import Agents
 from hub.core.errors import HubError, InvalidRequest
-from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Schema, boolean
+from hub.core.schema import ALLOW_EXTRA, All, AnyOf, In, Length, Optional, Schema, boolean
 from hub.core.surfaces import READ, WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
 from hub.gateway.http_api.answers import LINES, serve
@@ -36,6 +36,7 @@ from hub.gateway.http_api.runs import ApiRequest, ApiRuns
 from hub.models.answer_form import AnswerForm
 from hub.models.contract import Image, Message, Role
 from hub.models.images import image_type
+from hub.models.thinking import WORDS
 from hub.tools.json_check import check_schema
 
 VERSION = "0.13.0"
@@ -51,7 +52,7 @@ CHAT_SCHEMA = Schema(
         Optional("messages", default=list): All(list, Length(max=MESSAGES_LIMIT)),
         Optional("stream", default=True): AnyOf(boolean, None),
         Optional("format"): AnyOf(None, str, dict),
-        Optional("think"): AnyOf(None, boolean, str),
+        Optional("think"): AnyOf(None, boolean, In(list(WORDS))),
     },
     extra=ALLOW_EXTRA,
 )
@@ -125,7 +126,7 @@ class OllamaApi:
             system,
             tools=read_tools(body.get("tools"), None, function_of, ("function", "name")),
             form=_form(body.get("format")),
-            thinking=("medium" if think else "off") if isinstance(think, bool) else think,
+            thinking=("medium" if think else "off") if isinstance(think, bool) else WORDS.get(think or ""),
             stream=body.get("stream") is not False,
         )
         return await serve(self._runs, call, asked, shape, stream_type=LINES)
