@@ -35,7 +35,7 @@ def channel_and_peer(channel: str | None, to: str) -> tuple[str, str]:
     return name, peer
 
 
-def account_in(places: Collection[ChannelPlace], name: str, account: str = "default") -> str:
+def account_in(places: Collection[ChannelPlace], name: str, account: str = DEFAULT_ACCOUNT) -> str:
     """Return the account that an address means: `default` is the only one of a channel, whatever its name.
 
     Args:
@@ -47,7 +47,7 @@ def account_in(places: Collection[ChannelPlace], name: str, account: str = "defa
     if (name, account) in places:
         return account
     accounts = sorted(each for channel, each in places if channel == name)
-    if account == "default" and len(accounts) == 1:
+    if account == DEFAULT_ACCOUNT and len(accounts) == 1:
         return accounts[0]
     if accounts:
         hint = did_you_mean(account, accounts) or phrase("it has: {names}", names=accounts)

@@ -413,7 +413,7 @@ def repaired(bench: Bench) -> list[tuple[str, str]]:
 
 async def look(bench: Bench, after_s: float = 0.0) -> None:
     bench.clock.ahead_s += after_s
-    bench.outbox.look_at(await bench.outbox.waiting())
+    await bench.outbox.look()
 
 
 @pytest.mark.parametrize(

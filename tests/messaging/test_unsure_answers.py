@@ -95,9 +95,12 @@ async def test_answers_that_were_lost_are_told_once_and_come_again_in_order(star
 async def test_one_notice_stands_for_all_that_were_lost_before_it(start: Start) -> None:
     platform = Losing(loses=lambda text: True)
     post = await start(platform)
-    for text in ("one", "two", "three"):
+    await post.said("one")
+    await post.until(lambda: platform.texts().count(TOLD) == 3)  # it is said no more then
+    for text in ("two", "three"):
         await post.said(text)
-    await post.until(lambda: "three" in platform.texts() and platform.texts().count(TOLD) == 3)
+        await post.until(lambda text=text: text in platform.texts())  # type: ignore[misc]
+    await post.until_counts(unknown=4)
 
     platform.loses = never
     await post.said("four")

@@ -252,12 +252,12 @@ class Outbox:
     async def watch(self) -> None:
         """Look again and again for what does not move, until cancelled; what moved again is well."""
         while True:
-            self.look_at(await self.waiting())
+            await self.look()
             await self._clock.sleep(WATCH_EVERY_S)
 
-    def look_at(self, waiting: Iterable[WaitingMessages]) -> None:
+    async def look(self) -> None:
         """Raise a repair for each account that something waits for without need, and clear the rest."""
-        self._repairs.look_at(waiting)
+        self._repairs.look_at(await self.waiting())
 
     async def last_states(self, session_keys: Sequence[str]) -> dict[str, str]:
         """Return the state of the message that was written last in each conversation that has one."""

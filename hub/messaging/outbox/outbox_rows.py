@@ -60,17 +60,8 @@ def last_states(connection: SqlConnection, session_keys: Sequence[str]) -> dict[
 
 def listed(connection: SqlConnection, states: tuple[str, ...], limit: int) -> list[OutboxRow]:
     """Return the newest rows in these states, newest first; in any state when none is named."""
-    marks = ", ".join("?" for _ in states)
-    newest = connection.execute(
-        f"SELECT position FROM outbox {f'WHERE state IN ({marks})' if states else ''} ORDER BY position DESC LIMIT ?",  # noqa: S608  marks
-        (*states, limit),
-    ).fetchall()
-    if not newest:
-        return []
-    chosen = select_rows(
-        connection, f"position IN ({', '.join('?' for _ in newest)})", tuple(each[0] for each in newest), limit
-    )
-    return chosen[::-1]
+    condition = f"state IN ({', '.join('?' for _ in states)})" if states else "true"
+    return select_rows(connection, condition, states, limit, newest=True)[::-1]
 
 
 def get(connection: SqlConnection, id: str) -> OutboxRow:
@@ -99,7 +90,8 @@ def sent_ids(connection: SqlConnection, address: Address) -> set[str]:
 
 def unconfirmed(connection: SqlConnection, address: Address) -> list[OutboxRow]:
     """Return what may be shown in a chat though the hub does not know it, whatever it takes it for, newest first."""
-    return select_rows(connection, f"{_OF_CHAT} AND platform_ids IS NULL", _chat(address), SENT_LIMIT)[::-1]
+    known = f"{_OF_CHAT} AND platform_ids IS NULL"
+    return select_rows(connection, known, _chat(address), SENT_LIMIT, newest=True)[::-1]
 
 
 def _lately_sent(connection: SqlConnection, address: Address) -> list[tuple[int, list[str]]]:

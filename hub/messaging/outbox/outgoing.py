@@ -243,10 +243,13 @@ def _load_row(values: tuple[Any, ...]) -> OutboxRow:
     )
 
 
-def select_rows(connection: SqlConnection, condition: str, values: tuple[object, ...], limit: int) -> list[OutboxRow]:
-    """Return rows that a constant condition holds for, in the order in which they were written."""
-    rows = connection.execute(f"{_SELECT} WHERE {condition} ORDER BY position LIMIT ?", (*values, limit))
-    return [_load_row(row) for row in rows.fetchall()]
+def select_rows(
+    connection: SqlConnection, condition: str, values: tuple[object, ...], limit: int, *, newest: bool = False
+) -> list[OutboxRow]:
+    """Return the oldest or newest rows that a constant condition holds for, in the order in which they were written."""
+    order = "ORDER BY position DESC" if newest else "ORDER BY position"
+    rows = connection.execute(f"{_SELECT} WHERE {condition} {order} LIMIT ?", (*values, limit)).fetchall()
+    return [_load_row(row) for row in (reversed(rows) if newest else rows)]
 
 
 def _columns_of(outgoing: Outgoing) -> tuple[str, str | None, str | None, str | None]:
