@@ -35,6 +35,21 @@ def channel_and_peer(channel: str | None, to: str) -> tuple[str, str]:
     return name, peer
 
 
+def chat_or_last(channel: str | None, to: str | None) -> tuple[str, str] | None:
+    """Return the channel and the peer of an address; None for `last`, which is what no address means, too.
+
+    Raises:
+        InvalidRequest: It names no channel or no peer, or `last` beside one.
+    """
+    if "last" in (channel, to) or not (channel or to):
+        if {channel or "last", to or "last"} != {"last"}:
+            raise InvalidRequest("to: give last, or channel and to, but not both")
+        return None
+    if not to:
+        raise InvalidRequest("to: name the recipient on that channel")
+    return channel_and_peer(channel or None, to)
+
+
 def account_in(places: Collection[ChannelPlace], name: str, account: str = DEFAULT_ACCOUNT) -> str:
     """Return the account that an address means: `default` is the only one of a channel, whatever its name.
 

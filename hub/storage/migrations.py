@@ -219,6 +219,9 @@ def eighth(connection: sqlite3.Connection) -> None:
 
 
 _NAMED = "CASE WHEN json_valid(message) THEN json_extract(message, '$.address.account') END"
+_NO_NAME = """NOT EXISTS (SELECT 1 FROM account_names AS other WHERE other.channel = account_names.channel
+        AND other.account = account_names.account_id)"""
+"""The platform's id of one account may be the name of another, and then nobody knows which is meant."""
 _NINTH = (
     """DROP INDEX inbox_open""",
     """DROP INDEX inbox_run""",
@@ -239,12 +242,13 @@ _NINTH = (
         WHERE account != account_id GROUP BY channel, account_id""",
     *(
         f"""UPDATE {table} SET account = account_names.account FROM account_names
-        WHERE {table}.channel = account_names.channel AND {table}.account = account_names.account_id"""  # noqa: S608
-        for table in ("inbox", "outbox")
+        WHERE {table}.channel = account_names.channel AND {table}.account = account_names.account_id
+        AND {condition}"""  # noqa: S608
+        for table, condition in (("inbox", "inbox.account = inbox.account_id"), ("outbox", _NO_NAME))
     ),
-    """UPDATE subagents SET place = json_set(place, '$.address.account', account_names.account) FROM account_names
+    f"""UPDATE subagents SET place = json_set(place, '$.address.account', account_names.account) FROM account_names
         WHERE json_valid(place) AND json_extract(place, '$.address.channel') = account_names.channel
-        AND json_extract(place, '$.address.account') = account_names.account_id""",
+        AND json_extract(place, '$.address.account') = account_names.account_id AND {_NO_NAME}""",  # noqa: S608  constants
     """DROP TABLE account_names""",
 )
 
@@ -259,5 +263,10 @@ def ninth(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth)
+def tenth(connection: sqlite3.Connection) -> None:
+    """Find what came from a chat by its place; the table's own key begins with the platform's id of the account."""
+    connection.execute("CREATE INDEX inbox_place ON inbox(channel, account, peer, position)")
+
+
+HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth)
 """In order; one that was released is never changed, only followed by another."""

@@ -200,8 +200,11 @@ async def test_what_was_kept_under_the_id_of_an_account_gets_its_name(tmp_path: 
         ("b", "4242", "{}"),
         ("c", "4343", at % ("work", "4343")),
         ("d", "site", "{damaged"),
+        ("e", "work", at % ("other", "work")),  # its id is the name of another account
+        ("f", "4343", at % ("work", "4343")),
     ]
     waits = [("1", "4242", "queued"), ("2", "4343", "queued"), ("3", "default", "sent"), ("4", "5555", "queued")]
+    waits += [("5", "work", "queued")]
     old = Database(path, HUB_MIGRATIONS[:8])
     await old.open()
 
@@ -232,6 +235,7 @@ async def test_what_was_kept_under_the_id_of_an_account_gets_its_name(tmp_path: 
     ((place,),) = await new.read(lambda connection: connection.execute("SELECT place FROM subagents").fetchall())
     await new.close()
 
-    assert received == [("default", "4242"), ("default", "4242"), ("work", "4343"), ("site", "site")]
-    assert sent == [("1", "default"), ("2", "work"), ("3", "default"), ("4", "5555")]
+    known = [("default", "4242"), ("default", "4242"), ("work", "4343"), ("site", "site")]
+    assert received == [*known, ("other", "work"), ("work", "4343")]
+    assert sent == [("1", "default"), ("2", "work"), ("3", "default"), ("4", "5555"), ("5", "work")]
     assert '"account":"work"' in place

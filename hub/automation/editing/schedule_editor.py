@@ -28,6 +28,7 @@ from hub.core.clock import Clock
 from hub.core.context import system_context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
+from hub.core.schema import SchemaError
 from hub.core.slugs import slugify
 from hub.storage.database import Database
 
@@ -193,18 +194,18 @@ class ScheduleService:
         Agents wrote it so while the inbox kept the id in the place of the name.
         """
         rows = await self._authorities.all()
-        items = (self._scheduled(item, rows) for item in self._file.items() if isinstance(item, Mapping))
-        placed = [(each, place) for each in items if each is not None and (place := _account(each.request.address))]
+        made = [item for item in self._file.items() if _made_by(item) is not None and item.get("id") in rows]
+        items = [each for item in made if (each := self._scheduled(item, rows)) is not None and not each.by_hand]
+        placed = [(each, place) for each in items if (place := _account(each.request.address))]
         names = await self._addresses.names({place for _, place in placed})
         wrong = [(each, names[place]) for each, place in placed if names.get(place, place[1]) != place[1]]
         for each, name in wrong:
-            address = {**each.request.address, "account": name}  # type: ignore[dict-item]
+            address = {**_parts(each.request.address), "account": name}
             if name == "default":
                 del address["account"]
             after, changes = _changes(each, replace(each.request, address=address))
             try:
-                if not each.by_hand:
-                    await self._put(each.id, after, Asker(system_context()))
+                await self._put(each.id, after, Asker(system_context()))
                 await asyncio.to_thread(self._file.change, each.id, changes)
             except HubError as error:
                 _log.warning("%s is sent to an account that is now called %s: %s", each.id, name, error.message)
@@ -340,7 +341,7 @@ class ScheduleService:
         id = str(item.get("id") or "")
         try:
             request = from_item(item, self._default_agent()) if id else None
-        except HubError:
+        except (HubError, SchemaError):
             return None
         if request is None:
             return None
@@ -383,8 +384,12 @@ def _narrow(address: Mapping[str, Any] | str, here: DeliveryTarget) -> Mapping[s
 
 def _account(address: Mapping[str, Any] | str) -> tuple[str, str] | None:
     """Return channel and account of an address that names both."""
-    named = isinstance(address, Mapping) and {"channel", "account"} <= address.keys()
-    return (address["channel"], str(address["account"])) if named else None  # type: ignore[index]
+    channel, account = (_parts(address).get(key) for key in ("channel", "account"))
+    return (channel, account) if isinstance(channel, str) and isinstance(account, str) else None
+
+
+def _parts(address: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    return address if isinstance(address, Mapping) else {}
 
 
 def _changes(old: Scheduled, request: ScheduleRequest) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -22,7 +22,7 @@ from hub.automation.editing.schedule_request import (
 )
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
-from hub.messaging.places import channel_and_peer
+from hub.messaging.places import chat_or_last
 from hub.models.thinking import LEVELS
 
 _TEXT = All(str, Length(min=1, max=8_000))
@@ -179,14 +179,11 @@ def _address(delivery: Mapping[str, Any]) -> Mapping[str, Any] | str:
     mode = delivery.get("mode", "announce")
     if mode == "none":
         return "none"
-    channel, to = delivery.get("channel") or None, delivery.get("to")
-    if channel in (None, "last") and to in (None, "", "last"):
+    chat = chat_or_last(delivery.get("channel"), delivery.get("to"))
+    if chat is None:
         return "last"
-    if channel == "last" or not to:
-        raise InvalidRequest("delivery: give channel and to, or neither")
-    channel, to = channel_and_peer(channel, to)
     account = delivery.get("accountId")
-    return {"channel": channel, "to": to} | ({"account": account} if account else {})
+    return {"channel": chat[0], "to": chat[1]} | ({"account": account} if account else {})
 
 
 def _session(target: str, key: str | None) -> str:

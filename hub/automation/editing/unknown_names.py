@@ -24,7 +24,7 @@ from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.schema import SchemaError
 from hub.entities.domains import DOMAINS, GENERIC, TARGET_KEYS
-from hub.messaging.places import account_in, channel_and_peer
+from hub.messaging.places import DEFAULT_ACCOUNT, account_in, chat_or_last
 from hub.models.schema import MODELS_SCHEMA
 from hub.models.selection import doubts
 
@@ -251,12 +251,15 @@ def _nowhere(service: str, data: Any, keys: Keys, places: Places) -> Iterator[Un
     address, keys = (data.get(key), (*keys, key)) if key else (data, keys)
     parts = {"to": address} if isinstance(address, str) else address if isinstance(address, dict) else {}
     given = {each: str(parts[each]) for each in ("channel", "to", "account") if parts.get(each) is not None}
-    channel, to, account = given.get("channel"), given.get("to", ""), given.get("account", "default")
-    if not (channel or to) or {channel, to} & {"last", "none"} or any(map(is_template, given.values())):
+    channel = given.get("channel")
+    if given.get("to") == "none" or any(map(is_template, given.values())):
         return
     try:
-        channel, _ = channel_and_peer(channel, to)
-        account_in(places, channel, account)
+        chat = chat_or_last(channel, given.get("to"))
+        if chat is None:
+            return
+        channel = chat[0]
+        account_in(places, channel, given.get("account", DEFAULT_ACCOUNT))
     except HubError as error:
         wrong = "channel" if "channel" in given else "to"
         if channel in {name for name, _ in places} and "account" in given:

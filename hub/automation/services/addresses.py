@@ -14,7 +14,7 @@ from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, Re
 from hub.core.sql import SqlConnection
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
-from hub.messaging.places import channel_and_peer
+from hub.messaging.places import channel_and_peer, chat_or_last
 from hub.security.people import People
 from hub.sessions.keys import ROOMS, SessionKey, main_key
 from hub.storage.database import Database
@@ -78,9 +78,10 @@ class Addresses:
         """
         if target == "none":
             return None
-        if target == "last":
+        chat = None if target == "last" else chat_or_last(target.get("channel"), target["to"])
+        if chat is None:
             return await self.last(agent_id, session_key=session_key)
-        return await self.at(target.get("channel"), target["to"], target["account"], target.get("thread"))
+        return await self.at(*chat, target["account"], target.get("thread"))
 
     def check(self, address: Mapping[str, Any]) -> None:
         """Refuse an address that leads nowhere, before it is kept.
@@ -89,8 +90,9 @@ class Addresses:
             NotFound: There is no such channel or account; see `ChannelRegistry.account`.
             InvalidRequest: It names no channel.
         """
-        channel, _ = channel_and_peer(address.get("channel"), address.get("to", ""))
-        self._channels.account(channel, str(address.get("account", "default")))
+        chat = chat_or_last(address.get("channel"), address.get("to"))
+        if chat is not None:
+            self._channels.account(chat[0], str(address.get("account", "default")))
 
     async def last(self, agent_id: str, *, session_key: str | None = None) -> DeliveryTarget:
         """Return where a session, or else an owner with an agent, was heard from last."""
@@ -128,8 +130,9 @@ class Addresses:
         return await self._db.read(lambda connection: _known(connection, Address(channel, peer, account), thread))
 
     async def names(self, ids: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
-        """Return the names of accounts by channel and the platform's id, as far as that is known."""
-        return await self._db.read(lambda connection: _names(connection, ids))
+        """Return the names of accounts by channel and the platform's id, as far as that is known and is no name."""
+        unnamed = set(ids) - self._channels.places()
+        return await self._db.read(lambda connection: _names(connection, unnamed)) if unnamed else {}
 
     def _heard(self) -> _Heard:
         return _Heard(self._people(), self._channels.places())

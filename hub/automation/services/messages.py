@@ -13,6 +13,7 @@ from hub.core.events import EventBus, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Exclusive, Length, Optional, Schema, ensure_list, slug, string
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+from hub.messaging.places import chat_or_last
 from hub.security.people import People
 from hub.sessions.keys import SessionKey
 
@@ -136,15 +137,11 @@ class Messages:
             if place is None:
                 raise InvalidRequest(f"session_key: {key} is not a conversation with anybody")
             return place
-        channel, to = data.get("channel"), data.get("to")
-        if "last" in (channel, to) or not (channel or to):
-            if (channel or "last", to or "last") != ("last", "last"):
-                raise InvalidRequest("give last, or channel and to, but not both")
+        chat = chat_or_last(data.get("channel"), data.get("to"))
+        if chat is None:
             agent = self._agents.get(data["agent"]) if "agent" in data else self._agents.default()
             return await self._addresses.last(agent.id)
-        if to is None:
-            raise InvalidRequest("to: say to whom on that channel")
-        return await self._addresses.at(channel, to, data["account"], data.get("thread"))
+        return await self._addresses.at(*chat, data["account"], data.get("thread"))
 
     async def _notify(self, call: ServiceCall) -> Mapping[str, Any]:
         targets = call.data.get("target")

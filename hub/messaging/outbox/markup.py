@@ -200,7 +200,7 @@ class _Writer:
 
     def _code(self, text: str, info: str = "") -> str:
         before, after = self._marks.fence
-        if info and not _INFO.fullmatch(info.split()[0]):  # no language: somebody wrote on behind the fence
+        if info and not _INFO.fullmatch(info.split(maxsplit=1)[0]):  # no language: somebody wrote on behind the fence
             text = f"{info}\n{text}"
         if before == _TICKS[0]:
             text = text.replace("```", f"``{_ZERO_WIDTH}`")

@@ -59,17 +59,18 @@ def steps_of(program: list[Wait]) -> list[dict[str, Any]]:
 def expected(program: list[Wait], happens: list[tuple[int, str]]) -> tuple[list[Heard], str | None]:
     """Return what is heard, and how the run ends; None when it still waits."""
     now, heard = 0, list[Heard]()
+    first = 0  # of what happens, that comes after the wait begins: a timeout is over before what happens at its second
     for place, wait in enumerate(program):
         over = END_S if wait.timeout_s is None else now + wait.timeout_s
         came: int | None = None
-        if wait.kind == "lamp" and sum(kind == "lamp" and at <= now for at, kind in happens) % 2:
+        lit = sum(kind == "lamp" for _, kind in happens[:first])
+        if wait.kind == "lamp" and lit % 2:
             came = now
-        lit = sum(kind == "lamp" and at <= now for at, kind in happens)
-        for at, kind in happens:
-            if came is not None or at <= now or at >= over or kind != wait.kind:
-                continue
-            lit += 1
-            if kind == "bell" or lit % 2:
+        while came is None and first < len(happens) and happens[first][0] < over:
+            at, kind = happens[first]
+            first += 1
+            lit += kind == "lamp"
+            if kind == wait.kind and (kind == "bell" or lit % 2):
                 came = at
         if came is None and wait.timeout_s is None:
             return heard, None

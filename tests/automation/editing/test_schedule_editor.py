@@ -253,6 +253,41 @@ async def test_a_schedule_with_the_id_of_its_account_gets_the_name(
     assert rig.calls[0].context.authority.person == "anna"  # it is still what the agent wrote
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        '{message: hi, tools: [web_search], silent: true, announce: {channel: test, to: "5", account: bot-1}}',
+        '{message: hi, timeout: "{{ 5 * 60 }}"}',
+        "{message: hi, announce: {channel: [a], to: x, account: b}}",
+    ],
+)
+async def test_what_a_person_wrote_is_left_as_it_is(tmp_path: Path, data: str) -> None:
+    written = (
+        "- id: hand\n  triggers: [{trigger: at, at: '2099-01-01T00:00:00+00:00'}]\n"
+        f"  actions: [{{action: agent.run, enabled: false, data: {data}}}]\n"
+    )
+    rig = Rig(tmp_path / "home", automations=written)
+    await rig.open()
+    await rig.heard(FAMILY, "work")  # its platform calls it bot-1
+
+    await rig.door.name_accounts()
+
+    assert rig.read() == written
+    await rig.close()
+
+
+async def test_the_name_of_an_account_is_no_id_of_another(rig: Rig) -> None:
+    await rig.heard(ANNAS, "work")
+    await rig.told("add", at="20m", text="tea", authority=rig.anna, within=ANNAS)
+    await rig.db.write(
+        lambda connection: connection.execute("UPDATE inbox SET account = 'default', account_id = 'work'").rowcount
+    )
+
+    await rig.door.name_accounts()
+
+    assert "account: work" in rig.read()
+
+
 async def test_another_conversation_cannot_be_written_to(rig: Rig) -> None:
     trigger = at_trigger("20m", NEW_YEAR, BERLIN)
     request = ScheduleRequest(trigger, Do.REMIND, "x", "main", address={"channel": "test", "to": "99"})
