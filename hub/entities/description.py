@@ -47,6 +47,7 @@ class EntityDescription(Struct, frozen=True):
         attributes: What it can do, such as `options` or `max`; part of its state even when it is unavailable.
         enabled_by_default: Whether it has a state from the beginning.
         is_full_name: Whether `name` has that of the device in it already.
+        is_new: Whether it came by itself: if its device is new too, agents use it once a person has said it is theirs.
     """
 
     domain: str
@@ -61,6 +62,7 @@ class EntityDescription(Struct, frozen=True):
     attributes: Mapping[str, Any] = {}
     enabled_by_default: bool = True
     is_full_name: bool = False
+    is_new: bool = False
 
 
 def clean(text: str | None, limit: int = NAME_LIMIT) -> str | None:

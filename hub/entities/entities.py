@@ -174,6 +174,11 @@ class HomeEntities:
         entry = self.registry.entities.get(entity_id)
         return entry is None or entry.is_exposed
 
+    def is_new(self, entity_id: str) -> bool:
+        """Whether agents may not use an entity only because nobody has said yet that it is theirs."""
+        entry = self.registry.entities.get(entity_id)
+        return entry is not None and entry.is_new
+
     def _entity_changed(self, event: Event) -> None:
         handle = self.get(event.data["entity_id"])
         if handle is not None and event.data["action"] == "update":

@@ -38,6 +38,7 @@ class DeviceEntry(Struct, frozen=True, omit_defaults=True):
     Attributes:
         name: As it calls itself.
         name_by_user: As its owner calls it.
+        new: Whether it came by itself and no person has said yet that it is theirs.
     """
 
     id: str
@@ -55,6 +56,7 @@ class DeviceEntry(Struct, frozen=True, omit_defaults=True):
     configuration_url: str | None = None
     area_id: str | None = None
     labels: frozenset[str] = frozenset()
+    new: bool = False
 
     @property
     def shown_name(self) -> str:
@@ -73,6 +75,7 @@ class EntityEntry(Struct, frozen=True, omit_defaults=True):
         hidden: Whether it is left out where a device, an area or a label is meant.
         disabled: Whether it has no state.
         exposed: Whether agents see and control it, as its owner decided; None where nobody did.
+        new: Whether it came by itself and no person has said yet that it is theirs.
     """
 
     entity_id: str
@@ -91,6 +94,7 @@ class EntityEntry(Struct, frozen=True, omit_defaults=True):
     hidden: bool = False
     disabled: bool = False
     exposed: bool | None = None
+    new: bool = False
 
     @property
     def domain(self) -> str:
@@ -99,8 +103,13 @@ class EntityEntry(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_exposed(self) -> bool:
-        """Whether agents see and control it: by default what is neither hidden nor for settings and diagnosis."""
-        return self.exposed if self.exposed is not None else not (self.hidden or self.entity_category)
+        """Whether agents see and control it: by default what is not new, hidden or for settings and diagnosis."""
+        return self.exposed if self.exposed is not None else not (self.new or self.hidden or self.entity_category)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether agents may not use it only because nobody has said yet that it is theirs."""
+        return self.new and self.exposed is None
 
 
 class RegistryData(Struct, frozen=True):

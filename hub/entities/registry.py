@@ -127,8 +127,7 @@ class HomeRegistry:
             InvalidRequest: A field names what is not there, or is malformed.
             Conflict: The name or the entity id is taken.
         """
-        entries = self._entries(kind)
-        old = self.require(kind, id)
+        entries, old = self._entries(kind), self.require(kind, id)
         valid = self._valid(kind, changes)
         if kind in _MADE and "name" in valid:
             valid["name"] = _name(valid["name"])
@@ -181,8 +180,8 @@ class HomeRegistry:
             raise NotFound(f"there is no {kind} {id[:100]!r}", details={kind: id[:100]})
         return found
 
-    def device_for(self, source: str, info: DeviceInfo) -> DeviceEntry:
-        """Return the device that a description is about, as it is now; it is added when it is new.
+    def device_for(self, source: str, info: DeviceInfo, *, is_new: bool = False) -> DeviceEntry:
+        """Return the device that a description is about, as it is now; it is added, new to agents or not.
 
         Raises:
             InvalidRequest: It has neither identifiers nor connections.
@@ -204,7 +203,7 @@ class HomeRegistry:
             if len(self.devices) >= DEVICES_LIMIT:
                 raise LimitExceeded(f"there are already {DEVICES_LIMIT} devices; remove those that are gone")
             area = self._area_named(info.suggested_area)
-            new = DeviceEntry(new_id(), source, info.identifiers, info.connections, area_id=area, **told)
+            new = DeviceEntry(new_id(), source, info.identifiers, info.connections, area_id=area, new=is_new, **told)
             self._put("device", new, "create")
             return new
         old = self.devices[id]
@@ -225,7 +224,8 @@ class HomeRegistry:
             InvalidRequest: The domain is malformed.
             LimitExceeded: There are 20 000 entities already.
         """
-        device = self.device_for(source, description.device) if description.device is not None else None
+        is_new = description.is_new
+        device = self.device_for(source, description.device, is_new=is_new) if description.device is not None else None
         told: dict[str, Any] = {
             "device_id": device.id if device is not None else None,
             "original_name": clean(description.name),
@@ -250,6 +250,7 @@ class HomeRegistry:
             source,
             description.unique_id,
             disabled=not description.enabled_by_default,
+            new=is_new and (device is None or device.new or device.source != source),
             **told,
         )
         if not ENTITY_ID.match(new.entity_id):

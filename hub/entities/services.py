@@ -18,6 +18,8 @@ from hub.entities.targets import TARGET_FIELDS, TargetEntities, Targets
 
 AT_ONCE = 32
 """Entities of one call that are commanded at the same time."""
+IS_NEW = "is new: agents may use it once a person says it is theirs, on the page Entities or by homarus entities accept"
+"""Why an agent may not use a device that announced itself."""
 _GENERIC_DOMAIN = "homeassistant"
 _log = logging.getLogger(__name__)
 
@@ -70,11 +72,13 @@ class EntityServices:
         """Write out the entities of an agent's call, which are exposed ones; dangerous ones are asked about.
 
         Raises:
-            Forbidden: A named entity is not exposed, or an agent may not call what it needs.
+            Forbidden: A named entity is new or not exposed, or an agent may not call what it needs.
         """
         found = self._meant(f"{domain}.{name}", data, None if domain == _GENERIC_DOMAIN else domain)
         hidden = [each for each in found.named if not self._entities.is_exposed(each)]
         if hidden and data.get("entity_id") != "all":
+            if new := [each for each in hidden if self._entities.is_new(each)]:
+                raise Forbidden(f"{', '.join(new)} {IS_NEW}")
             raise Forbidden(f"{', '.join(hidden)}: not exposed to agents; its owner can expose it on the page Entities")
         ids = [each for each in (*found.named, *found.meant) if self._entities.is_exposed(each)]
         others = {each.partition(".")[0] for each in ids} - DOMAINS.keys()

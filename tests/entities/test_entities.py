@@ -10,6 +10,9 @@ import pytest
 
 from hub.core.errors import Conflict, Forbidden, HubError, InvalidRequest, NotFound, Unavailable
 from hub.entities.description import DeviceInfo, EntityDescription, clean
+from hub.entities.new_devices import accept, new_ones
+from hub.entities.registry import VERSION, HomeRegistry
+from hub.storage.versioned_file import VersionedFile
 from tests.entities.home_of_entities import PLUG, TestHome
 
 
@@ -345,3 +348,46 @@ async def test_a_changed_description_is_taken_over(home: TestHome) -> None:
     assert (state.name, state.attributes["unit_of_measurement"]) == ("Outside", "°F")
     with pytest.raises(Conflict):
         handle.update(EntityDescription("switch", "t"), {})
+
+
+async def test_agents_use_what_announced_itself_once_a_person_has_said_that_it_is_theirs(
+    home: TestHome, tmp_path: Path
+) -> None:
+    home.add("light", None, "turn_on", device=DeviceInfo(frozenset({"lamp"}), name="Lamp"), state="off")
+    home.add("switch", None, "turn_on", device=PLUG, state="off", is_new=True)
+    home.add("sensor", "Power", device=PLUG, state="3", is_new=True)
+    home.add("light", "Loose", "turn_on", state="off", is_new=True)
+    plug = next(iter(new_ones(home.registry)))
+
+    for target in ({"entity_id": "switch.desk_plug"}, {"entity_id": ["light.lamp", "light.loose"]}):
+        with pytest.raises(Forbidden, match=r"^(switch\.desk_plug|light\.loose) is new: agents may use it once"):
+            await home.call_for_agent("homeassistant.turn_on", **target)
+    await home.call_for_agent("homeassistant.turn_on", area_id="office")
+    await home.call_for_agent("light.turn_on", entity_id="all")
+    assert home.done == [("light.lamp", "turn_on", {})]
+    await home.call("switch.turn_on", entity_id="switch.desk_plug")  # an automation, or a person
+    assert home.done.pop() == ("switch.desk_plug", "turn_on", {})
+
+    await home.registry.close()
+    again = HomeRegistry(VersionedFile(tmp_path / "r.json", VERSION), home.bus, home.states, home.tasks)
+    await again.open()
+    assert new_ones(again) == {plug: "Desk plug", "light.loose": "Loose"}
+    assert [accept(home.registry, plug), accept(home.registry, "light.loose")] == ["Desk plug", "Loose"]
+    home.add("number", "Level", device=PLUG, is_new=True)  # of a device that is known by now
+    await home.call_for_agent("homeassistant.turn_on", entity_id=["switch.desk_plug", "light.loose"])
+
+    assert new_ones(home.registry) == {}
+    assert all(entry.is_exposed for entry in home.registry.entities.values())
+    assert {each[0] for each in home.done[1:]} == {"switch.desk_plug", "light.loose"}
+    with pytest.raises(NotFound):
+        accept(home.registry, "nothing")
+
+
+async def test_what_announces_itself_as_part_of_another_sources_device_is_new(home: TestHome) -> None:
+    bridged = DeviceInfo(frozenset({"b"}), frozenset({("mac", "02:00:00:00:00:01")}), name="Door")
+    home.registry.device_for("home_assistant", bridged)
+
+    entry = home.add("lock", "Copy", device=DeviceInfo(frozenset({"x"}), bridged.connections, name="x"), is_new=True)
+
+    assert new_ones(home.registry)[home.registry.entities[entry.entity_id].device_id or ""] == "x"
+    assert not home.entities.is_exposed(entry.entity_id)

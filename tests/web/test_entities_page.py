@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.servers.hub_process import HubProcess
+from tests.until import until
 from tests.web.plain_browser import PlainBrowser, plain_browser
 
 SETUP = """
@@ -28,6 +29,9 @@ async def setup(host, config):
     power = host.entities.add(EntityDescription("sensor", "power", "Power", device=PLUG, unit="W"))
     for value in ("3", "17.5", "4"):
         power.set(value)
+    for name in ("Gnome", "Gate"):
+        device = DeviceInfo(frozenset({name}), name=name)
+        host.entities.add(EntityDescription("light", name, device=device, is_new=True))
     voltage = host.entities.add(EntityDescription("sensor", "voltage", "Voltage", device=PLUG, unit="V"))
     for value in ("231", None, "229"):
         voltage.set(value)
@@ -97,3 +101,24 @@ async def test_what_is_refused_is_said_where_it_was_asked(plain: PlainBrowser, h
 
     assert plain.status == 400
     assert "is not an entity id such as sensor.desk_plug" in plain.text("[role=alert]")
+
+
+async def test_the_assistant_is_let_use_a_new_device(plain: PlainBrowser, hub: HubProcess) -> None:
+    def told() -> list[str]:
+        return [each["text"] for each in hub.rpc("status")["repairs"] if each["id"] == "new"]
+
+    await until(lambda: bool(told()))
+    await plain.goto("/entities")
+    assert "2 new devices" in plain.text("#new-devices")
+    assert "new, not seen by agents yet" in plain.text("#e-light-gnome")
+    assert told()[0].startswith("Gnome, Gate: the assistant can use them once you say")
+
+    await plain.press("Let the assistant use Gnome")
+    assert "1 new device" in plain.text("#new-devices")
+    assert "Gate" in plain.text("#new-devices")
+    typed = hub.cli("entities", "accept", "--all")
+
+    assert typed.returncode == 0
+    assert "Gate" in typed.stdout
+    assert hub.rpc("entities.new") == {"new": []}
+    await until(lambda: not told())

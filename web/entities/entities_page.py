@@ -53,6 +53,7 @@ SAVE = Schema(
         Optional("disabled", default=""): _WORDS,
     }
 )
+ACCEPT = Schema({Optional("id", default=""): _WORDS})
 ADD = Schema(
     {
         Required("kind"): In(("area", "floor", "label")),
@@ -128,6 +129,11 @@ class EntitiesPage:
         }
         return await self._act(call, "entities.update", params, _path_of(new_id), entity_id)
 
+    async def accept(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /entities/accept`: let agents use a new device, or all of them."""
+        id = read_fields(call, ACCEPT)["id"]
+        return await self._act(call, "entities.accept", {"ids": [id]} if id else {}, PATH)
+
     async def areas(self, call: HttpCall) -> web.StreamResponse:
         """`GET /areas`: floors, areas, labels and devices."""
         return await self._areas(call)
@@ -181,6 +187,7 @@ class EntitiesPage:
             "area": area,
             "back": urlencode({"q": words, "area": area}),
             "places": places,
+            "new": (await self._client.ask(call, "entities.new"))["new"],
             "chosen": None if chosen is None else await self._chosen(call, chosen, listed),
             "error": error.message if error is not None else None,
             "may_change": call.known_caller.authority.has(ADMIN),

@@ -34,6 +34,7 @@ def routes(pages: LazyPages[EntitiesPage]) -> list[Route]:
         Route("GET", "/entities.csv", pages.handler(lambda each: each.table), OWNER, scope=READ, cookie=True),
         form("/entities/do", pages.handler(lambda each: each.do), WRITE),
         form("/entities/save", pages.handler(lambda each: each.save), ADMIN),
+        form("/entities/accept", pages.handler(lambda each: each.accept), ADMIN),
         form("/areas/add", pages.handler(lambda each: each.add), ADMIN),
         form("/areas/save", pages.handler(lambda each: each.save_area), ADMIN),
         form("/areas/remove", pages.handler(lambda each: each.remove), ADMIN),

@@ -46,6 +46,32 @@ def list_(client: HubClient, domain: str | None, area: str | None) -> Answer:
     ]
 
 
+@verb(command, columns=("id", "name"), empty="Nothing is new.")
+def new(client: HubClient) -> Answer:
+    """List devices that announced themselves and that agents may not use yet.
+
+    Example:
+      homarus entities new
+    """
+    found = client.call("entities.new")["new"]
+    return found, [(each["id"], each["name"]) for each in found]
+
+
+@verb(command)
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.option("--all", "all_", is_flag=True, help="All that are new.")
+def accept(client: HubClient, ids: tuple[str, ...], all_: bool) -> Answer:
+    """Let agents use new devices; `homarus entities new` lists their ids.
+
+    Example:
+      homarus entities accept --all
+    """
+    if bool(ids) is all_:
+        raise click.UsageError("name the devices by their ids, or say --all")
+    accepted = client.call("entities.accept", {"ids": list(ids)} if ids else {})
+    return accepted, f"Agents may use now: {', '.join(accepted['accepted']) or 'nothing that they could not before'}."
+
+
 @verb(command)
 @_ENTITY
 @click.argument("name")

@@ -25,6 +25,7 @@ from hub.core.schema import (
 from hub.core.surfaces import ADMIN, READ, Method, MethodCall
 from hub.entities.entities import HomeEntities
 from hub.entities.entries import EntityEntry
+from hub.entities.new_devices import accept, new_ones
 from hub.entities.targets import Targets
 from hub.storage.history import HistoryStore
 
@@ -74,6 +75,13 @@ _UPDATE = Schema(
         ),
     }
 )
+_ACCEPT = Schema(
+    {
+        Optional("ids", description="Devices, and entities without one; all that are new without it."): All(
+            [_TEXT], Length(min=1, max=1_000)
+        )
+    }
+)
 _HISTORY = Schema(
     {
         Required("entity_id"): entity_id,
@@ -106,6 +114,8 @@ class EntityMethods:
         return [
             Method("entities.list", self._list, OWNER, _LIST, READ),
             Method("entities.history", self._past, OWNER, _HISTORY, READ),
+            Method("entities.new", self._new, OWNER, Schema({}), READ),
+            Method("entities.accept", self._accept, OWNER, _ACCEPT, ADMIN, acts=True),
             Method("entities.update", self._update, OWNER, _UPDATE, ADMIN, acts=True),
             Method(
                 "entities.remove", self._remove, OWNER, Schema({Required("entity_id"): entity_id}), ADMIN, acts=True
@@ -142,6 +152,15 @@ class EntityMethods:
         entry = self._registry.update("entity", call.params["entity_id"], **changes)
         await self._registry.flush()
         return {"entity": self._shown(entry)}
+
+    async def _new(self, call: MethodCall) -> Mapping[str, Any]:
+        return {"new": [{"id": id, "name": name} for id, name in new_ones(self._registry).items()]}
+
+    async def _accept(self, call: MethodCall) -> Mapping[str, Any]:
+        ids = call.params.get("ids") or new_ones(self._registry)
+        names = [accept(self._registry, id) for id in ids]
+        await self._registry.flush()
+        return {"accepted": names}
 
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
         id = call.params["entity_id"]

@@ -16,6 +16,7 @@ _KNOWN = (
     (re.compile(r"longer than (?P<count>\d+) characters"), "too_long"),
     (re.compile(r"(?P<count>\d+) standing reminders already"), "too_many_standing"),
     (re.compile(r"nothing called '(?P<name>.*?)' that can"), "state_unknown"),
+    (re.compile(r"(?P<name>[^'\"]+)['\"]? is new: agents"), "device_new"),
     (re.compile(r"cannot be reached now"), "device_unavailable"),
     (re.compile(r"may be any of (?P<names>.*?); say which"), "device_which"),
     (re.compile(r"names nothing that could be recognised|with which words the topic comes up"), "topic_unclear"),

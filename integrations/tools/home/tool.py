@@ -8,12 +8,13 @@ from typing import Any
 
 import orjson
 
-from hub.core.errors import NotFound
+from hub.core.errors import Forbidden, NotFound
 from hub.core.plain_words import is_plain
 from hub.core.schema import All, In, Length, Match, Optional, Range, Required, Schema, integer, string
 from hub.core.services import TAINTED, AgentRule, Service, ServiceRegistry
 from hub.core.states import EntityState, StateMachine
 from hub.entities.entities import HomeEntities
+from hub.entities.services import IS_NEW
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.home.finding import NamedEntity, find, is_clear, meant, words_of
@@ -102,20 +103,29 @@ class _HomeTools:
         wanted = call.arguments.get("entity_id")
         if wanted is not None:
             state = self._states.get(wanted)
+            if self._entities.is_new(wanted):
+                raise Forbidden(f"{wanted} {IS_NEW}")
             if state is None or not self._entities.is_exposed(wanted):
                 raise NotFound(f"there is no entity {wanted!r}{self._neighbours(wanted)}")
             return self._result([state], 1)
         candidates = self._candidates(call.arguments.get("domain"), call.arguments.get("area"))
         if "search" in call.arguments:
             candidates = find(call.arguments["search"], candidates)
+            if not candidates and find(call.arguments["search"], self._new_ones()):
+                raise Forbidden(f"{call.arguments['search']!r} {IS_NEW}")
         found = [state for each in candidates if (state := self._states.get(each.entity_id)) is not None]
         return self._result(found[: call.arguments["limit"]], len(found))
 
     async def home(self, call: ToolCall) -> ToolResult:
         verb, name, values = call.arguments["do"], call.arguments["name"], call.arguments.get("values", {})
-        candidates = self._candidates(None, call.arguments.get("area"))
-        able = [each for each in candidates if service_for(verb, each.domain, values) is not None]
-        found = [each for each in able if each.entity_id == name] or meant(name, able)
+        new, found = self._able(verb, name, values, self._new_ones()), []
+        try:
+            found = self._able(verb, name, values, self._candidates(None, call.arguments.get("area")))
+        except NotFound:
+            if not new:
+                raise
+        if new and not found:
+            raise Forbidden(f"{name!r} {IS_NEW}")
         if not found:
             raise NotFound(f"there is nothing called {name!r} that can {verb}; get_state with search finds more")
         if not is_clear(name, found):
@@ -131,6 +141,13 @@ class _HomeTools:
         names = [state.name for id in ids if (state := self._states.get(id)) is not None]
         told = {"done": verb, "entities": ids, "names": names}
         return ToolResult(_json(told), details=told, trusted=self._are_plain(ids) and is_plain(names))
+
+    def _able(
+        self, verb: str, name: str, values: Mapping[str, Any], candidates: Iterable[NamedEntity]
+    ) -> list[NamedEntity]:
+        """Return the entities of that name that can do it."""
+        able = [each for each in candidates if service_for(verb, each.domain, values) is not None]
+        return [each for each in able if each.entity_id == name] or meant(name, able)
 
     async def _call(self, call: ToolCall, service: str, data: Mapping[str, Any]) -> None:
         domain, _, name = service.partition(".")
@@ -155,6 +172,10 @@ class _HomeTools:
             return inside
         known = ", ".join(sorted(each.name for each in self._entities.registry.areas.values()))
         raise NotFound(f"nothing is in an area {area!r}; there are the areas: {known or 'none'}")
+
+    def _new_ones(self) -> list[NamedEntity]:
+        """Return the entities that agents may not use yet."""
+        return [self._candidate(each) for each in self._states.all() if self._entities.is_new(each.entity_id)]
 
     def _candidate(self, state: EntityState) -> NamedEntity:
         registry = self._entities.registry

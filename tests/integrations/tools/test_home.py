@@ -10,8 +10,9 @@ import pytest
 
 from hub.core.schema import Required, Schema, entity_id
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
-from hub.entities.description import EntityDescription
+from hub.entities.description import DeviceInfo, EntityDescription
 from hub.entities.domains import DOMAINS
+from hub.entities.new_devices import accept
 from hub.entities.services import EntityServices
 from integrations.tools import home
 from tests.integrations.tools.standing import Standing
@@ -144,7 +145,7 @@ class Rooms:
         self.add("cover", "Blind", "bedroom", "open")
         self.add("climate", "Heating", "kitchen", "heat", attributes={"min_temp": 5, "max_temp": 30})
 
-    def add(self, domain: str, name: str, area: str | None, state: str, **more: Any) -> None:
+    def add(self, domain: str, name: str | None, area: str | None, state: str, **more: Any) -> None:
         def command(service: str) -> Any:
             async def run(data: Mapping[str, Any]) -> None:
                 self.done.append((handle.entity_id, service, dict(data)))
@@ -271,3 +272,26 @@ async def test_the_words_of_a_device_are_words_from_outside_until_its_owner_name
     renamed = await standing.call("get_state", {"area": "kitchen"})
 
     assert (told.trusted, done.trusted, exposed.trusted, renamed.trusted) == (False, False, False, True)
+
+
+async def test_what_is_new_is_not_used_and_why_is_said(standing: Standing, rooms: Rooms) -> None:
+    plug = DeviceInfo(frozenset({"plug"}), name="Desk plug", suggested_area="Office")
+    rooms.add("switch", None, None, "off", device=plug, is_new=True)
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("get_state", {"entity_id": "switch.desk_plug"}),
+        ("get_state", {"search": "desk plug"}),
+        ("home", {"do": "turn_on", "name": "desk plug"}),
+        ("home", {"do": "turn_on", "name": "plug", "area": "office"}),
+        ("home", {"do": "turn_on", "name": "switch.desk_plug"}),
+        ("call_service", {"domain": "switch", "service": "turn_on", "data": {"entity_id": "switch.desk_plug"}}),
+    ]
+
+    refused = [await standing.call(tool, arguments) for tool, arguments in asked]
+    listed = await standing.call("get_state", {})
+    accept(standing.registry, standing.registry.entities["switch.desk_plug"].device_id or "")
+    allowed = [await standing.call(tool, arguments) for tool, arguments in asked]
+
+    assert [each.output for each in refused if "is new: agents may use it once" not in each.output] == []
+    assert "desk_plug" not in listed.output
+    assert [each.output for each in allowed if each.is_error] == []
+    assert [each[0] for each in rooms.done] == ["switch.desk_plug"] * 4

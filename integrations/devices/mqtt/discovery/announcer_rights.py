@@ -43,6 +43,15 @@ class AnnouncerRights:
             if not client.may_publish(topic) and not client.may_subscribe(topic):
                 raise InvalidRequest(f"{key}: {name} may not read {topic}; mqtt: clients: {name}: subscribe: allows it")
 
+    def is_known(self, message: MqttMessage) -> bool:
+        """Whether the owner gave whoever wrote a message a name at the broker."""
+        if self._broker is None:
+            return False
+        from integrations.devices.mqtt.broker import HUB
+
+        name = self._broker.writer_of(message.topic, message.payload)
+        return bool(name) and name != HUB and name in self._broker.clients
+
     def may_ask(self, message: MqttMessage, topic: str) -> bool:
         """Whether whoever wrote a message may write a topic."""
         return self._broker is None or self._writer(self._broker, message)[1].may_publish(topic)

@@ -85,7 +85,7 @@ class Discovery:
         for each in announcement.components:
             try:
                 self._rights.check(message, each)
-                self._take(topic, each)
+                self._take(topic, each, is_new=not self._rights.is_known(message))
                 mine.add(each.key)
             except HubError as error:
                 self.refuse(topic, error.message, f"{each.component} {each.unique_id}")
@@ -136,9 +136,9 @@ class Discovery:
         if message.payload:  # what was not taken is looked at again, for its device may have other rights then
             self._said[topic] = (0, said[1]) if topic in self.refused else said
 
-    def _take(self, topic: str, announced: Announced) -> None:
+    def _take(self, topic: str, announced: Announced, *, is_new: bool) -> None:
         if announced.component in REPORTED:
-            self._follow_reports(topic, announced)
+            self._follow_reports(topic, announced, is_new=is_new)
             return
         family = light_family(announced.config) if announced.component == "light" else FAMILIES.get(announced.component)
         if family is None:
@@ -150,7 +150,7 @@ class Discovery:
         if owner is not None and owner != topic:
             raise InvalidRequest(f"{owner} has announced the same unique_id")
         if entity is None:
-            entity = MqttEntity(self._parts, announced, family)
+            entity = MqttEntity(self._parts, announced, family, is_new=is_new)
         elif entity.announced != announced:
             entity.change(announced, family)
         self._entities[announced.key] = (topic, entity)
@@ -165,7 +165,7 @@ class Discovery:
             self._reports.pop(key)[1]()
             self.triggers.pop(key, None)
 
-    def _follow_reports(self, topic: str, announced: Announced) -> None:
+    def _follow_reports(self, topic: str, announced: Announced, *, is_new: bool) -> None:
         config, key = announced.config, announced.key
         read = self._parts.templates.reader(config.get("value_template"), f"MQTT {key[0]} {key[1]}")
         if not config.get("topic"):
@@ -175,7 +175,8 @@ class Discovery:
             trigger = {each: config.get(each) for each in ("type", "subtype")}
             if announced.device is None or not all(isinstance(each, str) and each for each in trigger.values()):
                 raise InvalidRequest("expected device, type and subtype")
-            trigger["device_id"] = self._host.entities.registry.device_for(SOURCE, announced.device).id
+            registry = self._host.entities.registry
+            trigger["device_id"] = registry.device_for(SOURCE, announced.device, is_new=is_new).id
 
         def came(message: MqttMessage) -> None:
             said = read(message.payload)[:255]

@@ -37,13 +37,17 @@ class EntityParts(Struct, frozen=True):
 class MqttEntity:
     """An entity of a device.
 
+    Args:
+        is_new: Whether agents wait for a person's word when its device is not known.
+
     Attributes:
         config: What was announced.
         state, attributes: What was read last.
     """
 
-    def __init__(self, parts: EntityParts, announced: Announced, family: Family) -> None:
+    def __init__(self, parts: EntityParts, announced: Announced, family: Family, *, is_new: bool) -> None:
         self.parts = parts
+        self._is_new = is_new
         self.announced, self.family = announced, family
         self.config: Mapping[str, Any] = announced.config
         self.state: str | None = None
@@ -133,6 +137,7 @@ class MqttEntity:
             entity_category=text("entity_category"),
             attributes=fixed,
             enabled_by_default=config.get("enabled_by_default") is not False,
+            is_new=self._is_new,
         )
 
     def _listen(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hub.entities.new_devices import new_ones
 from tests.integrations.devices.mqtt.kit import Device, MqttKit
 from tests.servers.mosquitto import Mosquitto
 from tests.until import until
@@ -130,3 +131,35 @@ async def test_at_another_broker_a_topic_of_two_devices_is_told_of(kit: MqttKit,
 
     assert before == []
     assert "Door, Gnome: all of them named lock/set" in told.text
+
+
+SWITCHED = {"device": {"identifiers": ["1"], "name": "Desk plug"}, "unique_id": "plug"}
+PRESSED = {"automation_type": "trigger", "type": "press", "subtype": "one", "topic": "garden/press"}
+
+
+@pytest.mark.parametrize(
+    ("who", "first", "is_new"),
+    [
+        ("mosquitto", None, True),
+        ("mosquitto", PRESSED, True),
+        ("", None, True),
+        ("", PRESSED, True),
+        ("garden", None, False),
+    ],
+)
+async def test_agents_wait_for_what_somebody_unknown_announced(
+    kit: MqttKit, mosquitto: Mosquitto, who: str, first: dict[str, Any] | None, is_new: bool
+) -> None:
+    if who == "mosquitto":
+        await kit.set_up({**PLAIN, "broker": "127.0.0.1", "port": mosquitto.port})
+        await kit.until_connected()
+    port = mosquitto.port if who == "mosquitto" else await started(kit, CLIENTS if who else {})
+    async with Device(port, **({"username": who, "password": SECRET} if who == "garden" else {})) as device:
+        if first is not None:
+            report = {"device": SWITCHED["device"], **first}
+            await device.say("homeassistant/device_automation/a/config", json.dumps(report))
+        await device.say("homeassistant/switch/a/config", announces(**SWITCHED, command_topic="garden/set"))
+        await until(lambda: kit.state("switch.desk_plug_lamp") is not None)
+
+    assert kit.entities.is_exposed("switch.desk_plug_lamp") is not is_new
+    assert list(new_ones(kit.registry).values()) == (["Desk plug"] if is_new else [])

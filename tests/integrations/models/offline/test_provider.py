@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hub.entities.services import IS_NEW
 from hub.models.contract import (
     Message,
     ModelEvent,
@@ -212,6 +213,22 @@ async def test_a_device_that_is_not_there_is_named(provider: OfflineProvider) ->
     talk = Talk(provider, home="error: there is nothing called 'moon' that can turn_on; get_state with search")
 
     assert await talk.say("turn on the moon") == "I know no device called moon."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "error", "told"),
+    [
+        ("turn on the desk plug", f"'desk plug' {IS_NEW}", "desk plug is new. I can use it once you say"),
+        ("turn on the desk plug", f"switch.desk_plug {IS_NEW}", "switch.desk_plug is new. I can"),
+        ("打开桌灯", f"'桌灯' {IS_NEW}", "桌灯 是新设备"),
+    ],
+)
+async def test_a_device_that_is_new_is_not_used_and_why_is_said(
+    provider: OfflineProvider, sentence: str, error: str, told: str
+) -> None:
+    talk = Talk(provider, home=f"error: {error}")
+
+    assert (await talk.say(sentence)).startswith(told)
 
 
 async def test_a_tool_it_may_not_use_is_named_and_not_called(provider: OfflineProvider) -> None:
