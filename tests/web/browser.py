@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -47,9 +47,9 @@ BLANK = "about:blank"
 
 
 @asynccontextmanager
-async def launched() -> AsyncIterator[Browser]:
-    """Start the browser; profiles that are opened in it share nothing."""
-    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+async def launched(names: Iterable[str] = NAMES) -> AsyncIterator[Browser]:
+    """Start the first of these browsers that is there; profiles that are opened in it share nothing."""
+    path = next((found for name in names if (found := shutil.which(name))), None)
     assert path is not None, "these tests need Chromium: apt-get install chromium, or script/test installs it"
     expect.set_options(timeout=WAIT_LIMIT_MS)
     async with async_playwright() as playwright:
