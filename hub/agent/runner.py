@@ -178,8 +178,8 @@ class AgentRunner:
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._wait(run_id)
-        except TimeoutError:
-            return None
+        except TimeoutError:  # however short the time was, what has ended is known
+            return await self._result(run_id)
 
     async def _wait(self, run_id: str) -> RunResult:
         while True:
@@ -187,21 +187,26 @@ class AgentRunner:
                 active = self._active.get(run_id)
             if active is not None and active.task is not None:
                 return await asyncio.shield(active.task)
-            if (kept := self._ended.get(run_id)) is not None:
-                return kept
             where, types = {"run_id": run_id}, ("run_queued", "run_settled")
             moved = [asyncio.ensure_future(self._parts.bus.wait_for(type, where)) for type in types]
             try:
-                found = await self._runs.find(run_id)
-                if isinstance(found, RunResult):
-                    return found
-                if found is None and run_id not in self._active:
-                    raise NotFound(f"there is no run {run_id[:100]!r}", details={"run_id": run_id[:100]})
+                if (ended := await self._result(run_id)) is not None:
+                    return ended
                 if run_id not in self._active and self._ended.get(run_id) is None:  # it may have begun and ended
                     await asyncio.wait(moved, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 for each in moved:
                     each.cancel()
+
+    async def _result(self, run_id: str) -> RunResult | None:
+        """Return the result of a run that has ended, None for one that has not; raises NotFound where there is none."""
+        async with self._asking:
+            if (kept := self._ended.get(run_id)) is not None or run_id in self._active:
+                return kept
+        found = await self._runs.find(run_id)
+        if found is None and run_id not in self._active:
+            raise NotFound(f"there is no run {run_id[:100]!r}", details={"run_id": run_id[:100]})
+        return found if isinstance(found, RunResult) else None
 
     async def recover(self) -> Recovered:
         """Compare every run that a stop or a crash left open with its transcript, and settle what can be settled here.

@@ -332,6 +332,21 @@ async def test_a_run_that_was_just_asked_for_can_be_waited_for(house: AgentHouse
     assert waited == (await asyncio.gather(*running))[-1]
 
 
+async def test_who_does_not_wait_hears_at_once_how_a_run_ended(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    async with standing(AgentHouse(tmp_path / "home", openai_server.base_url)) as house:
+        await house.runner.run(house.request(run_id="r1", kind="message"))
+        before = await house.runner.wait("r1", 0)
+
+    async with standing(AgentHouse(tmp_path / "home", openai_server.base_url)) as again:
+        after = await again.runner.wait("r1", 0)
+        await again.db.write(lambda conn: again.runner.insert_queued(conn, again.request(run_id="r2", kind="message")))
+        with pytest.raises(NotFound):
+            await again.runner.wait("unknown", 0)
+
+        assert (before and before.status, after and after.status) == (RunStatus.OK, RunStatus.OK)
+        assert await again.runner.wait("r2", 0) is None
+
+
 async def test_waiting_for_a_run(house: AgentHouse, openai_server: OpenAIServer) -> None:
     openai_server.queue([{"hold": "go"}, {"text": "there"}])
     request = house.request(run_id="r1", kind="message")

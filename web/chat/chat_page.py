@@ -164,7 +164,7 @@ class ChatPage:
         return see_other(_path(receipt.session_key or key))
 
     async def _state(self, receipt: Receipt) -> str:
-        """Return what became of a message: waits, dropped (nothing answers it), or done."""
+        """Return the delivery state of a message: waits, dropped (nothing answers it), or done."""
         if not receipt.duplicate or receipt.run_id is None:
             return "waits" if receipt.run_id is not None else "done"
         try:
