@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from hub.agent.whose_words import is_said_by, speaker
 from hub.sessions.store import SessionStore
 from hub.tools.contract import ToolCall
 
-_SENTENCES = re.compile(r"(?<=[.!?。！？])\s*|\n+")
+_ENDS = re.compile(
+    r"(?:(?<=[!?])|(?<=[^\W\d_]{2}\.)(?<!\b(?:Mr|Ms|Dr|St|No|Nr|vs)\.)(?<!\b(?:Mrs|etc|Inc|Ltd|Gen|Sen)\.)"
+    r"(?<!\b(?:Prof|Capt)\.))\s+|(?<=[。！？])\s*|\n\s*\n\s*",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(r"[\"“”„«»「」『』‘`]|(?<!\w)'|^\s*(?:>|[-*•+]\s|\d+[.)])|[:：]\s*$", re.MULTILINE)
+"""A quotation, a list, or a line that tells what follows it: no sentence of such a text is taken out of it."""
 _LEAD = re.compile(
     r"(?:(?:please|also|and|ok|okay)[ ,]+)*"
     r"(?:(?:remember|note|keep in mind|don['’]t forget)(?: for me)?(?:[,:]? that\b|[:,])?"
@@ -47,14 +54,22 @@ def is_sentence_of(text: str, said: str) -> bool:
 
     A piece of a sentence may mean something else than the sentence.
     """
-    wanted = [_bare(each) for each in _SENTENCES.split(text)]
-    wanted = [each for each in wanted if each]
-    written = [_bare(each) for each in _SENTENCES.split(said)]
-    return bool(wanted) and set(wanted) <= {each for one in written for each in (one, _without_lead(one))}
+    wanted = [_bare(each) for each in _sentences(text)]
+    written = [_bare(each) for each in (*_sentences(said), said)]
+    return any(wanted) and set(filter(None, wanted)) <= {each for one in written for each in (one, _without_lead(one))}
+
+
+def _sentences(text: str) -> Iterator[str]:
+    start = 0
+    for end in () if _WHOLE.search(text) else _ENDS.finditer(text):
+        if not text[end.end() : end.end() + 1].islower():  # it goes on: "Yahoo! is", "etc. and"
+            yield text[start : end.start()]
+            start = end.end()
+    yield text[start:]
 
 
 def _bare(sentence: str) -> str:
-    return " ".join(sentence.split()).strip(" .!?。！？\"'").casefold()
+    return " ".join(sentence.split()).strip(" .!。！").casefold()
 
 
 def _without_lead(sentence: str) -> str:
