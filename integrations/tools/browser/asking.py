@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from hub.core.context import Authority
 from hub.core.errors import HubError
@@ -58,7 +58,9 @@ class BrowserQuestions:
             case "dialog" if arguments["accept"]:
                 return phrase("it answers a question of the page, and words from outside are in this conversation")
             case "emulate":
-                return phrase("it changes what a page sees of it, and words from outside are in this conversation")
+                return phrase(
+                    "it changes how the browser appears to the page, and words from outside are in this conversation"
+                )
             case "act" if _acts(arguments):
                 return phrase(
                     "it acts on a web page, and words from outside are in this conversation; with a yes it may follow "
@@ -79,10 +81,15 @@ class BrowserQuestions:
         if arguments["action"] != "act" or (found := self._where(call)) is None:
             return False
         tab, place = found
-        return place in self._followed and all(_follows(step, tab) for step in arguments["steps"])
+        if place not in self._followed:
+            return False
+        for step in arguments["steps"]:
+            if not await _follows(step, tab):
+                return False
+        return True
 
     def note(self, call: ToolCall) -> None:
-        """Note that a call is done, which the owner has allowed where that was needed."""
+        """Record an approved call before it runs."""
         arguments = call.arguments
         if arguments["action"] in ("open", "navigate") and "url" in arguments:
             self._known.add(call.session_key, address(arguments["url"]))
@@ -146,26 +153,43 @@ def _runs_script(arguments: Mapping[str, Any]) -> bool:
     return any("fn" in step for step in arguments.get("steps", ()))
 
 
-def _follows(step: Mapping[str, Any], tab: Tab) -> bool:
-    """Whether a step only looks around on a host: moves on its page, or follows a plain link within it."""
+async def _follows(step: Mapping[str, Any], tab: Tab) -> bool:
+    """Whether a step only looks around on a host: moves on its page, or follows a plain link within it.
+
+    What is in a frame may be of another host, and so may what has the keys.
+    """
     match step["kind"]:
-        case "wait" | "hover" | "scroll":
+        case "wait":
             return True
-        case "press":
-            return step.get("key") in _MOVES
         case "click":
-            return "ref" in step and _stays(tab, step["ref"])
+            return "ref" in step and await _stays(step["ref"], tab, is_clicked=True)
+        case "press" if step.get("key") not in _MOVES:
+            return False
+        case "hover" | "scroll" | "press" if "ref" in step:
+            return await _stays(step["ref"], tab)
+        case "scroll" | "press":
+            return not any(_is_foreign(frame.url, tab) for frame in tab.page.frames)
     return False
 
 
-def _stays(tab: Tab, ref: str) -> bool:
-    """Whether a ref is a plain link to the host of its page."""
+async def _stays(ref: str, tab: Tab, *, is_clicked: bool = False) -> bool:
+    """Whether a ref is of the page itself; when it is clicked, whether it is a plain link to the page's host too."""
+    from playwright.async_api import Error
+
     try:
-        element = tab.element(ref)
-        stays = _origin(urljoin(tab.url, element.url)) == _origin(tab.url)
-    except (HubError, ValueError):
+        if is_clicked and tab.element(ref).role != "link":
+            return False
+        found = await (await tab.locator(ref)).element_handle()
+        if await found.owner_frame() != tab.page.main_frame:
+            return False
+        return not is_clicked or _origin(await found.evaluate("e => e.ping ? '' : String(e.href)")) == _origin(tab.url)
+    except (HubError, Error, ValueError):
         return False
-    return element.role == "link" and bool(element.url) and stays
+
+
+def _is_foreign(url: str, tab: Tab) -> bool:
+    """Whether a frame shows something that is not of the host of its page."""
+    return not url.startswith("about:") and _origin(url) != _origin(tab.url)
 
 
 def _origin(url: str) -> str:

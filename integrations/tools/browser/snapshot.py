@@ -30,14 +30,12 @@ class Element(Struct, frozen=True):
         ref: Playwright's name of it.
         role: What it is.
         name: What the page calls it.
-        url: Where a link leads.
         box: Its place in the window: x, y, width, height.
     """
 
     ref: str
     role: str
     name: str
-    url: str = ""
     box: tuple[int, int, int, int] | None = None
 
     @property
@@ -77,11 +75,9 @@ def read_snapshot(text: str, number: Callable[[str], int], form: SnapshotForm) -
             lines.append(line)
             continue
         indent, body = len(matched["indent"]), matched["body"]
-        if last is not None and body.startswith(_URL):
-            found[last] = Element(*_fields(found[last])[:3], body.removeprefix(_URL).strip("\"'"), found[last].box)
-            if form.interactive:
-                lines[-1] += f" {found[last].url}"
-                continue
+        if last is not None and body.startswith(_URL) and form.interactive:
+            lines[-1] += " " + body.removeprefix(_URL).strip("\"'")
+            continue
         shown = last = None
         if ref := _REF.search(body):
             last = number(ref[1])
@@ -118,7 +114,3 @@ def _element(ref: str, body: str) -> Element:
     role, name = (matched["role"], matched["name"] or "") if matched else ("element", "")
     where = (int(box[1]), int(box[2]), int(box[3]), int(box[4])) if box else None
     return Element(ref, role, name.replace('\\"', '"'), box=where)
-
-
-def _fields(element: Element) -> tuple[str, str, str]:
-    return element.ref, element.role, element.name

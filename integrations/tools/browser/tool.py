@@ -54,7 +54,7 @@ class BrowserTool:
 
     Args:
         service: Has the profiles.
-        note: Is told of each call before it is done.
+        note: Records an approved call before it runs.
     """
 
     def __init__(self, service: BrowserService, note: Callable[[ToolCall], None] = lambda call: None) -> None:

@@ -225,7 +225,7 @@ def checked_path(path: str) -> str:
 
 
 def _still(page: bytes) -> bytes:
-    """Return a page in which every tag but those that only show something is of no meaning."""
+    """Neutralise every tag that is not in the allow-list."""
 
     def tag(found: re.Match[bytes]) -> bytes:
         return found[0] if found[2].lower() in _STILL_TAGS else b"<" + found[1] + b"x-" + found[2]

@@ -361,6 +361,45 @@ async def test_a_yes_lets_links_of_that_host_be_followed_in_that_run(shop: Brows
     assert await follow("r2", kind="hover", named='link "Table 4"')
 
 
+FRAME = """<iframe src="data:text/html,<a href='{shop}/book?b=1'>Go</a>"></iframe>"""
+ELSEWHERE = "https://elsewhere.example/"
+
+
+@pytest.mark.parametrize(
+    ("asks", "page", "step"),
+    [
+        (False, "<a href='/book'>Go</a>", {"kind": "click"}),
+        (False, "<a href='book?b=1'>Go</a>", {"kind": "click"}),
+        (True, "<a href='/\\elsewhere.example/p'>Go</a>", {"kind": "click"}),
+        (True, "<a href='/\t/elsewhere.example/p'>Go</a>", {"kind": "click"}),
+        (True, f"<base href='{ELSEWHERE}'><a href='/p'>Go</a>", {"kind": "click"}),
+        (True, f"<a href='/book' ping='{ELSEWHERE}p'>Go</a>", {"kind": "click"}),
+        (True, "<div role=link>Go</div>", {"kind": "click"}),
+        (True, FRAME, {"kind": "click"}),
+        (True, FRAME, {"kind": "hover"}),
+        (True, FRAME, {"kind": "scroll"}),
+        (True, FRAME, {"kind": "press", "key": "PageDown"}),
+        (True, FRAME, {"kind": "press", "key": "PageDown", "ref": None}),
+        (True, FRAME, {"kind": "scroll", "ref": None}),
+        (False, "<iframe srcdoc=Words></iframe><p>Go</p>", {"kind": "scroll", "ref": None}),
+    ],
+)
+async def test_a_yes_for_a_host_reaches_no_other_one(
+    shop: Browsing, asks: bool, page: str, step: dict[str, Any]
+) -> None:
+    tainted: Any = {"authority": shop.standing.owner.narrow(tainted=True), "run": f"only here {page} {step}"}
+    owner = shop.standing.tools.ask = Owner(says=True)
+    await shop.act({"kind": "hover", "ref": ref(await shop.visit(), 'link "Table 4"')}, **tainted)
+    shop.shop.pages["/page"] = page.replace("{shop}", shop.shop.url)
+    shown = await shop.visit("/page")
+    step = {"ref": ref(shown, "Go"), **step}
+    owner.asked.clear()
+    owner.says = False
+    done = await shop.act({key: value for key, value in step.items() if value is not None}, **tainted)
+
+    assert len(owner.asked) == done.is_error == asks, done.output
+
+
 async def test_what_was_approved_is_not_done_on_another_page(shop: Browsing) -> None:
     form = await shop.visit("/book")
 
