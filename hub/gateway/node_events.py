@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.core.context import Authority, expand_scopes
 from hub.core.errors import HubError
 from hub.core.ids import new_id
 from hub.core.surfaces import READ, WRITE, Caller, Push
@@ -78,9 +77,7 @@ class NodeEvents:
         grant = gateway.devices.grant(node.id, "operator") if gateway.devices is not None else None
         if grant is None or socket is None or not gateway.authenticator.all_valid(grant.made_by):
             return None
-        owners = gateway.authenticator.people.owners()
-        person = owners[0].id if grant.owner and owners else None
-        authority = Authority(f"device:{node.id}", person, expand_scopes(grant.scopes), owner=grant.owner)
+        authority = gateway.authenticator.device_authority(grant)
         if not authority.has(WRITE):
             return None
         return Caller(authority, grant.credential_id, socket.address, socket.local, grant.made_by)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from hub.core.context import Context
+from hub.core.context import Authority, Context
 from hub.core.errors import Unauthorized
 from hub.core.events import Event, EventBus, Listener, Unsubscribe
 from hub.core.schema import Schema
@@ -282,6 +282,10 @@ class HostMethods:
     def links(self, caller: Caller) -> frozenset[str]:
         """Return the credentials that what a caller makes depends on; none for the owner."""
         return self._gateway.authenticator.links(caller)
+
+    def authority_of(self, principal: str) -> Authority:
+        """Return the rights by now of a principal whose credential is still valid."""
+        return self._gateway.authenticator.authority_of(principal)
 
     def all_valid(self, links: Iterable[str]) -> bool:
         """Whether all of these credentials are still valid."""

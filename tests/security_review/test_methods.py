@@ -237,7 +237,7 @@ async def test_who_may_only_read_sees_neither_secrets_nor_files_of_the_owner(hou
 async def test_what_a_pairing_token_lets_in_is_not_the_owner(house: Besieged) -> None:
     """Proved once: pairing and write together made a device that saw the owner's memory."""
     grant = await house.hub.gateway.devices.admit("d" * 64, "k", "operator", [WRITE], {})  # type: ignore[union-attr]
-    by_owner = await house.hub.gateway.devices.admit("e" * 64, "k", "operator", [WRITE], {}, owner=True)  # type: ignore[union-attr]
+    by_owner = await house.hub.gateway.devices.admit("e" * 64, "k", "operator", [WRITE], {}, owner="owner")  # type: ignore[union-attr]
 
     assert not grant.owner
     assert by_owner.owner

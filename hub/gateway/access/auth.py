@@ -20,12 +20,13 @@ from hub.core.executors import PASSWORDS
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.core.surfaces import Caller
+from hub.gateway.access.device_grants import Grant
 from hub.gateway.access.devices import Devices
 from hub.gateway.calls.settings import AuthMode, HttpSettings
 from hub.security.passwords import verify_password
 from hub.security.people import People
 from hub.security.rate_limit import AttemptLimiter, PasswordLimiter, client_key
-from hub.security.tokens import TokenStore
+from hub.security.tokens import Token, TokenStore
 from hub.security.web_sessions import WebSessions
 
 CREDENTIAL_LIMIT = 512
@@ -257,6 +258,26 @@ class Authenticator:
             return frozenset({own, *caller.came_from})
         return caller.came_from
 
+    def device_authority(self, grant: Grant) -> Authority:
+        """Return the rights of a device as an operator: for the owner who let it in, while they are one."""
+        authority = Authority(
+            f"device:{grant.device_id}", grant.owner, expand_scopes(grant.scopes), owner=grant.owner is not None
+        )
+        return self.people.as_now(authority)
+
+    def authority_of(self, principal: str) -> Authority:
+        """Return the rights by now of a principal whose credential is still valid; none for an unknown one."""
+        kind, _, id = principal.partition(":")
+        if principal == "owner":
+            return self.people.owner_authority()
+        if kind == "person":
+            return self.people.as_now(Authority(principal, id, SCOPES, owner=True))
+        token = self._tokens.get(id) if kind == "token" and self._tokens is not None else None
+        if token is not None:
+            return self._token_authority(token)
+        grant = self._devices.grant(id, "operator") if kind == "device" and self._devices is not None else None
+        return Authority(principal) if grant is None else self.device_authority(grant)
+
     def links_of(self, principal: str) -> frozenset[str]:
         """Return what is made on behalf of a principal depends on: a token or a device; nothing for anybody else."""
         kind, _, id = principal.partition(":")
@@ -296,15 +317,17 @@ class Authenticator:
         token = self._tokens.verify(plain) if self._tokens is not None else None
         if token is None or not self.all_valid(token.made_by):
             return None
-        caller = self._holder(token.credential_id, expand_scopes(token.scopes), client)
-        return replace(caller, came_from=token.made_by)
+        authority = self._token_authority(token)
+        return Caller(authority, token.credential_id, client.address, client.local, token.made_by)
 
     def _check_device_token(self, plain: str, client: CallClient) -> Caller | None:
         grant = self._devices.verify_token(plain) if self._devices is not None else None
         if grant is None or not self.all_valid(grant.made_by):
             return None
-        caller = self._holder(f"device:{grant.device_id}", expand_scopes(grant.scopes), client)
-        return replace(caller, credential_id=grant.credential_id, came_from=grant.made_by)
+        authority = self.device_authority(grant)
+        if not authority.has("operator.admin"):  # its token without its key acts for an owner only where it must
+            authority = replace(authority, person=None, owner=False)
+        return Caller(authority, grant.credential_id, client.address, client.local, grant.made_by)
 
     def _check_cookie(self, plain: str, client: CallClient) -> Caller:
         """Return the caller of a cookie.
@@ -332,10 +355,11 @@ class Authenticator:
         authority = Authority(f"person:{person.id}", person.id, SCOPES, owner=True)
         return Caller(authority, f"proxy:{person.id}", client.address, local=False)
 
-    def _holder(self, principal: str, scopes: frozenset[str], client: CallClient) -> Caller:
+    def _token_authority(self, token: Token) -> Authority:
+        scopes = expand_scopes(token.scopes)
         owner = "operator.admin" in scopes
-        person = next((each.id for each in self.people.owners()), None) if owner else None
-        return Caller(Authority(principal, person, scopes, owner=owner), principal, client.address, client.local)
+        person = self.people.owners()[0].id if owner else None
+        return Authority(token.credential_id, person, scopes, owner=owner)
 
     def _owner(self, credential_id: str, client: CallClient) -> Caller:
         return Caller(self.people.owner_authority(), credential_id, client.address, client.local)

@@ -21,7 +21,7 @@ class Grant:
         scopes: Approved operator scopes as asked for, not expanded.
         data: What the device said of itself: platform, display name, client.
         generation: Goes into the token; higher after each rotation.
-        owner: Whether an owner let it in, and it so acts for the owner within its scopes.
+        owner: Id of the owner who let it in, for whom it so acts within its scopes; None if it was no owner.
         made_by: The credentials of whoever let it in, as `<id>@<generation>`; the grant ends with the first of them.
     """
 
@@ -34,7 +34,7 @@ class Grant:
     generation: int = 1
     last_used_ms: int | None = None
     token_hash: bytes = field(default=b"", repr=False)
-    owner: bool = False
+    owner: str | None = None
     made_by: frozenset[str] = frozenset()
 
     @property

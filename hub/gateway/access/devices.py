@@ -33,6 +33,7 @@ from hub.gateway.access.device_grants import (
     store_request,
     token_hash,
 )
+from hub.security.people import IMPLICIT_OWNER_ID
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -80,7 +81,7 @@ class Devices:
                 generation=stored["generation"],
                 last_used_ms=row[6],
                 token_hash=row[3] or b"",
-                owner=stored.get("owner") is True,
+                owner=_owner_of(stored.get("owner")),
                 made_by=frozenset(stored.get("made_by", ())),
             )
             self._grants[device, role] = grant
@@ -232,7 +233,7 @@ class Devices:
             request.role,
             request.scopes,
             request.data,
-            owner=by.owner,
+            owner=by.person if by.owner else None,
             made_by=made_by,
         )
         await self._resolve(request, "approved")
@@ -256,13 +257,13 @@ class Devices:
         scopes: Iterable[str],
         data: Mapping[str, Any],
         *,
-        owner: bool = False,
+        owner: str | None = None,
         made_by: frozenset[str] = frozenset(),
     ) -> Grant:
         """Grant a device a role and exactly these scopes; a grant it had is replaced.
 
         Args:
-            owner: Whether an owner approves it; only an owner can let it act for the owner.
+            owner: Id of the owner who approves it; only an owner can let it act for an owner.
             made_by: The credentials with which it was let in.
         """
         old = self._grants.get((device_id, role))
@@ -276,7 +277,7 @@ class Devices:
             created_ms=old.created_ms if old is not None else now,
             generation=old.generation if old is not None else 1,
             last_used_ms=now,
-            owner=owner and role == "operator",
+            owner=owner if role == "operator" else None,
             made_by=made_by,
         )
         return await self._store(grant)
@@ -353,6 +354,11 @@ class Devices:
     def now_ms(self) -> int:
         """Return the time, in milliseconds since the epoch."""
         return int(self._clock.time() * 1000)
+
+
+def _owner_of(stored: object) -> str | None:
+    """Return whose a stored grant is; one of before its owner's name was kept is the first owner's."""
+    return IMPLICIT_OWNER_ID if stored is True else stored if isinstance(stored, str) else None
 
 
 def _kept(grant: Grant | None) -> dict[str, Any]:

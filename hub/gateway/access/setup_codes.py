@@ -50,14 +50,14 @@ class SetupCode(Struct, frozen=True):
     Attributes:
         profile: One of `PROFILES`.
         scopes: What the device may do as an operator; nothing is a node alone.
-        owner: Whether an owner made it.
+        owner: Id of the owner who made it; None if it was no owner.
         made_by: The credentials with which it was made.
     """
 
     id: str
     profile: str
     scopes: tuple[str, ...]
-    owner: bool
+    owner: str | None
     made_by: frozenset[str]
     expires_ms: int
 
@@ -86,7 +86,7 @@ class SetupCodes:
         if len(self._open) >= OPEN_LIMIT:
             raise LimitExceeded(phrase("too many setup codes are open; wait until they have expired"))
         scopes = tuple(scope for scope in PROFILES[profile] if scope in by.scopes)
-        code = SetupCode(new_id(), profile, scopes, by.owner, made_by, now + LIFE_MS)
+        code = SetupCode(new_id(), profile, scopes, by.person if by.owner else None, made_by, now + LIFE_MS)
         token = secrets.token_urlsafe(TOKEN_BYTES)
         self._open[token_hash(token)] = code
         return code, token

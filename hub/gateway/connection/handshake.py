@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.clock import Clock
-from hub.core.context import SCOPES, Authority, expand_scopes
+from hub.core.context import SCOPES, expand_scopes
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, Unauthorized, Unavailable
 from hub.core.phrases import phrase
 from hub.core.surfaces import Caller
@@ -298,7 +298,7 @@ class Handshake:
                 said.role,
                 wanted,
                 about_client(said),
-                owner=by_owner,
+                owner=caller.authority.person if by_owner else None,
                 made_by=frozenset() if by_owner else self._authenticator.links(caller),
             )
         return self._welcome_device(asked, await devices.refresh(grant), caller)
@@ -317,14 +317,16 @@ class Handshake:
         devices.used(grant)
         approved = expand_scopes(grant.scopes)
         scopes = frozenset() if asked.said.role == "node" else expand_scopes(asked.params["scopes"]) & approved
-        owner, came_from = grant.owner, grant.made_by
+        authority, came_from = self._authenticator.device_authority(grant), grant.made_by
+        scopes &= authority.scopes
         if beside is not None:
             scopes &= beside.authority.scopes
-            owner = owner and beside.authority.owner
+            if not beside.authority.owner:
+                authority = replace(authority, person=None, owner=False)
             came_from |= {*beside.came_from, *(self._authenticator.links(beside) or {beside.credential_id})}
-        person = self._authenticator.people.owners()[0].id if owner else None
-        authority = Authority(f"device:{grant.device_id}", person, scopes, owner=owner)
-        caller = Caller(authority, grant.credential_id, asked.client.address, asked.client.local, came_from)
+        caller = Caller(
+            authority.narrow(scopes=scopes), grant.credential_id, asked.client.address, asked.client.local, came_from
+        )
         whole = beside is None or approved <= beside.authority.scopes
         token = devices.token(grant) if whole else None
         return Welcome(asked.request.id, asked.protocol, caller, asked.said, scopes, token)

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.schema import All, Length, Match, Optional, Required, Schema, ensure_list, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
@@ -82,25 +83,29 @@ class WebPush:
         optional = ResponseMode.OPTIONAL
         host.services.register("notify", self._notify, _SERVICE, optional, agent=AgentRule.ASK, description=told)
 
-    async def send(self, title: str, body: str, who: Callable[[Mapping[str, Any]], bool]) -> list[dict[str, Any]]:
+    async def send(self, title: str, body: str, who: Callable[[Authority], bool]) -> list[dict[str, Any]]:
         """Send to those browsers whose credential is still valid; those that are gone are forgotten.
 
         Args:
             title: The line above it.
             body: What is shown.
-            who: Whether a subscription is meant; each belongs to whoever made it.
+            who: Whether the phone of whoever has these rights is meant.
 
         Returns:
             For each, its `endpoint`'s host, whether it was taken (`ok`), and the `status` or the `error`.
         """
         valid = self._host.methods.all_valid
         self._subscriptions = [each for each in self._subscriptions if valid(each["links"])]
-        meant = [each for each in self._subscriptions if who(each)]
+        meant = self._meant(who)
         results = await asyncio.gather(*(self._send(each, title, body) for each in meant))
         gone = {each["endpoint"] for each, result in zip(meant, results, strict=True) if result["gone"]}
         if gone:
             await self._keep([each for each in self._subscriptions if each["endpoint"] not in gone])
         return [{key: value for key, value in each.items() if key != "gone"} for each in results]
+
+    def _meant(self, who: Callable[[Authority], bool]) -> list[dict[str, Any]]:
+        authority_of = self._host.methods.authority_of
+        return [each for each in self._subscriptions if who(authority_of(each["principal"]))]
 
     async def _send(self, subscription: Mapping[str, Any], title: str, body: str) -> dict[str, Any]:
         place = urlsplit(subscription["endpoint"])
@@ -156,10 +161,9 @@ class WebPush:
         if len(others) >= SUBSCRIPTIONS_LIMIT:
             raise LimitExceeded(f"{SUBSCRIPTIONS_LIMIT} browsers are subscribed already")
         links = sorted(self._host.methods.links(call.caller))
-        authority = call.caller.authority
-        fresh = {"endpoint": endpoint, "keys": keys, "principal": authority.principal, "links": links}
-        await self._keep([*others, fresh | {"person": authority.person, "owner": authority.owner}])
-        return {"subscriptionId": authority.principal}
+        principal = call.caller.authority.principal
+        await self._keep([*others, {"endpoint": endpoint, "keys": keys, "principal": principal, "links": links}])
+        return {"subscriptionId": principal}
 
     async def _unsubscribe(self, call: MethodCall) -> Mapping[str, Any]:
         principal, endpoint = call.caller.authority.principal, call.params["endpoint"]
@@ -170,14 +174,16 @@ class WebPush:
         return {"removed": removed}
 
     async def _test(self, call: MethodCall) -> Mapping[str, Any]:
-        authority = call.caller.authority
-        mine = partial(_is_of, person=authority.person, principal=authority.principal)
+        mine = partial(_belong_together, call.caller.authority)
         return {"results": await self.send(call.params["title"], call.params["body"], mine)}
 
     async def _notify(self, call: ServiceCall) -> Mapping[str, Any]:
         targets = call.data.get("target")
-        who = (lambda each: each.get("person") in targets) if targets else _is_of_an_owner
-        if not any(who(each) for each in self._subscriptions):
+
+        def who(whose: Authority) -> bool:
+            return whose.person in targets if targets else whose.owner
+
+        if not self._meant(who):
             whose = f"phone of {', '.join(targets)}" if targets else "owner's phone"
             raise NotFound(f"no {whose} is subscribed: open /p on it and switch notifications on")
         results = await self.send(call.data["title"], call.data["message"], who)
@@ -194,13 +200,8 @@ class WebPush:
         await self._storage.save({"key": self._key, "subscriptions": self._subscriptions})
 
 
-def _is_of(subscription: Mapping[str, Any], *, person: str | None, principal: str) -> bool:
-    return subscription["principal"] == principal or (person is not None and subscription.get("person") == person)
-
-
-def _is_of_an_owner(subscription: Mapping[str, Any]) -> bool:
-    """Whether a subscription gets what the home says; one from before its person was kept does if an owner made it."""
-    return bool(subscription.get("owner", subscription["principal"] == "owner"))
+def _belong_together(one: Authority, other: Authority) -> bool:
+    return one.principal == other.principal or (one.person is not None and one.person == other.person)
 
 
 def _libraries() -> tuple[Any, Any]:

@@ -43,7 +43,7 @@ async def token(rig: Rig, *scopes: str, expires_s: float | None = None) -> tuple
 
 
 async def admit(rig: Rig, device: Device, *scopes: str) -> None:
-    await rig.devices.admit(device.id, device.public_key, "operator", scopes, {}, owner=True)
+    await rig.devices.admit(device.id, device.public_key, "operator", scopes, {}, owner="owner")
 
 
 async def call(rig: Rig, secret: str, method: str, params: Any = None) -> tuple[int, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,12 +12,14 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from hub.core.context import SYSTEM, Context
+from hub.core.context import SCOPES, SYSTEM, Authority, Context
 from hub.core.errors import NotFound
 from hub.core.services import ServiceRegistry
+from hub.integration.json_storage import JsonStorage
 from hub.security.egress import Egress
+from hub.security.people import People, Person
 from integrations.nodes.phone.push import WebPush
-from tests.gateway.rig import Client, Rig, connected, running
+from tests.gateway.rig import Client, Device, Rig, client_of, connected, running
 from tests.hosting import host_on
 
 KEYS = {
@@ -49,16 +52,40 @@ async def service() -> AsyncIterator[Service]:
 
 @pytest.fixture
 async def rig(tmp_path: Path, service: Service) -> AsyncIterator[Rig]:
-    async with running(tmp_path) as rig:
-        egress = Egress(lambda: frozenset({service.url.removeprefix("http://")}))
-        parts = SimpleNamespace(**vars(rig), services=ServiceRegistry(rig.bus), egress=egress)
-        host, registrations = host_on(parts, "phone")
-        push = rig.push = WebPush(host, "mailto:owner@example.org")  # type: ignore[attr-defined]
-        await push.open()
-        rig.services = parts.services  # type: ignore[attr-defined]
+    people = People([Person("ada", "Ada", owner=True), Person("ben", "Ben", owner=True), Person("kim", "Kim")])
+    async with running(tmp_path, people=people) as rig, serving(rig, service):
         yield rig
-        await registrations.undo_all()
-        await egress.close()
+
+
+@asynccontextmanager
+async def serving(rig: Rig, service: Service) -> AsyncIterator[None]:
+    """Serve pushes, instead of what served them before."""
+    if (before := getattr(rig, "registrations", None)) is not None:
+        await before.undo_all()
+    egress = Egress(lambda: frozenset({service.url.removeprefix("http://")}))
+    parts = SimpleNamespace(**vars(rig) | {"services": ServiceRegistry(rig.bus), "egress": egress})
+    host, registrations = host_on(parts, "phone")
+    rig.registrations = registrations  # type: ignore[attr-defined]
+    push = rig.push = WebPush(host, "mailto:owner@example.org")  # type: ignore[attr-defined]
+    await push.open()
+    rig.services = parts.services  # type: ignore[attr-defined]
+    yield
+    await registrations.undo_all()
+    await egress.close()
+
+
+async def paired(rig: Rig, owner: Authority, endpoint: str) -> Device:
+    """Pair a phone as the page does, with a limited code of an owner, and subscribe it."""
+    phone = Device()
+    _, code = rig.gateway.handshake.setup_codes.make("limited", owner, frozenset())
+    async with client_of(rig) as node:
+        hello = await node.connect(phone, role="node", scopes=[], auth={"bootstrapToken": code})
+    (operator,) = hello["payload"]["auth"]["deviceTokens"]
+    async with client_of(rig) as chat:
+        scopes = ["operator.read", "operator.write"]
+        await chat.connect(phone, scopes=scopes, auth={"deviceToken": operator["deviceToken"]})
+        assert (await subscribed(chat, endpoint))["ok"]
+    return phone
 
 
 async def subscribed(owner: Client, endpoint: str) -> Any:
@@ -66,6 +93,7 @@ async def subscribed(owner: Client, endpoint: str) -> Any:
 
 
 async def notify(rig: Rig, **data: str) -> None:
+    """Send as automations do."""
     services: ServiceRegistry = rig.services  # type: ignore[attr-defined]
     await services.call("phone", "notify", data, context=Context(SYSTEM))
 
@@ -137,6 +165,42 @@ async def test_a_browser_gets_nothing_that_is_for_another(rig: Rig, service: Ser
     assert service.received[-1].path == "/stranger"
     with pytest.raises(NotFound, match="no phone of anna is subscribed"):
         await notify(rig, message="for anna", target="anna")
+
+
+async def test_a_paired_phone_gets_what_is_for_whoever_paired_it_as_long_as_they_are_an_owner(
+    rig: Rig, service: Service
+) -> None:
+    people = rig.gateway.authenticator.people
+    ben = Authority("person:ben", "ben", SCOPES, owner=True)
+    await paired(rig, people.owner_authority(), f"{service.url}/ada")
+    await paired(rig, ben, f"{service.url}/ben")
+
+    await notify(rig, message="for the owners")
+    assert sorted(each.path for each in service.received) == ["/ada", "/ben"]
+    await notify(rig, message="for ben", target="ben")
+    assert [each.path for each in service.received[2:]] == ["/ben"]
+
+    rig.gateway.authenticator.people = People([Person("ada", "Ada", owner=True), Person("ben", "Ben")])
+    await notify(rig, message="for the owners")
+    await notify(rig, message="for ben", target="ben")
+    assert [each.path for each in service.received[3:]] == ["/ada", "/ben"]
+
+
+async def test_a_phone_that_subscribed_before_its_person_was_kept_gets_what_is_for_the_owners(
+    rig: Rig, service: Service
+) -> None:
+    await paired(rig, rig.gateway.authenticator.people.owner_authority(), f"{service.url}/old")
+    storage = JsonStorage(rig.home.storage / "integrations" / "phone" / "push.json")
+    kept = await storage.load({})
+    names = ("endpoint", "keys", "principal", "links")
+    await storage.save(
+        {**kept, "subscriptions": [{name: each[name] for name in names} for each in kept["subscriptions"]]}
+    )
+
+    async with serving(rig, service):
+        await notify(rig, message="for the owners")
+
+    assert [each.path for each in service.received] == ["/old"]
 
 
 async def test_only_whoever_subscribed_takes_it_back(rig: Rig, service: Service) -> None:
