@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hub.core.errors import HubError
 from hub.models.candidates import is_named
 from hub.models.registry import ModelRegistry
 
 
-def answering(models: ModelRegistry, ref: str | None) -> dict[str, Any]:
-    """Return the description of what answers for a reference: its own, or that of a fallback while it is set aside.
+async def answering(
+    models: ModelRegistry, ref: str | None, credentials: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Any]:
+    """Return `ref` of the model that is asked first, and the `reason`.
 
-    Of a fallback `notice` tells why, as `RunResult.notices` does.
+    `ref` is what is meant, or None, where no model can be asked. `notice` says what stands in the way of the one
+    that is meant, as `RunResult.notices` does.
+
+    Args:
+        models: What there is.
+        ref: What is meant; None is the default.
+        credentials: Those of each provider that may be used, see `ModelRegistry.candidates`.
     """
-    meant = models.describe(ref)
-    others = (models.describe(each) for each in models.status()["fallbacks"]) if "rests" in meant else ()
-    instead = next((each for each in others if each["ref"] and "rests" not in each), None)
-    if instead is None:
-        return meant
-    kind = {"kind": "asked_first"} if is_named(ref) else {}
-    notice = {**meant["rests"], **kind, "instead": instead["ref"]}
-    return {**instead, "reason": f"{meant['ref']} does not answer", "notice": notice}
+    try:
+        first, *others = await models.candidates(ref, credentials=credentials)
+    except HubError as error:
+        return {"ref": models.describe(ref)["ref"], "reason": error.message}
+    found = {"ref": first.ref, "reason": first.reason}
+    if (meant := first.instead_of) is not None:
+        why = meant["reason"] if meant["kind"] == "unusable" else f"{meant['model']} does not answer"
+        return {**found, "reason": why, "notice": {**meant, "instead": first.name}}
+    after = next((each for each in others if each.name != first.name), None)
+    if first.rests is None or after is None or not is_named(ref):
+        return found
+    return {**found, "notice": {**first.rests, "kind": "asked_first", "instead": after.name}}

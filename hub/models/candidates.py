@@ -41,12 +41,12 @@ def in_order(found: Iterable[ModelCandidate], ref: str | None, missing: Mapping[
         missing: The notice why it cannot be tried at all, when it cannot.
     """
     order = sorted(found, key=lambda each: (is_named(ref) and not each.meant, each.rest_s))
-    meant = next((each for each in order if each.meant), None)
-    if meant is not None and meant.rest is not None and not order[0].meant:
-        missing = resting(meant.model.name, meant.rest)
-    return [replace(each.model, rests=each.rest is not None, instead_of=missing) for each in order]
+    rests = [_resting(each.model.name, each.rest) if each.rest is not None else None for each in order]
+    if not order[0].meant:
+        missing = next((rest for each, rest in zip(order, rests, strict=True) if each.meant), missing)
+    return [replace(each.model, rests=rest, instead_of=missing) for each, rest in zip(order, rests, strict=True)]
 
 
-def resting(model: str, rest: Rest) -> dict[str, Any]:
+def _resting(model: str, rest: Rest) -> dict[str, Any]:
     """Return the notice that a model is not asked first; see `RunResult.notices`."""
     return {"kind": "resting", "model": model, "reason": rest.reason, "minutes": max(1, math.ceil(rest.seconds / 60))}

@@ -138,17 +138,18 @@ class SettingCommands:
 
     async def _model(self, call: CommandCall) -> str | CommandReply:
         needs, language, wanted = self._needs, self._language(), call.arguments
+        agent = needs.agents.get(call.agent_id)
         if not wanted:
             session = needs.sessions.get(call.session_key)
-            ref = (session and session.model) or needs.agents.get(call.agent_id).model
+            ref = (session and session.model) or agent.model
             lines = [say("model.current", language, model=(await needs.models.resolve(ref)).name)]
-            if notice := answering(needs.models, ref).get("notice"):
+            if notice := (await answering(needs.models, ref, agent.credentials)).get("notice"):
                 lines.append(notice_text(notice, language))
             return CommandReply("\n".join(lines), _menu(await self._refs()))
         if wanted in (DEFAULT, "auto"):
             await needs.sessions.ensure(call.session_key)
             await needs.sessions.patch(call.session_key, model=None)
-            configured = await needs.models.resolve(needs.agents.get(call.agent_id).model)
+            configured = await needs.models.resolve(agent.model)
             return say("model.set", language, model=configured.ref)
         try:
             resolved = await chosen(needs.models, wanted)
@@ -166,7 +167,7 @@ class SettingCommands:
         await needs.sessions.ensure(call.session_key)
         await needs.sessions.patch(call.session_key, model=wanted)
         lines = [say("model.set", language, model=resolved.name)]
-        if notice := answering(needs.models, wanted).get("notice"):
+        if notice := (await answering(needs.models, wanted, agent.credentials)).get("notice"):
             lines.append(notice_text(notice, language))
         return "\n".join(lines)
 

@@ -151,12 +151,9 @@ class ProviderPool:
             )
         return [resolved]
 
-    def rest(self, config: ProviderConfig, model: str, credential: str | None = None) -> Rest | None:
-        """Return how long a model is set aside with one credential, or with every one of its provider."""
-        ids = config.credential_ids if credential is None else (credential,)
-        found = [self._health_of(config.using(each)).rest(model) for each in ids]
-        resting = [each for each in found if each is not None]
-        return min(resting, key=lambda each: each.seconds) if len(resting) == len(found) else None
+    def rest(self, config: ProviderConfig, model: str, credential: str) -> Rest | None:
+        """Return how long a model is set aside with a credential."""
+        return self._health_of(config.using(credential)).rest(model)
 
     async def listed(self, config: ProviderConfig) -> list[str]:
         """Return the models that a provider itself lists; none when it does not answer."""

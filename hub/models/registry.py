@@ -14,7 +14,7 @@ from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
-from hub.models.candidates import ModelCandidate, in_order, resting
+from hub.models.candidates import ModelCandidate, in_order
 from hub.models.contract import AUTO, AuthError, ModelInfo
 from hub.models.cooldowns import Cooldowns
 from hub.models.credential_file import ModelCredentials
@@ -271,10 +271,8 @@ class ModelRegistry:
         info = resolved.info if (resolved := self._resolved.get(ref or "default")) is not None else None
         model_id = choice.model_id or self._known_default(config) or (info.id if info is not None else None)
         ref = f"{choice.provider}/{model_id}" if model_id else choice.provider
-        rest = self.pool.rest(config, model_id, choice.credential) if model_id else None
-        rests = {"rests": resting(f"{ref}@{choice.credential}" if choice.credential else ref, rest)} if rest else {}
         window = {"context_window": info.context_window} if info is not None else {}
-        return {"ref": ref, "reason": choice.reason, **rests, **window}
+        return {"ref": ref, "reason": choice.reason, **window}
 
     def status(self) -> dict[str, Any]:
         """Return the state of models as plain data, without a request."""

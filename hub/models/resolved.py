@@ -23,7 +23,7 @@ class Resolved(Struct, frozen=True):
         params: The configuration's `params` of provider and model, for the request's `extra`.
         credential: Which of the provider's keys is used.
         pinned: Whether the reference names that key.
-        rests: Whether it failed lately, and is asked once only where there are others.
+        rests: The notice that it failed lately, so that it is asked once only where there are others.
         instead_of: Why the one that is meant is not asked first: a notice, see `RunResult.notices`.
     """
 
@@ -35,7 +35,7 @@ class Resolved(Struct, frozen=True):
     params: Mapping[str, Any] = field(default_factory=dict)
     credential: str = DEFAULT_CREDENTIAL
     pinned: bool = False
-    rests: bool = False
+    rests: Mapping[str, Any] | None = None
     instead_of: Mapping[str, Any] | None = None
 
     @property

@@ -148,7 +148,7 @@ class SessionCommands:
         runs = [run for run in needs.runner.active() if run.session_key == call.session_key]
         chosen = [f"{name} {value}" for name in SETTINGS[1:] if (value := getattr(session, name)) is not None]
         transcript = await needs.sessions.open_transcript(session)
-        answers = answering(needs.models, session.model or agent.model)
+        answers = await answering(needs.models, session.model or agent.model, agent.credentials)
         lines = say(
             "status.lines",
             language,

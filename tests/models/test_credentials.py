@@ -297,13 +297,32 @@ async def test_what_answers_instead_of_the_default_says_why_until_the_rest_is_ov
     found = await models.candidates()
     assert labels(found) == ["other/n@default", "mine/m@default"]
     assert found[0].instead_of == resting
-    assert answering(models, None)["notice"] == {**resting, "instead": "other/n"}
+    assert (await answering(models, None))["notice"] == {**resting, "instead": "other/n"}
 
     await world.clock.advance(minutes * 60)
     found = await models.candidates()
     assert labels(found) == ["mine/m@default", "other/n@default"]
     assert [each.instead_of for each in found] == [None, None]
-    assert "notice" not in answering(models, None)
+    assert "notice" not in await answering(models, None)
+
+
+@pytest.mark.parametrize("ref", [None, "mine/m"])
+async def test_what_is_said_to_answer_is_what_a_run_asks(world: World, ref: str | None) -> None:
+    models = registry(world)
+    allowed = {"mine": ["work"]}
+    of_agent = await models.candidates(ref, credentials=allowed)
+    await fail(of_agent[1], RateLimited("x", retry_after_s=60))
+    assert "notice" not in await answering(models, ref, allowed)
+
+    await fail(of_agent[0], RateLimited("x", retry_after_s=3_600))
+
+    first, second = await models.candidates(ref, credentials=allowed)
+    told = await answering(models, ref, allowed)
+    rests = {"model": "mine/m", "reason": "rate_limit", "minutes": 60, "instead": "other/n"}
+    assert told["ref"] == first.ref == ("other/n" if ref is None else "mine/m")
+    assert told["notice"] == {"kind": "resting" if ref is None else "asked_first", **rests}
+    assert "other/n" in (first.ref, second.ref)
+    assert "notice" not in await answering(models, ref)  # another agent has the provider's other keys
 
 
 @pytest.mark.parametrize("ref", ["mine/m", "good", "mine", "mine/m@default"])
@@ -316,8 +335,8 @@ async def test_a_model_that_somebody_names_is_asked_first_whatever_rests(world: 
 
     assert found[0].ref == "mine/m"
     assert found[-1].ref == "other/n"
-    assert (found[0].rests, found[-1].rests, found[0].instead_of) == (True, False, None)
-    assert answering(models, ref)["notice"]["kind"] == "asked_first"
+    assert (found[0].rests is None, found[-1].rests, found[0].instead_of) == (False, None, None)
+    assert (await answering(models, ref))["notice"]["kind"] == "asked_first"
 
 
 async def test_a_named_key_is_never_replaced_by_another_in_silence(world: World) -> None:
@@ -344,6 +363,7 @@ async def test_a_model_that_cannot_be_used_at_all_is_named_by_the_fallback(world
     assert only.instead_of is not None
     assert (only.instead_of["kind"], only.instead_of["model"]) == ("unusable", "openai/gpt")
     assert "OPENAI_API_KEY" in only.instead_of["reason"]
+    assert (await answering(models, None))["notice"] == {**only.instead_of, "instead": "other/n"}
 
 
 async def test_the_rests_of_an_earlier_process_are_known_before_the_first_call(world: World, tmp_path: Path) -> None:
@@ -360,11 +380,11 @@ async def test_the_rests_of_an_earlier_process_are_known_before_the_first_call(w
     await db.write(lambda connection: None)  # what was posted before is written by then
 
     await later[0].load()
-    assert answering(after, None)["ref"] == "other/n"
+    assert (await answering(after, None))["ref"] == "other/n"
 
     mended.configure({**config, "providers": {**config["providers"], "mine": {**MINE, "api_key": "k-new"}}})
     await later[1].load()
-    assert answering(mended, None)["ref"] == "mine/m"
+    assert (await answering(mended, None))["ref"] == "mine/m"
     await db.close()
 
 
@@ -372,7 +392,7 @@ async def test_a_model_that_rests_is_asked_once_where_another_can_answer() -> No
     asked: list[str] = []
     failing, other = (Player(name, plays=[[Overloaded("x")]] if name == "a" else []) for name in "ab")
     candidates = [
-        Resolved(failing, ModelInfo("m", "a"), "a/m", "", rests=True),
+        Resolved(failing, ModelInfo("m", "a"), "a/m", "", rests={"kind": "resting"}),
         Resolved(other, ModelInfo("m", "b"), "b/m", ""),
     ]
 

@@ -257,11 +257,11 @@ async def test_a_provider_that_fails_three_times_is_set_aside_for_a_while_and_ra
 
     assert [each.ref for each in await registry.candidates()] == ["other/qwen3", "mine/qwen3"]
     assert [repair.title for repair in world.repairs.all()] == ["mine does not answer"]
-    assert answering(registry, None)["ref"] == "other/qwen3"
+    assert (await answering(registry, None))["ref"] == "other/qwen3"
     assert [repair.text for repair in world.repairs.all()] == ["down. Other models answer meanwhile."]
     await world.clock.advance(31)
     assert [each.ref for each in await registry.candidates()] == ["mine/qwen3", "other/qwen3"]
-    assert answering(registry, None)["ref"] == "mine/qwen3"
+    assert (await answering(registry, None))["ref"] == "mine/qwen3"
 
 
 async def test_a_call_is_priced_by_what_is_known_of_the_model(world: World) -> None:

@@ -13,6 +13,7 @@ from hub.models.answering import answering
 from web.core.texts import ACTIVITY, RUN_END
 
 if TYPE_CHECKING:
+    from hub.agent.agents import Agent
     from hub.hub import Hub
 
 ACTIVITY_LIMIT = 20
@@ -56,7 +57,7 @@ class OverviewData:
         return facts | {
             "session_count": len(hub.sessions.list()),
             "running": [run.session_key for run in hub.runner.active()],
-            "agents": [self._agent(agent.as_dict()) for agent in hub.agents.all()],
+            "agents": [await self._agent(agent) for agent in hub.agents.all()],
             "models": _models(models),
             "integrations": hub.redactor.redact_data(hub.integrations.statuses()),
             "activity": await self._activity(),
@@ -78,13 +79,9 @@ class OverviewData:
         session = self._hub.sessions.get(str(data.get("session_key") or ""))
         return {**data, "title": session.title if session is not None else None}
 
-    def _agent(self, agent: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            "id": agent["id"],
-            "name": agent["name"],
-            "model": answering(self._hub.models, agent["model"])["ref"] or "",
-            "default": agent["default"],
-        }
+    async def _agent(self, agent: Agent) -> dict[str, Any]:
+        answers = await answering(self._hub.models, agent.model, agent.credentials)
+        return {"id": agent.id, "name": agent.name, "model": answers["ref"] or "", "default": agent.default}
 
 
 def _models(status: Mapping[str, Any]) -> Sequence[dict[str, Any]]:

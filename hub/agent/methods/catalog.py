@@ -43,13 +43,14 @@ class CatalogMethods:
             Method("agent.identity.get", self._identity, OWNER, identity, READ),
         ]
 
-    def models_status(self) -> dict[str, Any]:
+    async def models_status(self) -> dict[str, Any]:
         """Return the models as `status` shows them."""
         status = self._models.status()
-        resolved = answering(self._models, self._agents.default().model)
+        agent = self._agents.default()
+        resolved = await answering(self._models, agent.model, agent.credentials)
         return {
-            "default": resolved.get("ref"),
-            "reason": resolved.get("reason"),
+            "default": resolved["ref"],
+            "reason": resolved["reason"],
             "configured": status["default"],
             "aliases": dict(status["aliases"]),
             "fallbacks": status["fallbacks"],

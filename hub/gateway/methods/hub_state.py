@@ -40,7 +40,7 @@ class HubFacts(Struct, frozen=True):
 
     integrations: Facts
     agents: Facts
-    models: Facts
+    models: Callable[[], Awaitable[dict[str, Any]]]
     sessions: Facts
     session_defaults: Facts
     health: Facts
@@ -48,7 +48,11 @@ class HubFacts(Struct, frozen=True):
 
     def in_recovery(self) -> HubFacts:
         """Return the facts of a hub in recovery mode, which has no agents."""
-        return HubFacts(self.integrations, list, lambda: {"default": None}, lambda: {"count": 0}, dict, dict, _nothing)
+        return HubFacts(self.integrations, list, _no_models, lambda: {"count": 0}, dict, dict, _nothing)
+
+
+async def _no_models() -> dict[str, Any]:
+    return {"default": None}
 
 
 async def _nothing() -> list[dict[str, Any]]:
@@ -120,7 +124,7 @@ class HubState:
             "connections": len(gateway.connections),
             "integrations": self.facts.integrations(),
             "agents": self.facts.agents(),
-            "models": self.facts.models(),
+            "models": await self.facts.models(),
             "sessions": self.facts.sessions(),
             "waiting": await self.facts.waiting(),
             "repairs": [repair.as_dict() for repair in self._repairs.all()],
