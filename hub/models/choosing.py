@@ -1,4 +1,4 @@
-"""What somebody may choose: a model that its provider has, where it lists its models."""
+"""Checks that a chosen model exists."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from hub.models.selection import has_model, not_listed
 async def chosen(models: ModelRegistry, ref: str) -> Resolved:
     """Return the model that a reference means, see `ModelRegistry.resolve`.
 
+    A provider is asked for its list only where neither configuration nor catalogue names the model.
+
     Raises:
         NotFound: Nothing has that name, or its provider lists others (`details.listed`); it offers the nearest.
         HubError: As `resolve` says.
     """
     resolved = await models.resolve(ref)
     name, model_id = resolved.info.provider, resolved.info.id
-    listed = await models.listed(name)
-    if listed and not has_model(listed, model_id):
-        known = [info.id for info in await models.list() if info.provider == name]
-        if not has_model(known, model_id):
+    known = models.known(name)
+    if not has_model(known, model_id):
+        listed = await models.listed(name)
+        if listed and not has_model(listed, model_id):
             raise NotFound(not_listed(name, model_id, {*known, *listed}), details={"listed": True})
     return resolved

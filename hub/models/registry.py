@@ -256,6 +256,12 @@ class ModelRegistry:
         lists = await asyncio.gather(*(self._models_of(config) for config in usable))
         return [info for infos in lists for info in infos]
 
+    def known(self, name: str) -> Sequence[str]:
+        """Return the models of a provider that configuration or catalog name, and its default, without a request."""
+        config = self._providers[name]
+        ids = (*(each.id for each in config.models), *(info.id for info in self._infos.known(config)))
+        return [*ids, *filter(None, [self._known_default(config)])]
+
     async def listed(self, name: str) -> Sequence[str]:
         """Return the models that a provider itself lists; none when it does not answer."""
         return await self.pool.listed(self._providers[name])

@@ -17,6 +17,7 @@ from hub.automation.services.agent_messages import AgentMessages
 from hub.automation.services.subagent_answers import SubagentAnswers
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
+from hub.hooks.registry import Hook
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from integrations.tools.sessions.delegation import DelegationTools
 from tests.agent.house import MAIN, OUTSIDE
@@ -195,6 +196,25 @@ async def test_stopping_a_conversation_stops_its_subagents_and_wakes_nobody(
     assert len(stopped) == 2
     assert post.heard() == []
     openai_server.release("gate")
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+async def test_the_configured_model_is_taken_where_its_server_lists_others(
+    tmp_path: Path, openai_server: OpenAIServer, hooked: bool
+) -> None:
+    openai_server.rule("count", "Four.")
+    openai_server.rule("Subagent results", "NO_REPLY")
+    openai_server.models = [{"id": "model"}, {"id": "other"}]
+    post = Delegating(tmp_path / "home", openai_server.base_url, subagents={"model": "test/unlisted"})
+    if hooked:
+        post.house.hooks.add(Hook("subagent_spawning", lambda payload: None, "integration test"))
+    await post.open()
+
+    assert (await post.spawn("count")).model == "test/unlisted"
+    with pytest.raises(NotFound, match="test lists no model unlisted2"):
+        await post.spawn("count", model="test/unlisted2")
+    await post.until(lambda: bool(post.heard()))
+    await post.close()
 
 
 async def test_the_tool_lists_steers_and_kills(post: Delegating, openai_server: OpenAIServer) -> None:

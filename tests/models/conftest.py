@@ -32,6 +32,7 @@ class Player:
     config: ProviderConfig | None = None
     plays: list[Play] = field(default_factory=list)
     listed: list[ModelInfo] = field(default_factory=list)
+    asked_for_list: int = 0
     asked: list[ModelRequest] = field(default_factory=list)
     closed: bool = False
     warmed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -44,6 +45,7 @@ class Player:
             yield item
 
     async def models(self) -> list[ModelInfo]:
+        self.asked_for_list += 1
         return self.listed
 
     async def warm_up(self) -> None:

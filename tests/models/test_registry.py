@@ -10,6 +10,7 @@ import pytest
 from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.secret import Secret
 from hub.models.answering import answering
+from hub.models.choosing import chosen
 from hub.models.contract import (
     AuthError,
     ModelInfo,
@@ -188,6 +189,22 @@ def listing(world: World, name: str, config: Any) -> Any:
     player = world.make(name, config)
     player.listed = [ModelInfo("first", name, context_window=5_000), ModelInfo("second", name)]
     return player
+
+
+async def test_a_chosen_model_is_looked_for_in_a_list_only_where_it_is_not_known(world: World) -> None:
+    registry = world.registry({"providers": {"mine": MINE, "other": MINE, "openai": {"api_key": "k"}}})
+    for name in ("mine/qwen3", "openai/gpt-5-mini"):
+        assert (await chosen(registry, name)).ref == name
+    assert [player.asked_for_list for player in world.made.values()] == [0, 0]
+    world.made["mine"].listed = [ModelInfo("first", "mine")]
+
+    with pytest.raises(NotFound, match=r"Did you mean mine/first\?") as refused:
+        await chosen(registry, "mine/frist")
+
+    assert refused.value.details == {"listed": True}
+    assert (await chosen(registry, "mine/first")).ref == "mine/first"
+    assert "other" not in world.made
+    assert [player.asked_for_list for player in world.made.values()] == [1, 0]
 
 
 async def test_a_server_that_lists_nothing_asks_for_a_name(world: World) -> None:

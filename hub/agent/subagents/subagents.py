@@ -86,7 +86,7 @@ class Subagents:
         request = await ask_before_spawning(parts, request, agent.id, depth)
         model = request.model or settings.model
         if model is not None:
-            await chosen(parts.models, model)
+            await (parts.models.resolve(model) if model == settings.model else chosen(parts.models, model))
         place = await self._places.find(request.run_id, request.session_key)
         if request.thread:
             label = request.label or " ".join(request.task.split())[:TITLE_CHARS]

@@ -112,8 +112,7 @@ class ModelMethods:
 
     async def _fallbacks(self, call: MethodCall) -> Mapping[str, Any]:
         if "models" in call.params:
-            for ref in call.params["models"]:
-                await chosen(self._models, ref)
+            await asyncio.gather(*(chosen(self._models, ref) for ref in call.params["models"]))
             await self._set(("models", "fallbacks"), call.params["models"])
         return {"fallbacks": self._models.status()["fallbacks"]}
 
