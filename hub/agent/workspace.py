@@ -42,11 +42,14 @@ OTHERS = (PEOPLE, GROUPS)
 MEDIA = "media"
 """Attachments, in one folder for each conversation."""
 
+CANVAS = "canvas"
+"""Pages that are shown, which run scripts unless they are known to have words from outside."""
+
 SANDBOX_RULES = WorkspaceRules(
     covered_files=(CURATED,),
     covered_directories=(FOLDER, MEDIA),
     fixed_files=(*ALWAYS, BOOTSTRAP, "HEARTBEAT.md", "BOOT.md"),
-    fixed_directories=("skills", "hooks"),
+    fixed_directories=("skills", "hooks", CANVAS),
 )
 """What a sandbox that writes into a workspace neither sees nor changes."""
 

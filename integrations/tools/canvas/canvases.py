@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hub.agent.agents import Agents
+from hub.agent.workspace import CANVAS
 from integrations.tools.canvas.surfaces import Surfaces
 
-FOLDER = "canvas"
+FOLDER = CANVAS
 """The folder of a workspace whose files are shown."""
 TOKEN_BYTES = 24
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
+from hub.agent.workspace import SANDBOX_RULES
 from hub.core.ids import new_id
 from hub.core.schema import Schema
 from hub.sandbox.contract import Sandbox, SandboxCommand, SandboxEngine
-from hub.sandbox.places import SandboxPlaces, WorkspaceRules
+from hub.sandbox.places import SandboxPlaces
 from hub.sandbox.schema import SANDBOX_SCHEMA, sandbox_settings
 from hub.security.egress import Egress
 from integrations.sandbox.bubblewrap.engine import BubblewrapEngine
 from integrations.sandbox.docker.engine import DockerEngine
 from tests.servers.docker_server import IMAGE, docker_server
 
-RULES = WorkspaceRules(("MEMORY.md",), ("memory", "media"), ("AGENTS.md", "BOOT.md"), ("skills", "hooks"))
 BOUNDS = {"memory": "64m", "pids": 48}
 Make = Callable[[str], SandboxEngine]
 
@@ -37,7 +37,9 @@ class Kennel:
         (self.workspace / "MEMORY.md").write_text("canary")
         (self.workspace / "memory" / "day.md").write_text("canary")
         (self.workspace / "AGENTS.md").write_text("be kind")
-        self.places = SandboxPlaces(self.home, self.home / ".storage/sandboxes", lambda _: self.workspace, RULES)
+        self.places = SandboxPlaces(
+            self.home, self.home / ".storage/sandboxes", lambda _: self.workspace, SANDBOX_RULES
+        )
         self.private: set[str] = set()
         self.egress = Egress(lambda: self.private)
         self.engines: Mapping[str, Callable[[], SandboxEngine]] = {

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from hub.agent.workspace import CANVAS
 from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
 from hub.sandbox.contract import SandboxCommand
@@ -133,6 +134,7 @@ async def test_what_the_hub_acts_on_cannot_be_planted_in_a_workspace_that_may_be
     script = (
         f"{FIRST} try sh -c 'echo evil > AGENTS.md'; try sh -c 'echo evil > BOOT.md'; try mkdir skills/evil; "
         "try sh -c 'echo evil > hooks/evil.py'; try mv skills old; try rm -rf hooks; try rm AGENTS.md; "
+        "try sh -c 'mkdir -p canvas && echo evil > canvas/index.html'; try mv canvas old; "
         "cat MEMORY.md memory/day.md 2>&1 | grep -q canary && echo ESCAPED; echo mine > notes.txt; echo tried"
     )
 
@@ -141,7 +143,7 @@ async def test_what_the_hub_acts_on_cannot_be_planted_in_a_workspace_that_may_be
     assert said == "tried\n"
     assert (kennel.workspace / "notes.txt").read_text() == "mine\n"
     assert (kennel.workspace / "AGENTS.md").read_text() == "be kind"
-    assert [*(kennel.workspace / "skills").iterdir(), *(kennel.workspace / "hooks").iterdir()] == []
+    assert [each for name in ("skills", "hooks", CANVAS) for each in (kennel.workspace / name).iterdir()] == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)
