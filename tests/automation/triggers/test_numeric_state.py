@@ -33,7 +33,7 @@ def fires(bench: Bench, config: dict[str, Any], *values: str) -> list[str]:
         ({"above": "warm"}, "number or an entity id"),
         ({"above": True}, "number or an entity id"),
         ({"above": float("nan")}, "number or an entity id"),
-        ({"above": 5, "below": 5}, "no number is above 5"),
+        ({"above": 6, "below": 5}, "no number is above 6"),
         ({"below": [1]}, "number or an entity id"),
         ({"below": 1, "value_template": "{{ ( }}"}, "not valid"),
     ],
