@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.schema import REGISTRY_ID
 
-_KEYS = ("entity_id", "device_id")
+_KEYS = ("entity_id", "device_id", "above", "below")
+
+Names = dict[str, "str | None"]
+"""Ids of another registry, and what they are called here; None while there is nothing."""
 
 
 class RegistryIds:
@@ -20,36 +24,79 @@ class RegistryIds:
     def __init__(self) -> None:
         self.named: Callable[[str], str | None] = lambda _: None
 
-    def filled(self, definition: Mapping[str, Any]) -> tuple[Mapping[str, Any], frozenset[str]]:
-        """Return a definition with our names, and the ids that nothing here has."""
-        missing: set[str] = set()
-        return self._filled(definition, missing), frozenset(missing)
+    def filled(self, definition: Mapping[str, Any]) -> tuple[Mapping[str, Any], Names]:
+        """Return a definition with our names, and what each id in it is called."""
+        names: Names = {}
+        return self._filled(definition, names), names
 
-    def _filled(self, value: Any, missing: set[str]) -> Any:
+    def is_other(self, names: Names, event: Event) -> bool:
+        """Return whether an id is called otherwise since something came, went or was renamed."""
+        if event.data["action"] == "create":
+            return any(name is None and self.named(id) is not None for id, name in names.items())
+        changed = {event.data.get(key) for key in ("old_entity_id", "entity_id", "device_id")} - {None}
+        return any(name in changed and self.named(id) != name for id, name in names.items())
+
+    def _filled(self, value: Any, names: Names) -> Any:
         if isinstance(value, dict):
             changed = {}
             for key, each in value.items():
                 if key in _KEYS:
-                    found = self._name(each, missing)
+                    found = self._name(each, names)
                 elif isinstance(each, (dict, list)):
-                    found = self._filled(each, missing)
+                    found = self._filled(each, names)
                 else:
                     continue
                 if found is not each:
                     changed[key] = found
             return {**value, **changed} if changed else value
         if isinstance(value, list):
-            items = [self._filled(each, missing) for each in value]
+            items = [self._filled(each, names) for each in value]
             return value if all(a is b for a, b in zip(items, value, strict=True)) else items
         return value
 
-    def _name(self, value: Any, missing: set[str]) -> Any:
+    def _name(self, value: Any, names: Names) -> Any:
         if isinstance(value, list):
-            names = [self._name(each, missing) for each in value]
-            return value if all(a is b for a, b in zip(names, value, strict=True)) else names
+            found = [self._name(each, names) for each in value]
+            return value if all(a is b for a, b in zip(found, value, strict=True)) else found
         if not isinstance(value, str) or not REGISTRY_ID.fullmatch(value):
             return value
-        name = self.named(value)
-        if name is None:
-            missing.add(value)
-        return name or value
+        names[value] = self.named(value)
+        return names[value] or value
+
+
+class NamedIds:
+    """The ids that the definitions of a section name, by their keys.
+
+    Args:
+        ids: Knows what they are called.
+        put_again: Makes definitions again, by key, when one of their ids is called otherwise.
+    """
+
+    def __init__(self, ids: RegistryIds, put_again: Callable[[list[str]], None]) -> None:
+        self._ids, self._put_again = ids, put_again
+        self._names: dict[str, Names] = {}
+        self._listening: list[Unsubscribe] = []
+
+    def filled(self, key: str, definition: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a definition with our names, and remember its ids."""
+        whole, names = self._ids.filled(definition)
+        if names:
+            self._names[key] = names
+        return whole
+
+    def forget(self, key: str) -> None:
+        """Forget a definition."""
+        self._names.pop(key, None)
+
+    def listen(self, bus: EventBus) -> None:
+        """Hear what comes, goes and is renamed."""
+        self._listening = [bus.listen(f"{kind}_registry_updated", self._changed) for kind in ("entity", "device")]
+
+    def close(self) -> None:
+        """Hear no more."""
+        while self._listening:
+            self._listening.pop()()
+
+    def _changed(self, event: Event) -> None:
+        if again := [key for key, names in self._names.items() if self._ids.is_other(names, event)]:
+            self._put_again(again)

@@ -14,6 +14,7 @@ from typing import Any
 
 from hub.core.phrases import phrase
 from hub.core.schema import (
+    REGISTRY_ID,
     Described,
     Invalid,
     MultipleInvalid,
@@ -254,7 +255,9 @@ def target_ids(value: Any) -> Any:
 
 @_described({"type": ["number", "string"]}, "number or entity id")
 def number_or_entity(value: Any) -> float | str:
-    """Accept a number, or the entity that knows it."""
+    """Accept a number, or the entity that knows it, also by its id in a registry."""
+    if isinstance(value, str) and REGISTRY_ID.fullmatch(value):
+        return value
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
         try:
             found = float(value)

@@ -30,7 +30,7 @@ _KINDS = {
     "floor_id": phrase("floor"),
     "label_id": phrase("label"),
 }
-_ENTITY = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
+_ENTITY = re.compile(rf"[a-z_][a-z0-9_]*\.[a-z0-9_]+|{REGISTRY_ID.pattern}")
 _MAY_NAME_ONE = ("above", "below", "at", "zone")
 """Keys whose text is an entity where it looks like one."""
 _OTHERS_WORDS = frozenset({"data", "data_template", "event_data", "variables", "trigger_variables", "arguments"})
@@ -73,7 +73,7 @@ class HomeNames:
         yield from self._named(value, keys)
         for key in _MAY_NAME_ONE:
             for each in as_list(value.get(key)):
-                if isinstance(each, str) and _ENTITY.fullmatch(each) and not each[0].isdigit():
+                if isinstance(each, str) and _ENTITY.fullmatch(each):
                     yield from self._thing("entity_id", each, (*keys, key))
         for key, each in value.items():
             if isinstance(each, (dict, list)) and key not in _OTHERS_WORDS:

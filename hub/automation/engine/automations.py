@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 from hub.automation.definition.phrases import shown_problems
+from hub.automation.definition.registry_ids import NamedIds
 from hub.automation.definition.used_kinds import used_kinds
 from hub.automation.editing.scheduled_form import check_form
 from hub.automation.engine.armed_triggers import REPAIRS
@@ -21,7 +22,6 @@ from hub.automation.running.signals import error_text
 from hub.config.checked import Config
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import HubError, NotFound, Unavailable
-from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import Invalid, SchemaError
 from hub.core.sql import SqlConnection
@@ -67,8 +67,7 @@ class Automations:
         self._applying = asyncio.Lock()
         self._starting = False
         self._entities = EntityIds(SECTION)
-        self._missing: dict[str, frozenset[str]] = {}  # ids of another registry that nothing here has yet
-        self._listening: list[Unsubscribe] = []
+        self._ids = NamedIds(self._parts.ids, self._make_again)
 
     # --- life ---
 
@@ -89,29 +88,21 @@ class Automations:
         for automation in [each for each in self._automations.values() if each.is_used_up]:
             if self._environment.delete is not None:
                 self._parts.tasks.spawn(self._environment.delete(automation.id), name=f"remove {automation.id}")
+        self._ids.listen(self._parts.bus)
 
-        for kind in ("entity", "device"):
-            listen = self._parts.bus.listen(f"{kind}_registry_updated", self._came, {"action": "create"})
-            self._listening.append(listen)
-
-    def _came(self, event: Event) -> None:
-        """Make again what named, by its id in another registry, what has come."""
-        named = self._parts.ids.named
-        again = [id for id, missing in self._missing.items() if any(named(each) for each in missing)]
-        if again:
-            self._parts.tasks.spawn(self._put_again(again), name="make automations again")
+    def _make_again(self, ids: list[str]) -> None:
+        self._parts.tasks.spawn(self._put_again(ids), name="make automations again")
 
     async def _put_again(self, ids: Iterable[str]) -> None:
         async with self._applying:
             authorities = await self._authorities()
-            for id in [each for each in ids if each in self._missing and each in self._sources]:
+            for id in [each for each in ids if each in self._automations and each in self._sources]:
                 item, _ = self._sources[id]
                 self._sources[id] = (item, await self._put(id, item, authorities))
 
     async def close(self) -> None:
         """Disarm all automations and stop their runs; saved runs continue at the next start."""
-        while self._listening:
-            self._listening.pop()()
+        self._ids.close()
         for automation in self._automations.values():
             automation.disarm()
         await self._parts.tasks.cancel_all()
@@ -292,12 +283,8 @@ class Automations:
         except (HubError, SchemaError) as error:
             self._break(id, item.get("alias") or id, error_text(error), self._location(self._places.get(id)), item)
             return None
-        filled, missing = self._parts.ids.filled(config)
-        if missing:
-            self._missing[id] = missing
-        automation = Automation(
-            filled, self._entities.claim(id, config.get("alias") or id), authority, self._environment
-        )
+        filled, entity_id = self._ids.filled(id, config), self._entities.claim(id, config.get("alias") or id)
+        automation = Automation(filled, entity_id, authority, self._environment)
         self._automations[id] = automation
         if self._starting:
             automation.begin()
@@ -347,7 +334,7 @@ class Automations:
     async def _drop(self, id: str) -> None:
         """Remove an automation, working or broken."""
         self._broken.pop(id, None)
-        self._missing.pop(id, None)
+        self._ids.forget(id)
         self._parts.repairs.clear(REPAIRS, f"{id}:broken")
         automation = self._automations.pop(id, None)
         if automation is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from hub.automation.contract import StepOutcome
 from hub.automation.definition.fields import variables
+from hub.automation.definition.registry_ids import NamedIds
 from hub.automation.definition.values import some_or_all
 from hub.automation.engine.script import Script, ScriptEnvironment
 from hub.automation.running.execute import Ended
@@ -55,6 +56,7 @@ class Scripts:
         self._services: dict[str, Unsubscribe] = {}
         self._common: list[Unsubscribe] = []
         self._applying = asyncio.Lock()
+        self._ids = NamedIds(self._parts.ids, self._make_again)
 
     # --- life ---
 
@@ -64,12 +66,14 @@ class Scripts:
         cut_off = await self._environment.waiting.load() if self._environment.waiting is not None else []
         self._register_common()
         await self.apply(config)
+        self._ids.listen(self._parts.bus)
         for waiting in cut_off:
             if waiting.owner_kind == SECTION:
                 await waiting.go_on(self._scripts.get(waiting.owner_id), self._parts, self._environment.traces)
 
     async def close(self) -> None:
         """Take all services away; what runs is cut off with the tasks of the parts."""
+        self._ids.close()
         for remove in (*self._services.values(), *self._common):
             remove()
         self._services.clear()
@@ -152,6 +156,14 @@ class Scripts:
 
     # --- inside ---
 
+    def _make_again(self, keys: list[str]) -> None:
+        self._parts.tasks.spawn(self._put_again(keys), name="make scripts again")
+
+    async def _put_again(self, keys: list[str]) -> None:
+        async with self._applying:
+            for key in [each for each in keys if each in self._scripts]:
+                await self._put(key, self._sources[key])
+
     async def _put(self, key: str, item: Mapping[str, Any]) -> None:
         await self._drop(key)
         self._sources[key] = item
@@ -159,7 +171,7 @@ class Scripts:
             if key in RESERVED:
                 raise Conflict(f"script.{key} is a service of its own; give the script another name")
             whole = self._expand(item) if "use_blueprint" in item else item
-            script = Script(key, self._parts.ids.filled(whole)[0], self._environment)
+            script = Script(key, self._ids.filled(key, whole), self._environment)
         except (HubError, SchemaError) as error:
             text = error_text(error)
             self._break(key, text)
@@ -202,6 +214,7 @@ class Scripts:
 
     async def _drop(self, key: str) -> None:
         """Remove a script, working or broken."""
+        self._ids.forget(key)
         if self._broken.pop(key, None) is not None:
             self._parts.repairs.clear(REPAIRS, key)
         remove = self._services.pop(key, None)

@@ -186,6 +186,11 @@ REGISTRY = {
         ("triggers: {trigger: state, entity_id: person.me}", []),
         ("triggers: {trigger: state, entity_id: " + ID + "}", []),
         ("triggers: {trigger: state, entity_id: " + OTHER + "}", [f"has the registry id {OTHER}"]),
+        ("conditions: {condition: numeric_state, entity_id: light.hall, above: " + ID + "}", []),
+        (
+            "conditions: {condition: numeric_state, entity_id: light.hall, below: " + OTHER + "}",
+            ["has the registry id"],
+        ),
         (
             "triggers: {trigger: device, device_id: " + OTHER + ", domain: light, type: turned_on, entity_id: " + ID,
             [f"is the device {OTHER}"],

@@ -354,7 +354,7 @@ async def test_a_blueprint_that_cannot_be_used_is_logged(tmp_path: Path, caplog:
     await engine.stop()
 
 
-REGISTRY_ID = "3f2a" * 8
+REGISTRY_ID, LIMIT_ID = "3f2a" * 8, "5c6d" * 8
 
 
 @pytest.mark.parametrize("known_at_once", [True, False])
@@ -373,3 +373,36 @@ async def test_an_entity_is_found_by_the_id_of_another_registry(engine: Engine, 
     await engine.settle()
 
     assert engine.calls == [("light.turn_on", {"n": 1})]
+
+
+async def test_an_entity_is_found_by_its_id_after_a_rename_and_a_return(engine: Engine) -> None:
+    trigger = f"- id: hall\n  triggers: [{{trigger: numeric_state, entity_id: {REGISTRY_ID}, above: {LIMIT_ID}}}]\n"
+    engine.write(trigger + TURN_ON)
+    names = {REGISTRY_ID: "sensor.desk", LIMIT_ID: "sensor.limit"}
+    engine.named = names.get
+    await engine.start()
+    events = []
+
+    async def turn(sensor: str, limit: str) -> None:
+        engine.parts.states.set(limit, "5")
+        for value in ("1", "9"):
+            engine.parts.states.set(sensor, value)
+        await engine.settle()
+        events.append(len(engine.calls))
+
+    await turn("sensor.desk", "sensor.limit")
+    names |= {REGISTRY_ID: "sensor.table", LIMIT_ID: "sensor.bound"}
+    for old, new in (("sensor.desk", "sensor.table"), ("sensor.limit", "sensor.bound")):
+        engine.fire("entity_registry_updated", {"action": "update", "entity_id": new, "old_entity_id": old})
+        await engine.settle()
+    await turn("sensor.table", "sensor.bound")
+    del names[REGISTRY_ID]
+    engine.fire("entity_registry_updated", {"action": "remove", "entity_id": "sensor.table", "changes": {}})
+    await engine.settle()
+    await turn("sensor.table", "sensor.bound")
+    names[REGISTRY_ID] = "sensor.again"
+    engine.fire("entity_registry_updated", {"action": "create", "entity_id": "sensor.again", "changes": {}})
+    await engine.settle()
+    await turn("sensor.again", "sensor.bound")
+
+    assert events == [1, 2, 2, 3]

@@ -26,6 +26,7 @@ from hub.template.engine import TemplateEngine
 from tests.automation.actions.bench import Bench
 from tests.automation.dying import memory_database
 from tests.automation.ground import BERLIN, make_parts
+from tests.until import until
 
 ON = {"action": "light.turn_on"}
 
@@ -372,3 +373,37 @@ async def test_a_script_that_fails_is_one_line_of_the_log(home: Home, caplog: py
 
     assert ["script lost" in record.getMessage() for record in caplog.records] == [True]
     assert "sequence/0: there is no service nobody" in caplog.text
+
+
+async def test_an_entity_is_found_by_the_id_of_another_registry_whenever_it_comes_or_is_renamed(tmp_path: Path) -> None:
+    home, id = Home(tmp_path), "3f2a" * 8
+    names: dict[str, str] = {}
+    home.bench.parts.ids.named = names.get
+    bus = home.bench.parts.bus
+    asked = {"condition": "state", "entity_id": id, "state": "on"}
+    await home.open(lamp={"sequence": [asked, ON]}, other={"sequence": [ON]})
+    other = home.scripts.get("other")
+
+    async def changed(**data: Any) -> None:
+        before = home.scripts.get("lamp")
+        bus.fire("entity_registry_updated", data)
+        await until(lambda: home.scripts.get("lamp") is not before)
+
+    async def goes_by(entity_id: str) -> bool:
+        """Return whether the script goes on where this entity alone is on."""
+        home.bench.parts.states.set(entity_id, "on")
+        before = len(home.bench.calls)
+        await home.call("script.lamp")
+        home.bench.parts.states.set(entity_id, "off")
+        return len(home.bench.calls) > before
+
+    names[id] = "light.desk"
+    await changed(action="create", entity_id="light.desk")
+    found = [await goes_by("light.desk")]
+    names[id] = "light.table"
+    await changed(action="update", entity_id="light.table", old_entity_id="light.desk")
+    found += [await goes_by("light.desk"), await goes_by("light.table")]
+    await home.scripts.close()
+
+    assert found == [True, False, True]
+    assert home.scripts.get("other") is other
