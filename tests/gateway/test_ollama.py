@@ -53,7 +53,7 @@ async def test_the_agents_are_its_models(house: FullRig, http: aiohttp.ClientSes
         ("chat", {"model": "homarus/nobody:latest"}, 404),
     ],
 )
-async def test_whether_a_model_is_there_is_told(
+async def test_an_agent_that_is_not_there_is_told_and_any_other_name_is_the_default_one(
     house: FullRig, http: aiohttp.ClientSession, path: str, body: dict[str, Any], status: int
 ) -> None:
     async with http.post(f"{house.url}/api/{path}", json=body, headers=house.bearer) as answer:
@@ -148,7 +148,13 @@ async def test_an_error_is_a_sentence_before_and_inside_the_stream(
     house: FullRig, http: aiohttp.ClientSession, openai_server: OpenAIServer
 ) -> None:
     openai_server.queue([{"text": "begin"}, {"error": {"message": "server_error"}}])
-    for body in ({"messages": [{"role": "pilot", "content": "x"}]}, {"model": "homarus/garage", "messages": HELLO}):
+    for body in (
+        {"messages": [{"role": "pilot", "content": "x"}]},
+        {"messages": [{**HELLO[1], "images": 5}]},
+        {"messages": [{**HELLO[1], "images": {PIXEL: 1}}]},
+        {"messages": [{**HELLO[1], "images": [5]}]},
+        {"model": "homarus/garage", "messages": HELLO},
+    ):
         async with http.post(f"{house.url}/api/chat", json=body, headers=house.bearer) as answer:
             assert answer.status in (400, 404)
             assert isinstance((await answer.json())["error"], str)

@@ -16,15 +16,17 @@ from hub.gateway.http_api.openai_shapes import RunFailed
 from hub.gateway.http_api.run_stream import RunStream
 from hub.gateway.http_api.runs import ApiRequest, ApiRuns
 
-KEEPALIVE = b": keep-alive\n\n"
 KEEPALIVE_S = 15.0
-EVENTS = "text/event-stream"
-LINES = "application/x-ndjson"
-"""A stream of objects, one a line; an answer without text shows that it is alive."""
 
 
 class AnswerShape(Protocol):
-    """How one API shows an answer."""
+    """How one API shows an answer: as a stream of events, unless it says otherwise."""
+
+    content_type: str = "text/event-stream"
+
+    def keepalive(self) -> bytes:
+        """Return what shows that a stream is alive while there is no text."""
+        return b": keep-alive\n\n"
 
     def begin(self, run_id: str) -> None:
         """Take the id of the run that answers."""
@@ -55,9 +57,7 @@ class AnswerShape(Protocol):
         ...
 
 
-async def serve(
-    runs: ApiRuns, call: HttpCall, asked: ApiRequest, shape: AnswerShape, *, stream_type: str = EVENTS
-) -> web.StreamResponse:
+async def serve(runs: ApiRuns, call: HttpCall, asked: ApiRequest, shape: AnswerShape) -> web.StreamResponse:
     """Answer one request with a run; a client that disconnects aborts it.
 
     Raises:
@@ -66,29 +66,27 @@ async def serve(
     begun = await runs.begin(call, asked)
     shape.begin(begun.run_id)
     if isinstance(begun, Answer):
-        return await _send(call, asked, shape, begun, stream_type)
+        return await _send(call, asked, shape, begun)
     async with begun:
         if asked.stream:
-            return await _stream(call, asked, shape, begun, stream_type)
+            return await _stream(call, asked, shape, begun)
         answer = await begun.answer()
-    return await _send(call, asked, shape, answer, stream_type)
+    return await _send(call, asked, shape, answer)
 
 
-async def _stream(
-    call: HttpCall, asked: ApiRequest, shape: AnswerShape, run: RunStream, stream_type: str
-) -> web.StreamResponse:
+async def _stream(call: HttpCall, asked: ApiRequest, shape: AnswerShape, run: RunStream) -> web.StreamResponse:
     response: web.StreamResponse | None = None
     text = ""
     async for piece in run.pieces(KEEPALIVE_S):
         if piece and asked.form is not None:
             continue  # it is sent once it is known to have the form
         if response is None:
-            response = await open_stream(call, stream_type)
+            response = await open_stream(call, shape.content_type)
             run.sent = True
             await response.write(shape.opening())
         text += piece
-        await response.write(shape.delta(piece) if piece or stream_type != EVENTS else KEEPALIVE)
-    return await _send(call, asked, shape, await run.answer(), stream_type, response, text)
+        await response.write(shape.delta(piece) if piece else shape.keepalive())
+    return await _send(call, asked, shape, await run.answer(), response, text)
 
 
 async def _send(
@@ -96,7 +94,6 @@ async def _send(
     asked: ApiRequest,
     shape: AnswerShape,
     answer: Answer,
-    stream_type: str,
     response: web.StreamResponse | None = None,
     text: str = "",
 ) -> web.StreamResponse:
@@ -107,7 +104,7 @@ async def _send(
     if not asked.stream:
         return _json(shape.whole(answer))
     if response is None:
-        response = await open_stream(call, stream_type)
+        response = await open_stream(call, shape.content_type)
         await response.write(shape.opening())
     if error is not None:
         await response.write(shape.broken(error))
@@ -124,7 +121,7 @@ def _json(data: Mapping[str, Any], status: int = 200, headers: Mapping[str, str]
     return web.Response(body=orjson.dumps(data), status=status, content_type="application/json", headers=told)
 
 
-async def open_stream(call: HttpCall, stream_type: str = EVENTS) -> web.StreamResponse:
+async def open_stream(call: HttpCall, content_type: str) -> web.StreamResponse:
     """Begin an answer that comes in pieces."""
     headers = {
         "Cache-Control": "no-store",
@@ -134,7 +131,7 @@ async def open_stream(call: HttpCall, stream_type: str = EVENTS) -> web.StreamRe
         **allow_origin(call.request),
     }
     response = web.StreamResponse(headers=headers)
-    response.content_type = stream_type
+    response.content_type = content_type
     response.charset = "utf-8"
     await response.prepare(call.request)
     return response

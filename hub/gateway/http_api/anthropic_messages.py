@@ -11,7 +11,7 @@ from aiohttp import web
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
 from hub.core.surfaces import WRITE, HttpCall, Route
-from hub.gateway.http_api.answers import serve
+from hub.gateway.http_api.answers import AnswerShape, serve
 from hub.gateway.http_api.client_tools import read_tools, word_or_object
 from hub.gateway.http_api.kept_runs import Answer, ClientCall
 from hub.gateway.http_api.openai_shapes import (
@@ -89,7 +89,7 @@ class AnthropicMessages:
         return await serve(self._runs, call, asked, _MessageShape(body["model"]))
 
 
-class _MessageShape:
+class _MessageShape(AnswerShape):
     """One message, or its events."""
 
     def __init__(self, model: str) -> None:

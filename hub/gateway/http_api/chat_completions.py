@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from aiohttp import web
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
 from hub.core.surfaces import HttpCall, Route
-from hub.gateway.http_api.answers import serve
+from hub.gateway.http_api.answers import AnswerShape, serve
 from hub.gateway.http_api.client_tools import arguments_of, function_of, read_form, read_tools
 from hub.gateway.http_api.kept_runs import Answer, ClientCall
 from hub.gateway.http_api.openai_shapes import (
@@ -79,14 +78,16 @@ class ChatCompletions:
             stream=bool(body.get("stream")),
         )
         usage = bool((body.get("stream_options") or {}).get("include_usage"))
-        return await serve(self._runs, call, asked, _ChatShape(body["model"], with_usage=usage))
+        return await serve(
+            self._runs, call, asked, _ChatShape(body["model"], int(self._runs.clock.time()), with_usage=usage)
+        )
 
 
-class _ChatShape:
+class _ChatShape(AnswerShape):
     """One completion, or its chunks."""
 
-    def __init__(self, model: str, *, with_usage: bool) -> None:
-        self._head = {"id": "", "created": int(time.time()), "model": model}
+    def __init__(self, model: str, created_s: int, *, with_usage: bool) -> None:
+        self._head = {"id": "", "created": created_s, "model": model}
         self._with_usage = with_usage
         self._more: dict[str, Any] = {"usage": None} if with_usage else {}
 

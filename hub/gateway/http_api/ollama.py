@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import binascii
-import time
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 from aiohttp import web
 
 from hub.agent.agents import Agents
+from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, In, Length, Optional, Schema, boolean
 from hub.core.surfaces import READ, WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
-from hub.gateway.http_api.answers import LINES, serve
+from hub.gateway.http_api.answers import AnswerShape, serve
 from hub.gateway.http_api.chat_completions import calls_of
 from hub.gateway.http_api.client_tools import function_of, read_tools
 from hub.gateway.http_api.kept_runs import Answer
@@ -89,7 +88,7 @@ class OllamaApi:
 
     async def tags(self, call: HttpCall) -> web.StreamResponse:
         """Return the agents, as models."""
-        told = {"modified_at": _now(), "size": 0, "digest": "0" * 64, "details": _DETAILS}
+        told = {"modified_at": self._now(), "size": 0, "digest": "0" * 64, "details": _DETAILS}
         return json_response(
             {
                 "models": [
@@ -100,22 +99,22 @@ class OllamaApi:
         )
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """Return what an agent can, as a model."""
+        """Return what the agent can that a name means: the default one, where it names no agent."""
         name = call.body.get("model") or call.body.get("name")
         if not name:
             raise InvalidRequest("model: expected the name of a model", details={"param": "model"})
         agent_of(name.removesuffix(LATEST), self._agents)
-        told = {"modelfile": "", "parameters": "", "template": "", "details": _DETAILS, "modified_at": _now()}
+        told = {"modelfile": "", "parameters": "", "template": "", "details": _DETAILS, "modified_at": self._now()}
         info = {"general.architecture": MODEL}
         return json_response(
             {**told, "model_info": info, "capabilities": ["completion", "tools", "vision", "thinking"]}
         )
 
     async def chat(self, call: HttpCall) -> web.StreamResponse:
-        """Answer one request; one without messages only asks whether the model is there."""
+        """Answer one request; one without messages loads the model, and there is nothing to load."""
         body = call.body
         model, think = body["model"], body.get("think")
-        shape = _ChatLines(model)
+        shape = _ChatLines(model, self._runs.clock)
         if not body["messages"]:
             agent_of(model.removesuffix(LATEST), self._agents)
             return json_response(shape.line(done=True, done_reason="load"))
@@ -129,27 +128,36 @@ class OllamaApi:
             thinking=("medium" if think else "off") if isinstance(think, bool) else WORDS.get(think or ""),
             stream=body.get("stream") is not False,
         )
-        return await serve(self._runs, call, asked, shape, stream_type=LINES)
+        return await serve(self._runs, call, asked, shape)
+
+    def _now(self) -> str:
+        return self._runs.clock.now().isoformat()
 
 
-class _ChatLines:
-    """One answer, or its lines."""
+class _ChatLines(AnswerShape):
+    """One answer, or its lines; one without text shows that it is alive."""
 
-    def __init__(self, model: str) -> None:
+    content_type = "application/x-ndjson"
+
+    def __init__(self, model: str, clock: Clock) -> None:
         self._model = model
-        self._begun_ns = time.monotonic_ns()
+        self._clock = clock
+        self._begun_s = clock.monotonic()
 
     def begin(self, run_id: str) -> None:
         """Take the id of the run, which has no place in this shape."""
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
-        took_ns = time.monotonic_ns() - self._begun_ns
+        took_ns = int((self._clock.monotonic() - self._begun_s) * 1e9)
         usage = answer.usage
         counts = {"prompt_eval_count": prompt_tokens(usage), "eval_count": usage.output_tokens}
         spent = {"total_duration": took_ns, "load_duration": 0, "prompt_eval_duration": 0, "eval_duration": took_ns}
         reason = "length" if answer.stop in ("length", "limit") else "stop"
         calls = [_call(call.id, call.name, call.arguments) for call in answer.calls]
         return self.line(answer.text, calls, done=True, done_reason=reason, **counts, **spent, **answer.beside)
+
+    def keepalive(self) -> bytes:
+        return self.delta("")
 
     def opening(self) -> bytes:
         return b""
@@ -176,7 +184,13 @@ class _ChatLines:
     ) -> dict[str, Any]:
         """Return one object of the answer."""
         message = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
-        return {"model": self._model, "created_at": _now(), "message": message, "done": done, **more}
+        return {
+            "model": self._model,
+            "created_at": self._clock.now().isoformat(),
+            "message": message,
+            "done": done,
+            **more,
+        }
 
 
 def show_error(error: HubError) -> Mapping[str, Any]:
@@ -208,7 +222,10 @@ def _message(message: Mapping[str, Any], place: str) -> Message | str:
     said = said_message(message, place, {})
     if isinstance(said, str):
         return said
-    images = tuple(_image(each, f"{place}.images") for each in message.get("images") or ())
+    given = message.get("images") or []
+    if not isinstance(given, list):
+        raise InvalidRequest(f"{place}.images: expected a list", details={"param": f"{place}.images"})
+    images = tuple(_image(each, f"{place}.images") for each in given)
     calls = calls_of(message.get("tool_calls"), f"{place}.tool_calls") if said.role is Role.ASSISTANT else []
     return Message(said.role, (*said.content, *images, *calls))
 
@@ -238,7 +255,3 @@ def _call(id: str, name: str, arguments: str) -> dict[str, Any]:
     except ValueError:
         read = {"malformed_arguments": arguments}
     return {"id": id, "function": {"name": name, "arguments": read if isinstance(read, dict) else {}}}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from hub.core.ids import new_id
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
 from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
-from hub.gateway.http_api.answers import serve
+from hub.gateway.http_api.answers import AnswerShape, serve
 from hub.gateway.http_api.client_tools import arguments_of, function_of, read_form, read_tools
 from hub.gateway.http_api.kept_runs import Answer, ClientCall, KeptRun
 from hub.gateway.http_api.openai_shapes import (
@@ -95,7 +94,7 @@ class Responses:
             shown=body.get("store") is not False,
             echo={name: body[name] for name in ECHOED if body.get(name) is not None},
         )
-        return await serve(self._runs, call, asked, _ResponseShape(asked.echo))
+        return await serve(self._runs, call, asked, _ResponseShape(asked.echo, int(self._runs.clock.time())))
 
     async def get(self, call: HttpCall) -> web.StreamResponse:
         """Return a response of the last 24 hours."""
@@ -121,14 +120,14 @@ class Responses:
         return run
 
 
-class _ResponseShape:
+class _ResponseShape(AnswerShape):
     """One response object, or its events."""
 
-    def __init__(self, echo: Mapping[str, Any], created_s: int | None = None) -> None:
+    def __init__(self, echo: Mapping[str, Any], created_s: int) -> None:
         self._echo = echo
         self._id = ""
         self._item = f"msg_{new_id()}"
-        self._created = created_s or int(time.time())
+        self._created = created_s
         self._sequence = -1
         self._opened = False
 

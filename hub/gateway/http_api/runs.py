@@ -117,7 +117,7 @@ class ApiRuns:
         self._runner = runner
         self._bus = bus
         self._tasks = tasks
-        self._clock = clock
+        self.clock = clock
         self._recent: OrderedDict[str, tuple[str, RunStream]] = OrderedDict()
 
     async def begin(self, call: HttpCall, asked: ApiRequest) -> RunStream | Answer:
@@ -179,7 +179,7 @@ class ApiRuns:
             return begun[1]  # the same request, while this one was read
         begin = partial(self.kept.keep, row) if key is not None else None
         finish = partial(self._finish, row, len(before))
-        services = (self._runner, self._bus, self._tasks, self._clock)
+        services = (self._runner, self._bus, self._tasks, self.clock)
         stream = RunStream(*services, request, begin=begin, finish=finish, in_pieces=asked.stream)
         if place is not None:
             stream.keyed, stream.retried = place.keyed, True
@@ -190,7 +190,7 @@ class ApiRuns:
 
     def _finish(self, row: KeptRun, before: int, result: RunResult) -> Answer | Coroutine[Any, Any, Answer]:
         """Return the answer of a run, or what keeps it when its client may go on with it, read it again, or retry."""
-        answer = _answer(result, int(self._clock.time()))
+        answer = _answer(result, int(self.clock.time()))
         ok = result.status is RunStatus.OK
         if row.place is None and not (ok and (row.shown or answer.calls)):
             return answer
