@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import tzinfo
 from typing import Any
 
@@ -30,6 +30,7 @@ from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, 
 from hub.core.events import EventBus
 from hub.core.schema import SchemaError
 from hub.core.slugs import slugify
+from hub.messaging.places import DEFAULT_ACCOUNT
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -195,21 +196,18 @@ class ScheduleService:
         """
         rows = await self._authorities.all()
         made = [item for item in self._file.items() if _made_by(item) is not None and item.get("id") in rows]
-        items = [each for item in made if (each := self._scheduled(item, rows)) is not None and not each.by_hand]
-        placed = [(each, place) for each in items if (place := _account(each.request.address))]
-        names = await self._addresses.names({place for _, place in placed})
-        wrong = [(each, names[place]) for each, place in placed if names.get(place, place[1]) != place[1]]
-        for each, name in wrong:
-            address = {**_parts(each.request.address), "account": name}
-            if name == "default":
-                del address["account"]
-            after, changes = _changes(each, replace(each.request, address=address))
+        names = await self._addresses.names({place for item in made for place in _accounts(item.get("actions"))})
+        for item in made if names else ():
+            id, actions = str(item["id"]), _with_names(item.get("actions"), names)
+            if actions == item.get("actions"):
+                continue
             try:
-                await self._put(each.id, after, Asker(system_context()))
-                await asyncio.to_thread(self._file.change, each.id, changes)
+                if rows[id].text_hash == digest(item):  # else a person changed it since, and it stays theirs
+                    await self._put(id, {**item, "actions": actions}, Asker(system_context()))
+                await asyncio.to_thread(self._file.change, id, {"actions": actions})
             except HubError as error:
-                _log.warning("%s is sent to an account that is now called %s: %s", each.id, name, error.message)
-        if wrong:
+                _log.warning("%s goes to an account that has another name now: %s", id, error.message)
+        if names:
             await self._config.reload()
 
     async def run(self, id: str, asker: Asker) -> Begun:
@@ -382,14 +380,29 @@ def _narrow(address: Mapping[str, Any] | str, here: DeliveryTarget) -> Mapping[s
     return found
 
 
-def _account(address: Mapping[str, Any] | str) -> tuple[str, str] | None:
-    """Return channel and account of an address that names both."""
-    channel, account = (_parts(address).get(key) for key in ("channel", "account"))
-    return (channel, account) if isinstance(channel, str) and isinstance(account, str) else None
+def _accounts(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield channel and account of each address within actions that names both."""
+    if isinstance(value, Mapping):
+        channel, account = value.get("channel"), value.get("account")
+        if isinstance(channel, str) and isinstance(account, str):
+            yield channel, account
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _accounts(each)
 
 
-def _parts(address: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    return address if isinstance(address, Mapping) else {}
+def _with_names(value: Any, names: Mapping[tuple[str, str], str]) -> Any:
+    """Return actions with the names of accounts in place of their ids; the account `default` is left out."""
+    if isinstance(value, list):
+        return [_with_names(each, names) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {key: _with_names(each, names) for key, each in value.items()}
+    name = names.get((str(value.get("channel")), str(value.get("account"))))
+    if name is not None and name != DEFAULT_ACCOUNT:
+        found["account"] = name
+    elif name is not None:
+        del found["account"]
+    return found
 
 
 def _changes(old: Scheduled, request: ScheduleRequest) -> tuple[dict[str, Any], dict[str, Any]]:
