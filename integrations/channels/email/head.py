@@ -13,6 +13,8 @@ from msgspec import Struct
 HEAD_LIMIT_BYTES = 262_144
 FROM_LIMIT = 2_000
 _FIELD = re.compile(r"([!-9;-~]{1,200})[ \t]*:(.*)", re.DOTALL)
+_BREAKS = re.compile(r"[\r\0]")
+_TELLS_WHO = re.compile(r"(?:from|authentication-results)[^!-~]*:", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^\s@<>\"(),:;\[\]\\]{1,128}@[A-Za-z0-9.-]{1,253}")
 _WORD_OF_NAME = re.compile(r"[^\s\"()<>@,:;\\\x00-\x1f\x7f]+")
 _SPACE = re.compile(r"[ \t]+")
@@ -119,15 +121,16 @@ class MailHead(Struct, frozen=True):
 
 
 def read_head(raw: bytes) -> MailHead | None:
-    """Return a head, with or without the mail below it; None when it is too long, or no head by the grammar."""
+    """Return a head, with or without the mail below it; None when it is too long, or nobody can tell who wrote.
+
+    A field that the grammar does not allow is left out, unless it may hide who wrote or who vouches for them.
+    """
     lines: list[list[str]] = []
     whole = raw[:HEAD_LIMIT_BYTES].split(b"\n")
     for number, each in enumerate(whole):
         line = each.removesuffix(b"\r").decode("utf-8", "replace")
         if not line and (number < len(whole) - 1 or len(raw) <= HEAD_LIMIT_BYTES):
             break
-        if "\r" in line or "\0" in line:
-            return None
         if line[:1] in " \t" and lines:
             lines[-1].append(line)
         else:
@@ -135,10 +138,14 @@ def read_head(raw: bytes) -> MailHead | None:
     else:
         if len(raw) > HEAD_LIMIT_BYTES:
             return None
-    fields = [_FIELD.fullmatch("".join(each)) for each in lines]
-    if not all(fields):
-        return None
-    return MailHead(tuple((each[1].lower(), each[2].strip(" \t")) for each in fields if each is not None))
+    fields: list[tuple[str, str]] = []
+    for text in map("".join, lines):
+        found = _FIELD.fullmatch(text)
+        if found is not None and _BREAKS.search(text) is None:
+            fields.append((found[1].lower(), found[2].strip(" \t")))
+        elif _TELLS_WHO.search(text) is not None:
+            return None
+    return MailHead(tuple(fields))
 
 
 def _bare(words: HeaderText) -> str:
