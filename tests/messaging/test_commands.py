@@ -126,6 +126,17 @@ async def test_compact_says_when_a_summary_failed_and_not_that_there_is_too_litt
     assert "no model gave a usable summary" in (receipt.reply or "")
 
 
+async def test_compact_blames_no_model_for_what_is_no_fault_of_one(post: Post) -> None:
+    await post.said("hello")
+    await post.until(lambda: len(post.pigeons.sent) == 1)
+    await post.house.sessions.patch("agent:main:main", model="gone/model")
+
+    receipt = await post.said("/compact")
+
+    assert "There is no model gone/model" in (receipt.reply or "")
+    assert "summary" not in (receipt.reply or "")
+
+
 async def test_what_follows_new_is_the_first_message_of_the_conversation(
     post: Post, openai_server: OpenAIServer
 ) -> None:

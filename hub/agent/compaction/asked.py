@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hub.agent.compaction.compact import Compacted, CompactionReason, CompactionRequest, compact
+from hub.agent.compaction.compact import Compacted, CompactionReason, CompactionRequest, NoSummary, compact
 from hub.agent.ledger import Spender
 from hub.agent.parts import RunDependencies
 from hub.agent.small_call import is_real
 from hub.core.context import Context
-from hub.core.errors import NotFound, Unavailable
+from hub.core.errors import NotFound
 from hub.core.lanes import Lanes
 from hub.models.contract import Usage
 
@@ -28,7 +28,8 @@ async def compact_session(parts: RunDependencies, lanes: Lanes, call: Compaction
 
     Raises:
         NotFound: There is no such conversation or agent.
-        HubError: It cannot be read or written, or no model gave a usable summary.
+        NoSummary: No model gave a usable summary.
+        HubError: It cannot be read or written, or its model is unknown.
     """
     async with lanes.hold(f"session:{call.session_key}", call.context):
         session = parts.sessions.get(call.session_key)
@@ -39,7 +40,7 @@ async def compact_session(parts: RunDependencies, lanes: Lanes, call: Compaction
             session.model or agent.model, session_key=call.session_key, credentials=agent.credentials
         )
         if not any(is_real(each) for each in agent.within(candidates)):
-            raise Unavailable("there is none but the offline one")
+            raise NoSummary("no model but the offline one is set up, and it cannot summarise")
         transcript = await parts.sessions.open_transcript(session)
         conversation = parts.conversations.of(session.session_id, transcript, parts.zone())
         done = await compact(

@@ -24,7 +24,7 @@ from hub.agent.whose_words import speaker
 from hub.agent.window import Item
 from hub.core.context import Context
 from hub.core.errors import HubError, Unavailable
-from hub.models.contract import Message, Role, Usage
+from hub.models.contract import Message, ModelError, Role, Usage
 from hub.models.resolved import Resolved
 
 EVENT_STARTED = "compaction_started"
@@ -53,6 +53,10 @@ class CompactionReason(StrEnum):
     THRESHOLD = "threshold"
     OVERFLOW = "overflow"
     ASKED = "asked"
+
+
+class NoSummary(Unavailable):
+    """No model gave a usable summary; the message says why."""
 
 
 class CompactionRequest(Struct, frozen=True):
@@ -99,7 +103,8 @@ async def compact(
     Nothing is lost when that fails: the conversation is as it was before. It is tried again once it has grown.
 
     Raises:
-        Unavailable: The disk did not take the entry; or somebody asked for it, and no model gave a usable summary.
+        NoSummary: Somebody asked for it, and no model gave a usable summary.
+        HubError: Somebody asked for it, and the disk did not take the entry.
 
     Cancelling it leaves the conversation as it was.
     """
@@ -143,9 +148,11 @@ async def compact(
         _log.warning("%s is not compacted: %s", request.session_key, reason)
         told = {"error": reason}
         conversation.try_again_at = before + window // GAIN_SHARE
-        if request.reason is CompactionReason.ASKED:  # who asked is told
-            raise Unavailable(reason) from error
-        return None
+        if request.reason is not CompactionReason.ASKED:
+            return None
+        if isinstance(error, HubError) and not isinstance(error, ModelError):
+            raise  # the caller reports it
+        raise NoSummary(reason) from error
     finally:
         told = told or {"error": "it was stopped"}
         parts.bus.fire(EVENT_FINISHED, {**facts, **told}, request.context)
