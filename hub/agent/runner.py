@@ -66,8 +66,7 @@ class AgentRunner:
         self._ended: OrderedDict[str, RunResult | None] = OrderedDict()
         self._undelivered: dict[str, RunResult] = {}
         self._clearing: list[Callable[[str], list[str]]] = []
-        self.drop_waiting: Callable[[str | None, str | None], list[str]] = lambda session_key, run_id: []
-        """Drops what waits of a session or for one run; returns the runs it was for."""
+        self._dropping: list[Callable[[str | None, str | None], list[str]]] = []
 
     @property
     def parts(self) -> RunDependencies:
@@ -97,6 +96,10 @@ class AgentRunner:
     def on_abort(self, clear: Callable[[str], list[str]]) -> None:
         """Add what is called with a session that is stopped: it stops what was begun there, and returns those runs."""
         self._clearing.append(clear)
+
+    def on_drop(self, drop: Callable[[str | None, str | None], list[str]]) -> None:
+        """Add what drops what waits of a session, or for one run, when that is stopped; it returns those runs."""
+        self._dropping.append(drop)
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
@@ -148,8 +151,10 @@ class AgentRunner:
         """Stop a run, or all of a conversation, or a run if it is of that conversation; return which are stopped.
 
         They end by themselves soon after: what was said and done until then stays in the transcript. What waits is
-        dropped if `waiting`, else it is answered next.
+        dropped if `waiting`, else it is answered next. Without both, nothing is stopped.
         """
+        if run_id is None and session_key is None:
+            return []
         stopped = [
             each.request.run_id
             for each in list(self._active.values())
@@ -158,7 +163,7 @@ class AgentRunner:
         ]
         if session_key is not None and run_id is None:
             stopped += [each for clear in self._clearing for each in clear(session_key)]
-        return stopped + (self.drop_waiting(session_key, run_id) if waiting else [])
+        return stopped + [each for drop in self._dropping if waiting for each in drop(session_key, run_id)]
 
     def active(self) -> list[ActiveRun]:
         """Return the runs that wait or go on, oldest first."""

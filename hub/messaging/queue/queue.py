@@ -94,7 +94,7 @@ class MessageQueue:
         self._entering: Counter[tuple[str, Conversation]] = Counter()
         self._wakers: dict[str, asyncio.Task[None]] = {}
         self._early: set[str] | None = set()  # rows of messages that came before `recover`, which holds up their turns
-        runner.drop_waiting = self._drop
+        runner.on_drop(self._drop)
 
     # -- what comes in ---------------------------------------------------------------------------------------------
 
