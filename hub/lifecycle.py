@@ -88,16 +88,13 @@ class Lifecycle:
 
     async def apply(self, result: ReloadResult) -> None:
         """Put a changed configuration into force: what changed is set up again, or the hub, as `hub: reload` says."""
-        if result.left_recovery:
+        if result.restarting:
+            _log.info("the hub restarts for what changed: %s", ", ".join(sorted(result.changed)))
             self._on_restart()
             return
         async with self._applying:  # who finds nothing changed waits for whoever is putting the same change into force
             if result.applied and not self.recovery and result.changed:
                 await apply_to(self.components, frozenset(result.changed))
-                mode = self._base.section("hub")["reload"]
-                if mode == "restart" or (mode == "hybrid" and result.needs_restart):
-                    _log.info("the hub restarts for what changed: %s", ", ".join(sorted(result.changed)))
-                    self._on_restart()
 
     def _running(self) -> list[Component]:
         return [each for each in self.components if each.in_recovery or not self.recovery]

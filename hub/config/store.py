@@ -52,6 +52,7 @@ class ReloadResult(Struct, frozen=True):
         removed: Those of `changed` that are no longer in the files.
         left_recovery: Whether the hub can leave recovery mode.
         warnings: What deserves attention.
+        restarting: Whether a restart puts it into force, as `hub: reload` says or because it left recovery mode.
     """
 
     changed: set[str] = field(default_factory=set)
@@ -61,6 +62,7 @@ class ReloadResult(Struct, frozen=True):
     removed: set[str] = field(default_factory=set)
     left_recovery: bool = False
     warnings: list[ConfigError] = field(default_factory=list)
+    restarting: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The result as the gateway and the CLI show it."""
@@ -70,6 +72,7 @@ class ReloadResult(Struct, frozen=True):
             "removed": sorted(self.removed),
             "needs_restart": sorted(self.needs_restart),
             "left_recovery": self.left_recovery,
+            "restarting": self.restarting,
             "errors": [error.as_dict() for error in self.errors],
             "warnings": [warning.as_dict() for warning in self.warnings],
         }
@@ -113,6 +116,7 @@ class ConfigStore:
         self._files_read: frozenset[str] = frozenset()
         self._folders_read: frozenset[str] = frozenset()
         self._started: Config = self.current
+        self._restarting = False
         root = Root(self.home)
         self._files = HomeFiles(root)
         self._last_good = LastGood(root)
@@ -140,7 +144,7 @@ class ConfigStore:
             if again:
                 self._cache = CheckCache()
             elif not self.errors and await asyncio.to_thread(self._is_unchanged):
-                return ReloadResult(warnings=self.warnings)
+                return ReloadResult(warnings=self.warnings, restarting=self._restarting)
             return self._reloaded(await asyncio.to_thread(self._check_and_keep))
 
     def _reloaded(self, checked: Checked) -> ReloadResult:
@@ -157,10 +161,12 @@ class ConfigStore:
         removed = set(old.present - new.present)
         for name in sorted(removed):
             _log.warning("the section %s is no longer in the configuration", name)
-        needs_restart = self._needs_restart()
+        needs_restart = self._needs_restart() & changed
+        decisive = {"restart": changed, "hybrid": needs_restart}.get(self._mode(), set())
+        self._restarting = self._restarting or old.recovery or bool(decisive)
         self._tell(checked, in_force=True)
         result = ReloadResult(
-            changed, needs_restart & changed, checked.errors, True, removed, old.recovery, checked.warnings
+            *(changed, needs_restart, checked.errors, True, removed, old.recovery, checked.warnings, self._restarting)
         )
         if changed or old.recovery:
             added = sorted(new.present - old.present)
@@ -226,8 +232,7 @@ class ConfigStore:
             on_reload: Awaited with each result that changed, or refused, something.
             before: Awaited before the files are read.
         """
-        hub = self.current.get("hub")
-        if isinstance(hub, Mapping) and hub.get("reload") == "off":
+        if self._mode() == "off":
             return None
         from hub.config.watch import watch_files
 
@@ -247,6 +252,10 @@ class ConfigStore:
         return any(file.is_file() and file.stat().st_size == 0 for file in files)
 
     # --- what happens inside ---
+
+    def _mode(self) -> str:
+        hub = self.current.get("hub")
+        return str(hub.get("reload", "hot")) if isinstance(hub, Mapping) else "hot"
 
     def _folders(self) -> list[Path]:
         """Return every folder that holds a file of the configuration, or whose files are included."""
@@ -313,7 +322,7 @@ class ConfigStore:
                 ),
             }
         restart = self._needs_restart()
-        if restart:
+        if restart and not self._restarting:
             wanted[RESTART] = {
                 "title": phrase("A restart is needed for {sections}", sections=sorted(restart)),
                 "text": phrase("The changes take effect after the next start of the hub."),

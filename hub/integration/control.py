@@ -104,6 +104,8 @@ class IntegrationControl:
             if not result.applied:
                 raise InvalidRequest(f"{domain} was not reloaded: {result.errors[0]}")
             await self._apply(result)
+            if result.restarting:
+                return self.get(domain)
             await self._manager.apply((), self._config.current)
             if self._manager.status(domain) is None:
                 raise InvalidRequest(f"{domain} is not in use: {_unused(catalog[domain])['reason']}")
@@ -147,7 +149,7 @@ _UNKNOWN = {
     "since": 0.0,
     "attempts": 0,
 }
-"""What is told of a section that no integration has."""
+"""Status of a section without an integration."""
 
 
 def _unused(found: CatalogEntry) -> dict[str, Any]:

@@ -232,7 +232,7 @@ class ChannelAccounts:
         await self._apply(await self._config.reload())
 
     async def _logged_in(self, channel: str, account: str) -> dict[str, Any]:
-        """Put the configuration into force, and wait until the account has reached its platform.
+        """Put the configuration into force, and wait until the account has reached its platform, or the hub restarts.
 
         Raises:
             InvalidRequest: It did not.
@@ -246,15 +246,15 @@ class ChannelAccounts:
             if not result.applied:
                 raise InvalidRequest(f"{channel} was not added: {result.errors[0]}")
             await self._apply(result)
+            if result.restarting:
+                return self._one(channel, account)
             async with asyncio.timeout(CONNECT_LIMIT_S):
                 while True:
                     heard.clear()
                     self._refuse_failed(channel, account)
                     attached = self._channels.get(channel, account)
                     if attached is not None and attached.status.state is ChannelState.CONNECTED:
-                        return next(
-                            each for each in self.all() if (each["channel"], each["account"]) == (channel, account)
-                        )
+                        return self._one(channel, account)
                     await heard.wait()
         except TimeoutError:
             attached = self._channels.get(channel, account)
@@ -263,6 +263,9 @@ class ChannelAccounts:
         finally:
             for each in unlisten:
                 each()
+
+    def _one(self, channel: str, account: str) -> dict[str, Any]:
+        return next(each for each in self.all() if (each["channel"], each["account"]) == (channel, account))
 
     def _refuse_failed(self, channel: str, account: str) -> None:
         attached = self._channels.get(channel, account)

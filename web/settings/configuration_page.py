@@ -196,6 +196,8 @@ def _outcome(saved: Saved, result: ReloadResult | None, words: Catalogue) -> str
         return words.gettext(
             "Saved, but there are problems; until they are fixed, the last good configuration stays in force."
         )
+    if result.restarting:
+        return words.gettext("Saved. The hub restarts by itself for the change to take effect.")
     if result.needs_restart:
         names = ", ".join(sorted(result.needs_restart))
         return words.gettext("Saved. Restart the hub for these to take effect: {names}.", names=names)
