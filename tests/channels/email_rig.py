@@ -14,6 +14,7 @@ from hub.core.ids import new_id
 from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
 from hub.messaging.contract import Address, Channel
+from hub.messaging.texts import say
 from hub.security.outside_reader import OutsideReader
 from integrations.channels.email.channel import Email
 from integrations.channels.email.login import MailLogin, MailOAuth
@@ -108,7 +109,8 @@ class EmailRig(Rig):
             folder="INBOX",
         )
         login = MailLogin(config.credential, JsonStorage(folder / f"tokens-{account}.json"), clock)
-        return Email(config, JsonStorage(folder / f"email-{account}.json"), login, clock, self.reader)
+        threads = JsonStorage(folder / f"email-{account}.json")
+        return Email(config, threads, login, clock, self.reader, lambda why: say("mail.unread", why=why))
 
     def mailbox(self, account: str = "default") -> str:
         """Return the name of the mailbox of an account."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hub.messaging.outbox.outbound_policy import outbound_policy
 from hub.messaging.schema import access_policy
+from hub.messaging.texts import say
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
@@ -22,12 +23,16 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     from integrations.channels.email.mailbox import MailboxAccount
     from integrations.channels.email.tool import MailTool
 
+    def notice(why: str) -> str:
+        return say("mail.unread", host.language, why=why)
+
     for_tool: dict[str, Email] = {}
     for entry in config:
         account = MailboxAccount.from_config(entry)
         kept = host.storage(f"tokens-{account.account}")
         login = MailLogin(account.credential, kept, host.clock)
-        channel = Email(account, host.storage(f"subjects-{account.account}"), login, host.clock, host.egress.reader)
+        threads, reader = host.storage(f"subjects-{account.account}"), host.egress.reader
+        channel = Email(account, threads, login, host.clock, reader, notice)
         await host.channels.add(channel, access_policy(entry), outbound=outbound_policy(entry))
         if entry["tool"]:
             for_tool[account.account] = channel

@@ -70,6 +70,7 @@ class Email:
         login: Gives the password or an access token.
         clock: Time.
         reader: Reads mails.
+        notice: Says in the language of the home why a mail cannot be read.
     """
 
     name = "email"
@@ -83,13 +84,20 @@ class Email:
     )
 
     def __init__(
-        self, config: MailboxAccount, threads: JsonStorage, login: MailLogin, clock: Clock, reader: OutsideReader
+        self,
+        config: MailboxAccount,
+        threads: JsonStorage,
+        login: MailLogin,
+        clock: Clock,
+        reader: OutsideReader,
+        notice: Callable[[str], str],
     ) -> None:
         self.account = config.account
         self.reader = reader
         self._config = config
         self._login = login
         self._clock = clock
+        self._notice = notice
         self._storage = threads
         self._threads: dict[str, dict[str, str]] = {}
         self._answers: dict[str, dict[str, float]] = {}
@@ -243,7 +251,8 @@ class Email:
         uid = int(reference.partition(":")[2])
         head = read_head(await self._thread_of_imap.run(partial(mailbox.read, uid, head=True)))
         if head is None:
-            _log.warning("the head of the e-mail %s cannot be read; it is left alone", reference)
+            where = self._config.address
+            _log.warning("the head of the e-mail %s of %s cannot be read; it is left alone", reference, where)
             return
         message = self._message(head, reference)
         if message is None:
@@ -258,21 +267,24 @@ class Email:
         await self._storage.save(self._threads)
 
     async def _read_once(self, receive: Receiver, mailbox: Mailbox, reference: str) -> ReadMail:
-        """Return what a mail says; of one that cannot be read, or with which the hub ended before, that it is so."""
-        raw = await self._thread_of_imap.run(mailbox.read, int(reference.partition(":")[2]))
+        """Return the mail, or a notice that it cannot be read."""
         if await receive.cursor(BEING_READ) == reference:
-            return _unread(reference, "the hub stopped while it was reading it")
+            return self._unread(reference, "the hub stopped while it was reading it")
+        raw = await self._thread_of_imap.run(mailbox.read, int(reference.partition(":")[2]))
         await receive.keep_cursor(reference, BEING_READ)
         try:
             return await self.open(raw, reference)
         except HubError as error:
-            return _unread(reference, error.message)
-        except BaseException:  # it was stopped, or has no process to read in: that says nothing of the mail
+            return self._unread(reference, error.message)
+        finally:  # whatever happens from here on says nothing of the mail, unless the hub itself ended with it
             await asyncio.shield(receive.keep_cursor("", BEING_READ))
-            raise
+
+    def _unread(self, reference: str, why: str) -> ReadMail:
+        _log.warning("the e-mail %s of %s is passed over: %s", reference, self._config.address, why)
+        return ReadMail("", self._notice(why))
 
     def _message(self, head: MailHead, reference: str) -> InboundMessage | None:
-        """Return a mail as far as its head tells of it."""
+        """Build the message from the head alone."""
         sender = head.sender()
         if sender is None or sender == self._config.address.lower() or is_automatic(head):
             return None
@@ -376,13 +388,6 @@ def _references(head: MailHead) -> list[str]:
     """Return the ids of the mails before this one in its thread, oldest first."""
     found = (head.first("references") or head.first("in-reply-to")).split()
     return [each for each in found if len(each) <= ID_CHARS]
-
-
-def _unread(reference: str, why: str) -> ReadMail:
-    _log.warning("the e-mail %s is passed over: %s", reference, why)
-    return ReadMail(
-        "", f"(An e-mail of mine could not be read, and is passed over: {why}. I would have to send it again.)"
-    )
 
 
 def _refused(error: aiosmtplib.SMTPResponseException) -> Delivery:

@@ -113,7 +113,7 @@ class Mailbox:
         """Return a mail without marking it as seen; of one too large, its head alone; empty when it is gone.
 
         Args:
-            head: Whether only the head is wanted, as far as it is read at all.
+            head: Fetch only the head, up to `HEAD_LIMIT_BYTES`.
         """
         client = self._opened().client
         _, found = client.uid("FETCH", str(uid), "(RFC822.SIZE)")

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.core.clock import Clock
+from hub.core.errors import Unavailable
 from hub.core.schema import Invalid
-from hub.messaging.contract import DeliveryState, InboundMessage, OutboundMessage
+from hub.messaging.contract import DeliveryState, Inbound, InboundMessage, OutboundMessage, Receipt
 from integrations.channels.email.channel import BEING_READ, Email
 from integrations.channels.email.head import HEAD_LIMIT_BYTES, MailHead, read_head
 from integrations.channels.email.mail_text import read_mail
@@ -21,6 +22,7 @@ from integrations.channels.email.schema import CONFIG_SCHEMA
 from integrations.channels.email.sender import is_automatic, is_vouched_for
 from tests.channels.email_rig import SERVER, EmailRig, mail
 from tests.channels.kit import Heard
+from tests.integrations.channels.receiving import HastyClock
 from tests.servers.shared import dovecot
 from tests.until import until
 
@@ -407,6 +409,44 @@ async def test_a_mail_with_which_the_hub_ended_is_not_read_again(rig: EmailRig, 
 
     assert "the hub stopped while it was reading it" in texts(heard)[1]
     assert rig.reader.mails == ["one", "three"]
+
+
+@pytest.mark.parametrize("fails", ["receive", "keep"])
+async def test_a_mail_that_could_not_be_kept_is_read_again(rig: EmailRig, tmp_path: Path, fails: str) -> None:
+    failing = Failing(fails)
+    channel = rig.channel(tmp_path, HastyClock())
+    await channel.start(failing)
+    await moved_from(None, failing)
+
+    rig.delivers(mail("one"))
+    rig.delivers(mail("two"))
+    await until(lambda: "two" in texts(failing))
+    await channel.stop()
+
+    assert failing.fails == ""
+    assert texts(failing) == (["one", "two"] if fails == "receive" else ["one", "one", "two"])
+
+
+class Failing(Heard):
+    """A receiver whose disk is full once: when a mail is received, or when it is kept that it was."""
+
+    def __init__(self, fails: str) -> None:
+        super().__init__()
+        self.fails = fails
+
+    async def __call__(self, inbound: Inbound) -> Receipt:
+        self._fail("receive")
+        return await super().__call__(inbound)
+
+    async def keep_cursor(self, value: str, name: str = "position") -> None:
+        if name == "position" and self.inbound:
+            self._fail("keep")
+        await super().keep_cursor(value, name)
+
+    def _fail(self, at: str) -> None:
+        if self.fails == at:
+            self.fails = ""
+            raise Unavailable("the disk is full")
 
 
 async def moved_from(position: str | None, heard: Heard) -> str:
