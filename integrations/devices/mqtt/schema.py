@@ -137,13 +137,16 @@ CONFIG_SCHEMA = Schema(
 
 def _tell_of_rules(config: Config, report: CheckReport) -> None:
     """Say what a client of the embedded broker may do for whom nothing is stated."""
-    for name, each in (config.get("mqtt") or {}).get("clients", {}).items():
+    section = config.get("mqtt") or {}
+    prefix = section.get("discovery_prefix")
+    for name, each in section.get("clients", {}).items():
         for key in {"subscribe", "publish"} - each.keys():
-            also = "says whether a home is there" if key == "subscribe" else "announces devices"
-            verb = "reads" if key == "subscribe" else "writes"
+            may = f"read only {name}/# and {prefix}/status"
+            if key == "publish":
+                may = f"write only {name}/# and announcements of devices"
             report.warning(
                 ("mqtt", "clients", name),
-                f"{name} has no {key}: it {verb} {name}/# and what {also}, and nothing else",
+                f"{name} has no {key}: it may {may}",
                 f"state {key}: if it uses other topics, or exactly these to say that they are meant",
             )
 

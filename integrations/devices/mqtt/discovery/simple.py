@@ -51,7 +51,7 @@ def _tracked(value: str, config: Config) -> Any:
 
 
 def _sensed(value: str, config: Config) -> Any:
-    """Read a sensor; a moment is told in UTC and a day as a date, however the device writes it."""
+    """Read a sensor; timestamps are normalised to UTC and days to dates, however the device writes them."""
     if value == NONE or config.get("device_class") not in ("timestamp", "date"):
         return _chosen(value, config)
     said = datetime.fromisoformat(value)
