@@ -30,7 +30,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     hub, prefix = await hub_id(host), config["discovery_prefix"]
     address, broker = await broker_of(host, config, hub)
     bridge = MqttBridge(host, address)
-    rights = AnnouncerRights(broker, host.repairs)
+    rights = AnnouncerRights(broker)
     discovery = Discovery(host, bridge, prefix, hub_topic(prefix, hub), rights)
     register_services(host, bridge)
     taps = Taps(bridge, host.clock)

@@ -24,7 +24,6 @@ from amqtt.mqtt.connack import NOT_AUTHORIZED, SERVER_UNAVAILABLE, ConnackPacket
 from amqtt.mqtt.protocol.broker_handler import BrokerProtocolHandler
 from msgspec import Struct
 
-from hub.automation.sources.mqtt_topics import fits
 from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
 from integrations.devices.mqtt.topics import NODES, OWN, covers
 
@@ -61,8 +60,8 @@ class BrokerClient(Struct, frozen=True):
     publish: tuple[str, ...] = ()
 
     def may_publish(self, topic: str) -> bool:
-        """Whether it may write a topic."""
-        return any(fits(each, topic) and _reaches(each, topic) for each in self.publish)
+        """Whether it may write a topic, or all topics of a filter."""
+        return any(covers(each, topic) and _reaches(each, topic) for each in self.publish)
 
     def may_subscribe(self, topic_filter: str) -> bool:
         """Whether it may read all topics of a filter."""

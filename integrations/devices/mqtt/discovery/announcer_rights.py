@@ -5,26 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hub.core.errors import InvalidRequest
-from hub.core.repairs import Repairs
 from integrations.devices.mqtt.bridge import MqttMessage
 from integrations.devices.mqtt.discovery.announcement import Announced
 
 if TYPE_CHECKING:
     from integrations.devices.mqtt.broker import BrokerClient, EmbeddedBroker
 
-DOMAIN = "mqtt"
-
 
 class AnnouncerRights:
     """Judges the topics of announcements.
 
     Args:
-        broker: The embedded broker, which knows who wrote; at another one, topics of two devices are told of.
+        broker: The embedded broker, which knows who wrote; at another one nobody does, and all of it is taken.
     """
 
-    def __init__(self, broker: EmbeddedBroker | None, repairs: Repairs) -> None:
-        self._broker, self._repairs = broker, repairs
-        self._devices: dict[str, dict[tuple[str, str], str]] = {}
+    def __init__(self, broker: EmbeddedBroker | None) -> None:
+        self._broker = broker
+
+    @property
+    def knows_writers(self) -> bool:
+        """Whether it is known who wrote a message."""
+        return self._broker is not None
 
     def check(self, message: MqttMessage, announced: Announced) -> None:
         """Check that whoever wrote a message may use the topics that it names.
@@ -33,7 +34,6 @@ class AnnouncerRights:
             InvalidRequest: They may not, or nobody knows who it was.
         """
         if self._broker is None:
-            self._tell_of_shared(announced)
             return
         name, client = self._writer(self._broker, message)
         for key, topic in announced.topics(commands=True):
@@ -56,35 +56,9 @@ class AnnouncerRights:
         """Whether whoever wrote a message may write a topic."""
         return self._broker is None or self._writer(self._broker, message)[1].may_publish(topic)
 
-    def forget(self, announced: Announced) -> None:
-        """Forget the topics of a component that is gone."""
-        for _, topic in announced.topics(commands=True):
-            found = self._devices.get(topic, {})
-            found.pop(announced.key, None)
-            if len(set(found.values())) < 2:
-                self._repairs.clear(DOMAIN, f"shared:{topic}")
-            if not found:
-                self._devices.pop(topic, None)
-
     def _writer(self, broker: EmbeddedBroker, message: MqttMessage) -> tuple[str, BrokerClient]:
         name = broker.writer_of(message.topic, message.payload)
         client = broker.clients.get(name) if name is not None else None
         if name is None or client is None:
             raise InvalidRequest("it is not known who announced it; let the device announce itself again")
         return name or "a client without a name", client
-
-    def _tell_of_shared(self, announced: Announced) -> None:
-        """Raise a repair for a topic of commands that another device named before."""
-        device = announced.device
-        name = str(device.name if device is not None and device.name else announced.unique_id)[:100]
-        for _, topic in announced.topics(commands=True):
-            known = self._devices.setdefault(topic, {})
-            known[announced.key] = name
-            if len(names := sorted(set(known.values()))) > 1:
-                self._repairs.raise_(
-                    DOMAIN,
-                    f"shared:{topic}",
-                    "Two MQTT devices take commands on one topic",
-                    f"{', '.join(names)}: all of them named {topic}. If one of them is not yours, it wants the hub to "
-                    "operate the other: take its rights at your broker away, and empty its announcement.",
-                )

@@ -14,6 +14,7 @@ from hub.host import IntegrationHost
 from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 from integrations.devices.mqtt.discovery.announcement import DEVICE, Announced, Announcement, read_announcement
 from integrations.devices.mqtt.discovery.announcer_rights import AnnouncerRights
+from integrations.devices.mqtt.discovery.command_topics import CommandTopics
 from integrations.devices.mqtt.discovery.entity import SOURCE, EntityParts, MqttEntity
 from integrations.devices.mqtt.discovery.family import Family
 from integrations.devices.mqtt.discovery.graded import GRADED
@@ -48,6 +49,7 @@ class Discovery:
     ) -> None:
         self._host, self._bridge, self._prefix, self._own, self._rights = host, bridge, prefix, own, rights
         self._parts = EntityParts(host, bridge, PayloadTemplates(host.clock, lambda: host.time_zone))
+        self._commands = CommandTopics(host)
         self._said: dict[str, tuple[int, int]] = {}
         self._bytes = 0
         self._topics: dict[str, set[tuple[str, str]]] = {}
@@ -154,12 +156,14 @@ class Discovery:
         elif entity.announced != announced:
             entity.change(announced, family)
         self._entities[announced.key] = (topic, entity)
+        if not self._rights.knows_writers:
+            self._commands.name(entity, topic)
 
     def _remove(self, topic: str, key: tuple[str, str]) -> None:
         owner, entity = self._entities.get(key, (None, None))
         if entity is not None and owner == topic:
             del self._entities[key]
-            self._rights.forget(entity.announced)
+            self._commands.forget(entity)
             entity.remove()
         if key in self._reports and self._reports[key][0] == topic:
             self._reports.pop(key)[1]()

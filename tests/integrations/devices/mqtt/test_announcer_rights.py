@@ -20,6 +20,7 @@ CLIENTS: dict[str, Any] = {
     "garden": {"password": SECRET},
     "tasmota": {"password": SECRET, "publish": ["tasmota/#", "tele/#"], "subscribe": ["cmnd/lamp/#"]},
     "lock": {"password": SECRET},
+    "flat": {"password": SECRET, "publish": ["flat/+", "homeassistant/+/+/config"], "subscribe": []},
 }
 TASMOTA: dict[str, Any] = {
     **dict.fromkeys(("dn", "hn", "ip", "md", "ofln", "onln", "sw"), "x"),
@@ -63,6 +64,7 @@ SWITCH = {"platform": "switch", "unique_id": "a", "command_topic": "~/set"}
         ("garden", "homeassistant/cover/a/config", announces(command_topic="garden/s", set_position_topic="lock/set")),
         ("garden", SENSOR, announces(state_topic="lock/state")),
         ("garden", SENSOR, announces(state_topic="#")),
+        ("flat", SENSOR, announces(state_topic="flat/#")),
         (
             "garden",
             SENSOR,
@@ -114,23 +116,61 @@ async def test_what_a_client_may_use_is_taken_and_its_rights_are_asked_again_aft
     await third.tear_down()
 
 
-async def test_at_another_broker_a_topic_of_two_devices_is_told_of(kit: MqttKit, mosquitto: Mosquitto) -> None:
+LOCK = "homeassistant/lock/a/config"
+LIGHT = "homeassistant/light/b/config"
+DOOR = announces(unique_id="door", device={"identifiers": ["1"], "name": "Door"}, command_topic="lock/set")
+
+
+@pytest.mark.parametrize(
+    ("name", "afterwards"),
+    [
+        ("Gnome", ""),
+        ("Door", ""),  # a stranger may call itself as it likes
+        ("Gnome", announces(device={"identifiers": ["2"], "name": "Gnome"}, command_topic="gnome/set")),
+        ("Gnome", announces(device={"identifiers": ["1"], "name": "Door"}, command_topic="lock/set")),
+    ],
+    ids=["it goes", "it goes by another's name", "it moves away", "it is a part of the other"],
+)
+async def test_at_another_broker_a_topic_of_several_devices_is_told_of(
+    kit: MqttKit, mosquitto: Mosquitto, name: str, afterwards: str
+) -> None:
     await kit.set_up({**PLAIN, "broker": "127.0.0.1", "port": mosquitto.port})
     await kit.until_connected()
-    lock = announces(unique_id="door", device={"identifiers": ["1"], "name": "Door"}, command_topic="lock/set")
-    gnome = announces(device={"identifiers": ["2"], "name": "Gnome"}, command_topic="lock/set")
     async with Device(mosquitto.port) as device:
-        await device.say("homeassistant/lock/a/config", lock)
+        await device.say(LOCK, DOOR)
         await until(lambda: kit.state("lock.door_lamp") is not None)
         before = kit.repairs.all()
-        await device.say("homeassistant/light/b/config", gnome)
+        gnome = announces(device={"identifiers": ["2"], "name": name}, command_topic="lock/set")
+        await device.say(LIGHT, gnome)
         await until(lambda: bool(kit.repairs.all()))
         (told,) = kit.repairs.all()
-        await device.say("homeassistant/light/b/config", "")
+        await device.say(LIGHT, afterwards)
         await until(lambda: kit.repairs.all() == [])
 
     assert before == []
-    assert "Door, Gnome: all of them named lock/set" in told.text
+    assert f"Door ({LOCK}), {name} ({LIGHT}): all of them named lock/set" in told.text
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        announces(device={"identifiers": ["1"], "name": "Door"}, command_topic="lock/set"),
+        announces(device={"identifiers": ["2"]}, command_topic="lock/set", effect_command_topic="homeassistant/a"),
+    ],
+    ids=["of the same device", "not taken"],
+)
+async def test_at_another_broker_only_devices_that_are_there_share_a_topic(
+    kit: MqttKit, mosquitto: Mosquitto, other: str
+) -> None:
+    await kit.set_up({**PLAIN, "broker": "127.0.0.1", "port": mosquitto.port})
+    await kit.until_connected()
+    async with Device(mosquitto.port) as device:
+        await device.say(LOCK, DOOR)
+        await device.say(LIGHT, other)
+        await device.say("homeassistant/switch/c/config", announces(unique_id="last", command_topic="c"))
+        await until(lambda: kit.state("switch.lamp") is not None)
+
+    assert kit.repairs.all() == []
 
 
 SWITCHED = {"device": {"identifiers": ["1"], "name": "Desk plug"}, "unique_id": "plug"}
