@@ -37,8 +37,8 @@ MESSAGE_SCHEMA = Schema(
         Optional("voice", description="Send audio as a voice message."): boolean,
         Optional("buttons", description="Labels; the one pressed comes back to you."): All([_SHORT], Length(max=20)),
         Optional("silent"): boolean,
-        Optional("channel", description="With to: another chat than this one."): _SHORT,
-        Optional("to"): _SHORT,
+        Optional("channel", description="Of to."): _SHORT,
+        Optional("to", description="Another chat: its id on channel, or telegram:123456."): _SHORT,
         Optional("account"): _SHORT,
         Optional("thread"): _SHORT,
     }
@@ -50,8 +50,8 @@ def message_tool(messages: AgentMessages) -> Tool:
     return Tool(
         NAME,
         "Send something now, beside your answer: text, files, buttons, a poll, a reaction; or edit and delete what you "
-        "sent. It goes to this conversation unless channel and to are given. A pressed button begins a turn of yours; "
-        "votes and reactions are told with the next. What the chat app cannot do is refused with what it can. Do not "
+        "sent. It goes to this conversation unless to is given. A pressed button begins a turn of yours; votes and "
+        "reactions are reported in your next turn. What the chat app cannot do is refused with what it can. Do not "
         "repeat in your answer what you sent; NO_REPLY as your whole answer adds nothing.",
         from_schema(MESSAGE_SCHEMA),
         _MessageTool(messages).run,
@@ -88,12 +88,12 @@ class _MessageTool:
         current = await self._messages.place(call.run_id, call.session_key)
         if "to" in arguments or "channel" in arguments:
             if "to" not in arguments:
-                raise InvalidRequest("give channel and to together, or neither for this conversation")
+                raise InvalidRequest("to: say which chat on that channel, or leave channel out for this conversation")
             channel, account = arguments.get("channel"), arguments.get("account", "default")
             found = await self._messages.at(channel, arguments["to"], account, arguments.get("thread"))
             address, message_id = found.address, None
         elif current is None:
-            raise InvalidRequest("this run is held in no chat: give channel and to")
+            raise InvalidRequest("to: say where, such as telegram:123456; this run is held in no chat")
         else:
             address, message_id = current.address, current.message_id
             if "thread" in arguments:
