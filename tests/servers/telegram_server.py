@@ -79,6 +79,9 @@ CONFLICT = Fault(
 
 
 BLOCKED = Fault(403, "Forbidden: bot was blocked by the user")
+DELETED_AT_ONCE = Fault(
+    500, "Internal Server Error: sent message was immediately deleted and can't be returned", commit=True
+)
 BAD_MARKUP = Fault(400, "Bad Request: can't parse entities: Unsupported start tag")
 
 

@@ -15,6 +15,7 @@ from hub.core.secret import Secret
 from integrations.channels.http_api import HttpApi, refusal_state
 
 UPLOAD_S = 120.0
+_SENT_ANYWAY = "sent message was immediately deleted"
 _DONE_ALREADY = ("message is not modified", "message to delete not found")
 
 
@@ -69,7 +70,7 @@ class TelegramApi(HttpApi):
             return None
         more = found.get("parameters") or {}
         raise self.error(
-            refusal_state(status, own=found.get("ok") is False),
+            refusal_state(status, own=found.get("ok") is False and _SENT_ANYWAY not in text),
             text,
             status=status,
             reason=more.get("migrate_to_chat_id"),

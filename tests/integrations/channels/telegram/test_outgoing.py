@@ -27,7 +27,7 @@ from integrations.channels.telegram.channel import Telegram
 from tests.channels.kit import Heard, HurriedClock
 from tests.channels.telegram_rig import telegram_channel
 from tests.servers.telegram_chats import Json
-from tests.servers.telegram_server import BAD_GATEWAY, HANGS, Fault, TelegramServer
+from tests.servers.telegram_server import BAD_GATEWAY, DELETED_AT_ONCE, HANGS, Fault, TelegramServer
 from tests.until import until
 
 ADA = Address("telegram", "7")
@@ -186,6 +186,16 @@ async def test_no_answer_in_time_may_mean_that_it_arrived(server: TelegramServer
         delivery = await send(bot, "hello")
 
     assert delivery.state is DeliveryState.UNKNOWN
+
+
+async def test_a_message_that_was_sent_and_is_gone_is_not_sent_again(server: TelegramServer, bot: Telegram) -> None:
+    server.fail("sendMessage", DELETED_AT_ONCE)
+
+    delivery = await send(bot, "hello")
+
+    assert last(server)["text"] == "hello"
+    assert delivery.state is DeliveryState.UNKNOWN
+    assert "immediately deleted" in str(delivery.error)
 
 
 async def test_a_server_that_is_not_there_was_surely_sent_nothing(
