@@ -198,7 +198,7 @@ class Heartbeats:
             raise failed(result)
         delivered = verdict.status == "alert" and place is not None
         if beat.in_main and verdict.status == "ok":
-            await self._forget(result, wanted.context)
+            await self._forget(result)
         self._tell(agent.id, verdict.status, verdict.state, context, begun, text=verdict.text, place=place)
         told = {"status": verdict.status, "text": verdict.text, "delivered": delivered}
         checks = [check.text for check in view.due]
@@ -305,7 +305,7 @@ class Heartbeats:
         store(connection, agent_id, state, self._now_ms())
         verdict.state = state
 
-    async def _forget(self, result: RunResult, context: Context) -> None:
+    async def _forget(self, result: RunResult) -> None:
         """Take a heartbeat that found all in order out of the main conversation; its file keeps it."""
         session = self._needs.sessions.get(result.session_key)
         if session is None:

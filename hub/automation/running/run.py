@@ -22,11 +22,19 @@ from hub.automation.running.plan import RunPlan, Step, Steps
 from hub.automation.running.position import Keeper, Position, TakenUp
 from hub.automation.running.rendering import truth
 from hub.automation.running.scope import RunScope
-from hub.automation.running.signals import Interrupted, SequenceEnded, Signal, StopRun, UnknownService, error_text
+from hub.automation.running.signals import (
+    Interrupted,
+    SequenceEnded,
+    Signal,
+    StopRun,
+    UnknownService,
+    error_text,
+    is_foreseen,
+)
 from hub.automation.tracing.trace import StepTrace, TraceWriter, verdict_result
 from hub.core.clock import RECHECK_S
 from hub.core.context import Context
-from hub.core.errors import HubError, InvalidRequest
+from hub.core.errors import InvalidRequest
 from hub.core.ids import new_id
 from hub.core.schema import SchemaError, describe_error
 from hub.template.outside import noting_outside
@@ -290,13 +298,15 @@ class Run:
             if step.enabled is not True and not truth(self.render(step.enabled)):
                 entry.result(enabled=False)
                 return
-            await step.run(config, self, path)
+            try:
+                await step.run(config, self, path)
+            finally:
+                self.effect |= step.effect
         except Signal:
             raise
         except Exception as error:  # whatever a service does wrong ends this run (or not) and never the engine
             self._failed(error, step, path)
         finally:
-            self.effect |= step.effect
             entry.end()
             self.entry = outer
 
@@ -312,7 +322,7 @@ class Run:
         goes_on = covered or (self.plan.on_error == "continue" and not isinstance(error, Interrupted))
         if not goes_on:
             raise error
-        if not isinstance(error, (HubError, SchemaError)):  # nobody else will tell
+        if not is_foreseen(error):  # logged nowhere else
             _log.warning("%s: %s failed, and the run goes on", self.plan.trace_id, path, exc_info=error)
         self.tell(continued=True)
 

@@ -22,6 +22,22 @@ from tests.automation.dying import Mortal
 from tests.automation.ground import make_parts
 
 
+@pytest.mark.parametrize("enabled", [True, False, "{{ false }}"])
+async def test_only_a_step_that_ran_has_an_effect(enabled: bool | str) -> None:
+    async def blow(step: Mapping[str, Any], run: Run, path: str) -> None:
+        """Blow."""
+
+    kind = ActionKind("blow", {Required("blow"): string}, blow, lambda _: "", "Blow.")
+    kinds = Kinds(lambda sort: {"blow": lambda: kind} if sort == "action" else {})
+    bench = Bench(replace(make_parts(), kinds=kinds))
+    with kinds.in_use():
+        run = bench.run([{"blow": "first", "enabled": enabled}])
+
+    await bench.start(run)
+
+    assert run.effect is (enabled is True)
+
+
 @pytest.mark.parametrize("told", ["by its kind", "by itself"])
 @pytest.mark.parametrize("block", ["plain", "repeat", "parallel", "if"])
 async def test_what_an_action_of_an_integration_did_is_not_done_again(tmp_path: Path, block: str, told: str) -> None:
