@@ -61,6 +61,7 @@ from hub.core.phrases import phrase
 from hub.core.repairs import Repairs
 from hub.core.secret import SecretMask
 from hub.core.services import ServiceRegistry
+from hub.core.slugs import object_id
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.memory.registry import MemoryRegistry
@@ -344,7 +345,7 @@ class AutomationEngine:
     def _show_people(self) -> None:
         """Create an entity for each person; integrations report where they are."""
         for person in self._needs.people().all():
-            entity_id = f"person.{person.id.replace('-', '_')}"
+            entity_id = f"person.{object_id(person.id)}"
             if self.parts.states.get(entity_id) is None:
                 self.parts.states.set(entity_id, "unknown", {"friendly_name": person.name})
 

@@ -9,6 +9,11 @@ _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _DIGIT_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
+def object_id(id: str) -> str:
+    """Return the second part of the name of an entity or a service that stands for a person or an agent."""
+    return id.replace("-", "_")
+
+
 def slugify(text: str, separator: str = "_") -> str:
     """Return text in lower case, transliterated ("Küche – Licht an!" is `kuche_licht_an`); empty if nothing is left."""
     if not _PLAIN.fullmatch(text):

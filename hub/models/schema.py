@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hub.config.sections import CheckReport, CrossCheck, Section
@@ -211,17 +211,26 @@ PLACES = (
 
 def check_references(config: Any, report: CheckReport) -> None:
     """Warn of unknown models, wherever one is named; no error, since a key may be in the environment another time."""
-    section = config.get("models") or MODELS_SCHEMA({})
-    for keys, message in doubtful_references(section, integrations=config):
+    for keys, message in doubtful_references(_section_of(config), integrations=config):
         report.warning(keys, message)
     models_at(*PLACES)(config, report)
+
+
+def doubts_of(config: Any) -> Callable[[str], str | None]:
+    """Return what says why a reference names an unknown model in a checked configuration; see `doubts`."""
+    return doubts(_section_of(config), config)
+
+
+def _section_of(config: Any) -> Mapping[str, Any]:
+    section: Mapping[str, Any] = config.get("models") or MODELS_SCHEMA({})
+    return section
 
 
 def models_at(*places: Sequence[str]) -> CrossCheck:
     """Return the check that models are known which are named at these places; `*` is any item of a list."""
 
     def check(config: Any, report: CheckReport) -> None:
-        doubt = doubts(config.get("models") or MODELS_SCHEMA({}), config)
+        doubt = doubts_of(config)
         for place in places:
             for keys, ref in _at(config, place):
                 if (message := doubt(ref)) is not None:

@@ -10,6 +10,7 @@ from hub.automation.definition.phrases import listed
 from hub.core.errors import NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Invalid, Length, Optional, ensure_list, slug
+from hub.core.slugs import object_id
 
 ALL, ANY = "all", "any"
 HOME, NOT_HOME, AWAY = "home", "not_home", "away"
@@ -33,7 +34,7 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
         person = people.by_id(id)
         if person is None:
             raise NotFound(f"there is no person {id}; there are: {listed(each.id for each in people.all())}")
-        state = asking.parts.states.get(f"person.{_object_id(id)}")
+        state = asking.parts.states.get(f"person.{object_id(id)}")
         place = None if state is None or state.state in _NOT_KNOWN else state.state
         places[id] = place
         if place is None:
@@ -45,10 +46,6 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
             return ConditionVerdict(fits, reason, {"places": places})
         told.append(reason)
     return ConditionVerdict(match == ALL, listed(told), {"places": places})
-
-
-def _object_id(person_id: str) -> str:
-    return person_id.replace("-", "_")
 
 
 def _where(place: str) -> str:

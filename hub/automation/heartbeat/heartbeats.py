@@ -28,6 +28,7 @@ from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.events import EventBus
 from hub.core.phrases import phrase
+from hub.core.slugs import object_id
 from hub.core.sql import SqlConnection
 from hub.core.states import StateMachine
 from hub.messaging.outbox.ack import ACK_LIMIT, strip_ack
@@ -356,7 +357,7 @@ class Heartbeats:
         zone = self._needs.zone()
         today = f"{datetime.fromtimestamp(self._needs.clock.time(), zone):%Y-%m-%d}" == state.day
         self._needs.states.set(
-            f"heartbeat.{agent_id.replace('-', '_')}",
+            f"heartbeat.{object_id(agent_id)}",
             state.result or "unknown",
             {
                 "friendly_name": f"Heartbeat of {agent_id}",
