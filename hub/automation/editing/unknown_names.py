@@ -15,7 +15,7 @@ from typing import Any
 from hub.automation.blueprints.expanding import expand, store_of
 from hub.automation.blueprints.store import BlueprintStore
 from hub.automation.definition.values import is_template
-from hub.automation.editing.unknown_things import HomeNames, kept_registries
+from hub.automation.editing.unknown_things import HomeNames, called_service, kept_registries, mappings
 from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.config.checked import Config
 from hub.config.sections import CheckReport, CrossCheck
@@ -23,10 +23,10 @@ from hub.config.suggest import did_you_mean, nearest
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.schema import SchemaError
+from hub.core.slugs import object_id
 from hub.entities.domains import DOMAINS, GENERIC, TARGET_KEYS
 from hub.messaging.places import DEFAULT_ACCOUNT, account_in, chat_or_last
-from hub.models.schema import MODELS_SCHEMA
-from hub.models.selection import doubts
+from hub.models.schema import doubts_of
 
 Keys = tuple[str | int, ...]
 UnknownName = tuple[Keys, str, str]
@@ -125,7 +125,7 @@ def names_are_known(
             **SERVICES,
             **{f"script.{key}": None for key in scripts},
             **dict.fromkeys(f"{domain}." for domain in domains(config)),
-            **{f"notify.{person['id'].replace('-', '_')}": PERSON_KEYS for person in config.get("people") or ()},
+            **{f"notify.{object_id(person['id'])}": PERSON_KEYS for person in config.get("people") or ()},
         }
         known.setdefault("notify.owner", PERSON_KEYS)
         items: list[tuple[Keys, Any]] = [
@@ -142,15 +142,16 @@ def names_are_known(
         def fired() -> set[str]:
             return {event for item in made for event in _fired(item)}
 
-        doubt = doubts(config.get("models") or MODELS_SCHEMA({}), config)
+        doubt = doubts_of(config)
         unknown = (
             _at_its_blueprint(keys, item, each) if "use_blueprint" in item else each
             for (keys, item), whole in zip(items, made, strict=True)
+            for mapping, at in mappings(whole, keys)
             for each in chain(
-                _unknown(whole, keys, known, fired, chats),
-                _no_model(whole, keys, doubt),
-                names.unknown(whole, keys) if names is not None else (),
-                _without_effect(whole, keys),
+                _unknown(mapping, at, known, fired, chats),
+                _no_model(mapping, at, doubt),
+                names.unknown(mapping, at) if names is not None else (),
+                _without_effect(mapping, at),
             )
         )
         for path, message, hint in islice(unknown, WARNINGS_LIMIT):
@@ -180,55 +181,31 @@ def _at_its_blueprint(keys: Keys, item: Mapping[str, Any], unknown: UnknownName)
 
 
 def _unknown(
-    value: Any,
+    value: Mapping[str, Any],
     keys: Keys,
     known: Mapping[str, frozenset[str] | None],
     fired: Callable[[], set[str]],
     places: Places | None,
 ) -> Iterator[UnknownName]:
-    if isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _unknown(each, (*keys, index), known, fired, places)
-    if not isinstance(value, dict):
-        return
-    name = value.get("action")
-    if isinstance(name, str) and not is_template(name):
+    if (name := called_service(value)) is not None:
         yield from _service(name, value, keys, known)
         if places is not None:
             yield from _nowhere(name, value.get("data"), (*keys, "data"), places)
-        return
-    if value.get("trigger") == "event":
+    elif value.get("trigger") == "event":
         yield from _events(value.get("event_type"), keys, fired)
-    for key, each in value.items():
-        if isinstance(each, (dict, list)):
-            yield from _unknown(each, (*keys, key), known, fired, places)
 
 
-def _no_model(value: Any, keys: Keys, doubt: Callable[[str], str | None]) -> Iterator[UnknownName]:
-    """Yield a warning for each model that an action names and nobody has."""
-    if isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _no_model(each, (*keys, index), doubt)
-    if not isinstance(value, dict):
-        return
+def _no_model(value: Mapping[str, Any], keys: Keys, doubt: Callable[[str], str | None]) -> Iterator[UnknownName]:
+    """Yield a warning for an unknown model named by an action."""
     data = value.get("data")
     if value.get("action") in _ASK_A_MODEL and isinstance(data, dict):
         model = data.get("model")
         if isinstance(model, str) and model and not is_template(model) and (message := doubt(model)) is not None:
             yield (*keys, "data", "model"), message, ""
-        return
-    for key, each in value.items():
-        yield from _no_model(each, (*keys, key), doubt)
 
 
-def _without_effect(value: Any, keys: Keys) -> Iterator[UnknownName]:
-    """Yield where a condition says what is never so, or does nothing, which Home Assistant takes too."""
-    if isinstance(value, (list, dict)):
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            if isinstance(each, (dict, list)):
-                yield from _without_effect(each, (*keys, key))
-    if not isinstance(value, dict):
-        return
+def _without_effect(value: Mapping[str, Any], keys: Keys) -> Iterator[UnknownName]:
+    """Yield a warning for a condition that can never hold, or an option without effect; Home Assistant takes both."""
     for side in ("before", "after") if value.get("condition") == "sun" else ():
         if f"{side}_offset" in value and side not in value:
             yield (*keys, f"{side}_offset"), phrase("{name}_offset does nothing without {name}", name=side), ""

@@ -17,6 +17,7 @@ from hub.config.checked import Config
 from hub.config.suggest import did_you_mean
 from hub.core.phrases import phrase
 from hub.core.schema import REGISTRY_ID, as_list
+from hub.core.slugs import object_id
 from hub.entities.domains import DOMAINS, TARGET_KEYS
 from hub.entities.entries import RegistryData
 from hub.entities.registry import FILE
@@ -38,6 +39,23 @@ _SHOWN_ELSEWHERE = frozenset({"automation", "heartbeat"})
 """Domains whose entities are no matter of the registries, and always there."""
 
 
+def mappings(value: Any, keys: Keys) -> Iterator[tuple[dict[str, Any], Keys]]:
+    """Yield each mapping of a definition with its keys, but none that is data of a service or of somebody else."""
+    if isinstance(value, dict):
+        yield value, keys
+        if called_service(value) is not None:
+            return
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(each, (dict, list)) and key not in _OTHERS_WORDS:
+            yield from mappings(each, (*keys, key))
+
+
+def called_service(value: Mapping[str, Any]) -> str | None:
+    """Return the service that a mapping calls; None for none, or one that a template names."""
+    name = value.get("action")
+    return name if isinstance(name, str) and not is_template(name) else None
+
+
 class HomeNames:
     """What is known of a home without running it.
 
@@ -52,20 +70,14 @@ class HomeNames:
         scripts: Mapping[str, Any] = config.get("script") or {}
         self._entities = {each.entity_id for each in registries.entities}
         self._entities |= {f"script.{key}" for key in scripts}
-        self._entities |= {f"person.{each['id'].replace('-', '_')}" for each in config.get("people") or ()}
+        self._entities |= {f"person.{object_id(each['id'])}" for each in config.get("people") or ()}
         self._entity_ids = {each.unique_id for each in registries.entities}
         self._places = {key: {each.id for each in getattr(registries, name)} for key, name in _REGISTRIES.items()}
         self._places["device_id"].update(id for each in registries.devices for id in each.identifiers)
 
-    def unknown(self, value: Any, keys: Keys) -> Iterator[tuple[Keys, str, str]]:
-        """Yield where a definition names what is not there: its keys, a message and a hint."""
-        if isinstance(value, list):
-            for index, each in enumerate(value):
-                yield from self.unknown(each, (*keys, index))
-        if not isinstance(value, dict):
-            return
-        name = value.get("action")
-        if isinstance(name, str) and not is_template(name):
+    def unknown(self, value: Mapping[str, Any], keys: Keys) -> Iterator[tuple[Keys, str, str]]:
+        """Yield where a mapping of a definition names what is not there: its keys, a message and a hint."""
+        if (name := called_service(value)) is not None:
             if name.partition(".")[0] in {*DOMAINS, "homeassistant", *_SHOWN_ELSEWHERE, "script"}:
                 for place in ("target", "data"):
                     yield from self._named(value.get(place), (*keys, place))
@@ -75,9 +87,6 @@ class HomeNames:
             for each in as_list(value.get(key)):
                 if isinstance(each, str) and _ENTITY.fullmatch(each):
                     yield from self._thing("entity_id", each, (*keys, key))
-        for key, each in value.items():
-            if isinstance(each, (dict, list)) and key not in _OTHERS_WORDS:
-                yield from self.unknown(each, (*keys, key))
 
     def _named(self, target: Any, keys: Keys) -> Iterator[tuple[Keys, str, str]]:
         for key in TARGET_KEYS if isinstance(target, dict) else ():
