@@ -303,7 +303,8 @@ class EmbeddedBroker:
             data = base64.b64decode(each["payload"])
             kept = RetainedApplicationMessage(None, each["topic"], data, each["qos"])
             self._broker.retained_messages[each["topic"]] = kept
-            self._broker.kept_by[each["topic"]] = each.get("by")
+            by = each.get("by")
+            self._broker.kept_by[each["topic"]] = by if by is not None else self._only_writer(each["topic"])
             self._broker.retained_bytes += _size(each["topic"], data)
         try:
             self._servers.append(await asyncio.start_server(self._take, host, port, ssl=self._tls))
@@ -324,6 +325,11 @@ class EmbeddedBroker:
             for topic, each in self._broker.retained_messages.items()
         ]
 
+    @property
+    def unclaimed(self) -> list[str]:
+        """The topics of retained messages of which is not known who wrote them."""
+        return [topic for topic, by in self._broker.kept_by.items() if by is None]
+
     def writer_of(self, topic: str, payload: bytes) -> str | None:
         """Return the user name of whoever wrote exactly this message; None when it is not known any more."""
         found: str | None = self._broker.writer_of(topic, payload)
@@ -334,6 +340,11 @@ class EmbeddedBroker:
         for server in self._servers:
             server.close()
         await self._broker.shutdown()
+
+    def _only_writer(self, topic: str) -> str | None:
+        """Return the only client that may write a topic, which wrote what was kept before writers were noted."""
+        found = [name for name, each in self.clients.items() if name != HUB and each.may_publish(topic)]
+        return found[0] if len(found) == 1 else None
 
     def _note_change(self) -> None:
         self.changed = True

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from hub.automation.sources.mqtt_topics import fits
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
+from hub.core.repairs import Severity
 from hub.integration.errors import NotReady, SetupFailed
 from integrations.devices.mqtt.connection import BrokerAddress
 from integrations.devices.mqtt.nodes import credentials
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 SAVE_S = 60.0
 OFFLINE = "offline"
+TOPICS_SHOWN = 10
 
 
 async def hub_id(host: IntegrationHost) -> str:
@@ -99,6 +103,8 @@ async def _started(host: IntegrationHost, config: Mapping[str, Any], port: int) 
     async def keep() -> None:
         while True:
             await host.clock.sleep(SAVE_S)
+            if config["discovery"]:
+                _tell_of_unclaimed(host, broker, prefix)
             if broker.changed:
                 broker.changed = False
                 await save()
@@ -110,6 +116,28 @@ async def _started(host: IntegrationHost, config: Mapping[str, Any], port: int) 
     host.on_unload(stop)
     host.spawn(keep(), name="save retained MQTT messages")
     return broker
+
+
+def _tell_of_unclaimed(host: IntegrationHost, broker: EmbeddedBroker, prefix: str) -> None:
+    """Keep a repair open for announcements that are not taken because nobody knows who wrote them."""
+    from integrations.devices.mqtt.native.natives import FILTERS
+
+    filters = (f"{prefix}/+/+/config", f"{prefix}/+/+/+/config", *FILTERS)
+    topics = [topic[:200] for topic in broker.unclaimed if any(fits(each, topic) for each in filters)]
+    if not topics:
+        host.repairs.clear("mqtt", "unclaimed")
+        return
+    host.repairs.raise_(
+        "mqtt",
+        "unclaimed",
+        phrase("Some MQTT devices must announce themselves again"),
+        phrase(
+            "{topics}: the broker has kept these announcements since before it noted who wrote them, so they are not"
+            " taken. Restart the devices or the program that announces them, and empty what is not yours.",
+            topics=[*topics[:TOPICS_SHOWN], *(["…"] if len(topics) > TOPICS_SHOWN else [])],
+        ),
+        severity=Severity.WARNING,
+    )
 
 
 def _tls(host: IntegrationHost, files: Any, purpose: ssl.Purpose) -> ssl.SSLContext:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hub.entities.new_devices import new_ones
+from hub.integration.json_storage import JsonStorage
+from integrations.devices.mqtt.brokers import SAVE_S
 from tests.integrations.devices.mqtt.kit import Device, MqttKit
 from tests.servers.mosquitto import Mosquitto
 from tests.until import until
@@ -114,6 +117,40 @@ async def test_what_a_client_may_use_is_taken_and_its_rights_are_asked_again_aft
     assert "may not write garden/set" in str(await refused(third))
     assert (await third.ask("mqtt.discovered"))["entities"] == []
     await third.tear_down()
+
+
+@pytest.mark.parametrize("row", [{}, {"by": None}])
+@pytest.mark.parametrize(
+    ("section", "is_taken"),
+    [
+        ({}, True),
+        ({"username": "all", "password": SECRET}, True),
+        ({"clients": {"garden": {"password": SECRET}}, "nodes": {"barn": {"password": SECRET}}}, True),
+        ({"clients": CLIENTS}, False),
+    ],
+    ids=["no credentials", "one user name", "one client beside a node", "several clients"],
+)
+async def test_what_was_kept_before_writers_were_noted_is_of_the_only_client_or_told_of(
+    kit: MqttKit, section: dict[str, Any], is_taken: bool, row: dict[str, Any]
+) -> None:
+    lamp = announces(command_topic="garden/set")
+    kept = {"topic": "homeassistant/light/a/config", "payload": b64encode(lamp.encode()).decode(), "qos": 0, **row}
+    unimportant = {**kept, "topic": "elsewhere"}
+    await JsonStorage(kit.home.storage / "integrations" / "mqtt" / "retained.json").save([kept, unimportant])
+    await kit.set_up({"port": 0, **PLAIN, **section})
+    await kit.until_connected()
+    if not is_taken:
+        assert "not known who" in str(await refused(kit))
+        await kit.clock.advance(SAVE_S)
+        (told,) = kit.repairs.all()
+        assert told.text.startswith("homeassistant/light/a/config: ")
+        port = int((await kit.ask("mqtt.status"))["listening"])
+        async with Device(port, username="garden", password=SECRET) as garden:
+            await garden.say("homeassistant/light/a/config", lamp, retain=True)
+    await until(lambda: kit.state("light.lamp") is not None)
+    await kit.clock.advance(SAVE_S)
+
+    assert kit.repairs.all() == []
 
 
 LOCK = "homeassistant/lock/a/config"
