@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import pytest
 from playwright.async_api import BrowserContext, Locator, Page, expect
@@ -10,6 +11,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import RESTART, Chromium, is_ready
 from tests.web.conftest import home_file
+from tests.web.test_pages import signed_in as client
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 ANSWERED = re.compile(r"^my_server/scripted · \d+ tokens in, \d+ out · [\d.]+ s$")
@@ -166,6 +168,29 @@ async def test_what_a_command_drops_comes_back_into_the_box(page: Page, model_se
 
     await expect(page.get_by_role("textbox", name="Message")).to_have_value("a poem instead")
     await expect(page.get_by_role("list", name="Waiting to be sent")).to_be_hidden()
+
+
+async def test_a_message_that_was_dropped_does_not_wait_after_a_restart(
+    hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    key, as_json = f"agent:main:webchat:direct:{uuid4().hex}", {"Accept": "application/json"}
+    model_server.queue([{"text": "I begin to"}, {"hold": "never"}])
+    states = []
+
+    async def send(text: str, id: str) -> None:
+        async with client(hub) as session:
+            body = {"session": key, "key": f"{id}-{key[-32:]}", "text": text}
+            async with session.post("/chat/send", json=body, headers=as_json) as answer:
+                states.append((await answer.json())["state"])
+
+    await send("write a book", "first")
+    await send("a poem instead", "second")
+    await send("/stop", "third")
+    hub.stop()
+    hub.start()
+    await send("a poem instead", "second")
+
+    assert states == ["waits", "waits", "done", "dropped"]
 
 
 async def test_what_is_being_written_survives_a_reload(page: Page) -> None:
