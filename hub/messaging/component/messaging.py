@@ -37,6 +37,7 @@ from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.owner_place import OwnerPlaces
 from hub.messaging.outbox.question_messages import QuestionMessages
 from hub.messaging.outbox.unsure_answers import UnsureAnswers
+from hub.messaging.outbox.waiting_notices import WaitingNotices
 from hub.messaging.queue.queue import MessageQueue
 from hub.messaging.retention import prune_daily
 from hub.models.registry import ModelRegistry
@@ -148,6 +149,8 @@ class MessagingComponent(Component):
         answers = QuestionAnswers(engines.approvals, base.language)
         self.inbox.answer_with(answers.hear)
         self.commands.add(answers.command())
+        notices = WaitingNotices(engines.approvals, self.router, sessions.get, self.outbox, base.clock)
+        self.inbox.tell_queued_with(notices.queued)
         channels.connect(self.inbox.receive, Cursors(db), self.router.admits)
 
     def methods(self) -> Iterable[Method]:

@@ -40,6 +40,7 @@ Offer = Callable[[Inbound], Awaitable[bool]]
 """Offers a stranger to be let in; returns whether they are answered."""
 Hear = Callable[[Accept], Awaitable[Answer | None]]
 """Returns what answers a message instead of an agent, or None when nothing does."""
+Queued = Callable[[Accept], Awaitable[None]]
 
 CLEAR_EVERY = 500
 
@@ -76,6 +77,7 @@ class Inbox:
         self._clock = clock
         self._hear: list[Hear] = []
         self._offer_pairing: Offer | None = None
+        self._tell_queued: Queued | None = None
         self._rejected = 0
 
     def answer_with(self, hear: Hear) -> None:
@@ -84,6 +86,10 @@ class Inbox:
         Those that were added first are asked first.
         """
         self._hear.append(hear)
+
+    def tell_queued_with(self, queued: Queued) -> None:
+        """Let those who write be told what a message waits for that was queued."""
+        self._tell_queued = queued
 
     def offer_pairing_with(self, offer: Offer) -> None:
         """Let strangers whose policy is `pairing` ask to be let in."""
@@ -152,6 +158,8 @@ class Inbox:
         receipt = await self._queue.add(accepted)
         if not receipt.duplicate:
             self._tell_received(accepted, receipt.inbox_id)
+            if self._tell_queued is not None:
+                await self._tell_queued(accepted)
             if accepted.at_once is not None:
                 self._tell_command(accepted.at_once)
                 reply = await self._commands.run(accepted.at_once)
