@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import StringIO
+from uuid import uuid4
 
 import pytest
 
@@ -135,6 +138,71 @@ def test_who_talks_is_told_that_their_word_is_waited_for(
 
     assert f"homarus approvals approve {waiting['code']}" in told
     assert (talk.returncode, answered, more) == (0, "the door is open\n", "")
+
+
+@pytest.fixture
+def busy(hub: HubProcess, server: OpenAIServerProcess) -> Iterator[str]:
+    """A conversation in which something waits already, set off elsewhere."""
+    session = f"busy-{uuid4().hex[:8]}"
+    wants_to_unlock(hub, server, session)
+    yield session
+    hub.rpc("chat.abort", {"sessionKey": session})
+    until(lambda: not hub.rpc("approval.list")["approvals"])
+    server.reset()
+
+
+@contextmanager
+def piped(hub: HubProcess, *arguments: str, text: str | None = None) -> Iterator[subprocess.Popen[str]]:
+    """Run a command without a terminal."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "hub", *arguments, "--config", str(hub.home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(text or "")
+        process.stdin.close()
+        yield process
+
+
+@pytest.mark.parametrize("text", [None, "and now?"], ids=["words", "standard input"])
+def test_who_waits_behind_something_else_is_told_what_it_is(
+    ask: Terminal, hub: HubProcess, busy: str, text: str | None
+) -> None:
+    (waiting,) = ask("approvals", "list", "--json").json
+
+    with piped(hub, "chat", *([] if text else ["and", "now?"]), "--session", busy, text=text) as talk:
+        assert talk.stderr is not None
+        told = talk.stderr.readline()
+        ask("approvals", "approve", waiting["code"])
+        assert talk.wait(30) == 0
+
+    assert "It waits for your word on: doorbell.unlock" in told
+    assert f"homarus approvals approve {waiting['code']}" in told
+
+
+def test_who_talks_in_a_terminal_is_told_what_was_waiting_before(ask: Terminal, hub: HubProcess, busy: str) -> None:
+    (waiting,) = ask("approvals", "list", "--json").json
+    talk = Person("chat", "and now?", "--session", busy, "--config", str(hub.home))
+
+    talk.wait_for(f"homarus approvals approve {waiting['code']}")
+    ask("approvals", "approve", waiting["code"])
+
+    assert talk.leave() == 0
+
+
+def test_ctrl_c_ends_the_wait_and_what_was_waited_for(hub: HubProcess, server: OpenAIServerProcess) -> None:
+    server.queue(UNLOCK, "never said")
+    with piped(hub, "chat", "unlock", "--session", "interrupted") as talk:
+        assert talk.stderr is not None
+        assert "It waits for your word" in talk.stderr.readline()
+        talk.send_signal(signal.SIGINT)
+        assert talk.wait(30) == 1
+
+    assert until(lambda: not hub.rpc("approval.list")["approvals"])
+    server.reset()
 
 
 def test_who_talks_line_by_line_is_told_too(ask: Terminal, hub: HubProcess, server: OpenAIServerProcess) -> None:

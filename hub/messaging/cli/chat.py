@@ -99,7 +99,11 @@ class _Talk:
                 "session_key": sent.get("sessionKey", self._session_key),
                 "usage": None,
             }
-        ended = self._ended(sent["runId"])
+        try:
+            ended = self._ended(sent["runId"])
+        except KeyboardInterrupt:
+            self._client.call("chat.abort", {"sessionKey": self._session_key, "runId": sent["runId"]})
+            raise
         answer = {
             "reply": "\n\n".join(filter(None, [sent.get("reply"), ended.get("reply")])),
             "run_id": ended["runId"],
@@ -111,7 +115,10 @@ class _Talk:
         return answer | {key: ended[key] for key in ("notices", "error") if ended.get(key)}
 
     def _ended(self, run_id: str) -> dict[str, Any]:
-        """Return how a run ended; what it waits for from the owner is said meanwhile."""
+        """Return how a run ended; what its conversation waits for from the owner is said meanwhile.
+
+        That can be an earlier run, behind which it waits.
+        """
         deadline = time.monotonic() + ANSWER_LIMIT_S
         while True:
             wait_s = max(0.0, min(LOOK_S, deadline - time.monotonic()))
@@ -120,7 +127,7 @@ class _Talk:
             )
             if "endedAt" in ended or time.monotonic() >= deadline:
                 return ended
-            self._tell_of_approvals(self._client, "runId", run_id)
+            self._tell_of_approvals(self._client)
 
     def stream(self, text: str) -> None:
         """Send a message and print the answer as it comes; stopping it stops the run.
@@ -159,13 +166,13 @@ class _Talk:
         # A connection of its own, in a thread of its own: the other one is read from. What fails is said over there.
         while not ended.wait(LOOK_S):
             with contextlib.suppress(CommandFailed):
-                session = self._watching.call("sessions.resolve", {"key": self._session_key})
-                self._tell_of_approvals(self._watching, "sessionKey", session["key"])
+                self._tell_of_approvals(self._watching)
 
-    def _tell_of_approvals(self, client: HubClient, field: str, value: str) -> None:
-        """Say what waits for the owner's word or answer, each once."""
+    def _tell_of_approvals(self, client: HubClient) -> None:
+        """Say what waits for the owner's word or answer in this conversation, each once."""
+        key = client.call("sessions.resolve", {"key": self._session_key})["key"]
         for each in client.call("question.list", {})["questions"]:
-            if each[field] == value and each["code"] not in self._told:
+            if each["sessionKey"] == key and each["code"] not in self._told:
                 self._told.add(each["code"])
                 if self._in_a_line:
                     click.echo(err=True)
@@ -175,7 +182,7 @@ class _Talk:
                     err=True,
                 )
         for each in client.call("approval.list", {})["approvals"]:
-            if each[field] == value and each["code"] not in self._told:
+            if each["sessionKey"] == key and each["code"] not in self._told:
                 self._told.add(each["code"])
                 if self._in_a_line:
                     click.echo(err=True)
