@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -14,6 +15,7 @@ from hub.core.phrases import phrase
 from hub.entities.description import DeviceInfo, EntityDescription
 from hub.entities.domains import DOMAINS
 from hub.entities.entities import Command, EntityHandle
+from hub.integration.json_storage import JsonStorage
 from integrations.devices.home_assistant.socket import HomeAssistantSocket, signed_in
 
 if TYPE_CHECKING:
@@ -27,8 +29,6 @@ _REGISTRIES = ("floor", "area", "label", "device", "entity")
 _SHOWN = frozenset({"friendly_name", "device_class", "unit_of_measurement", "icon"})
 _BROKEN = (aiohttp.ClientError, OSError, HubError, TimeoutError, ValueError, LookupError, TypeError, AttributeError)
 MQTT = "mqtt"
-HUB_DEVICE = ("Homarus", "Hub")
-"""Manufacturer and model of a hub that announces its entities over MQTT."""
 _OURS = frozenset({"automation", "script", "person"})
 """Domains whose states the hub believes to be its own."""
 _log = logging.getLogger(__name__)
@@ -115,7 +115,8 @@ class HomeAssistantBridge:
         exposed = await self._exposed(socket)
         ours = self._label(labels)
         self._place(areas, floors, ours)
-        here = {id for id, device in devices.items() if self._is_here(device)}
+        ours_by_mqtt = await self._heard_here()
+        here = {id for id, device in devices.items() if not ours_by_mqtt.isdisjoint(_mqtt_identifiers(device))}
         wanted = {
             id
             for id in self._states
@@ -134,14 +135,20 @@ class HomeAssistantBridge:
             except HubError as error:
                 _log.warning("an entity of Home Assistant did not come: %s", error.message)
 
-    def _is_here(self, device: Mapping[str, Any]) -> bool:
-        """Whether a device of its MQTT is this hub, or one that announces itself to this hub too."""
-        if (device.get("manufacturer"), device.get("model")) == HUB_DEVICE:
-            return True
-        said = {str(each[1]) for each in device.get("identifiers") or () if len(each) == 2 and each[0] == MQTT}
-        registry = self._host.entities.registry
-        ours = {id for id, each in registry.devices.items() if each.source == MQTT and each.identifiers & said}
-        return any(each.device_id in ours and self._host.states.get(id) for id, each in registry.entities.items())
+    async def _heard_here(self) -> set[str]:
+        """Return the MQTT identifiers of this hub, and of the devices that announce themselves to it too."""
+        registry, states = self._host.entities.registry, self._host.states
+        shown = {each.device_id for id, each in registry.entities.items() if states.get(id) is not None}
+        found = {
+            identifier
+            for id, each in registry.devices.items()
+            if each.source == MQTT and id in shown
+            for identifier in each.identifiers
+        }
+        with suppress(HubError, LookupError, TypeError):  # there is no MQTT here
+            kept = await JsonStorage(self._host.home.storage / "integrations" / MQTT / "client.json").load({})
+            found.add(kept["id"])
+        return found
 
     async def _listed(self, socket: HomeAssistantSocket, kind: str) -> dict[str, Any]:
         try:
@@ -313,6 +320,10 @@ def _device(device: Mapping[str, Any], area: Mapping[str, Any] | None) -> Device
         via_device=_text(device.get("via_device_id")),
         suggested_area=_text(area.get("name")) if area is not None else None,
     )
+
+
+def _mqtt_identifiers(device: Mapping[str, Any]) -> set[str]:
+    return {str(each[1]) for each in device.get("identifiers") or () if len(each) == 2 and each[0] == MQTT}
 
 
 def _labels(entry: Mapping[str, Any], ours: Mapping[str, str]) -> list[str]:

@@ -15,6 +15,7 @@ from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.secret import Secret
 from hub.entities.description import DeviceInfo, EntityDescription
 from hub.entities.services import EntityServices
+from hub.integration.json_storage import JsonStorage
 from integrations.devices import home_assistant
 from tests.integrations.devices.home_assistant.core_double import TOKEN, CoreDouble
 from tests.integrations.tools.standing import Standing
@@ -205,22 +206,28 @@ async def test_what_does_not_work_is_a_repair(
 
 
 @pytest.mark.parametrize(
-    "device",
+    ("device", "is_here"),
     [
-        {"id": "d9", "manufacturer": "Homarus", "model": "Hub", "identifiers": [["mqtt", "1234"]]},
-        {"id": "d9", "manufacturer": "IKEA", "model": "E1603", "identifiers": [["mqtt", "plug"]]},
+        ({"manufacturer": "Homarus", "model": "Hub", "identifiers": [["mqtt", "hub_1234"]]}, True),
+        ({"manufacturer": "Homarus", "model": "Hub", "identifiers": [["mqtt", "hub_5678"]]}, False),
+        ({"manufacturer": "IKEA", "model": "E1603", "identifiers": [["mqtt", "plug"]]}, True),
+        ({"manufacturer": "IKEA", "model": "E1603", "identifiers": [["zha", "plug"], ["a", "b", "c"]]}, False),
+        ({"manufacturer": "IKEA", "model": "E1603", "identifiers": [["mqtt", "gone"]]}, False),
     ],
-    ids=["this hub", "a device that this hub hears by itself"],
+    ids=["this hub", "another hub", "a device that this hub hears by itself", "another device", "one that went"],
 )
 async def test_what_is_here_already_does_not_come_a_second_time(
-    hub: Connected, core: CoreDouble, device: dict[str, Any]
+    hub: Connected, core: CoreDouble, device: dict[str, Any], is_here: bool
 ) -> None:
+    await JsonStorage(hub.parts.home.storage / "integrations" / "mqtt" / "client.json").save({"id": "hub_1234"})
+    gone = EntityDescription("switch", "gone", "Gone", device=DeviceInfo(frozenset({"gone"})))
+    hub.parts.entities.add(gone, {}, source="mqtt").remove()
     plug = EntityDescription("switch", "plug", "Plug", device=DeviceInfo(frozenset({"plug"})))
     hub.parts.entities.add(plug, {}, source="mqtt").set("on")
-    core.registries["device"].append(device)
+    core.registries["device"].append({"id": "d9", **device})
     core.registries["entity"].append({"entity_id": "light.home_desk", "id": "e9", "device_id": "d9", "labels": []})
     await core.add("light.home_desk", "on")
     await hub.begin()
     await until(lambda: hub.state("light.counter") == "on")
 
-    assert hub.state("light.home_desk") is None
+    assert hub.state("light.home_desk") == (None if is_here else "on")
