@@ -188,6 +188,10 @@ class Heartbeats:
             await self._needs.db.write(lambda connection: store(connection, agent.id, state, self._now_ms()))
             self._tell(agent.id, "skipped", state, context, begun, reason=reason)
             return {"status": "skipped", "text": None, "reason": reason, "reply": "", "delivered": False, "checks": []}
+        if beat.in_main and self._needs.runs.waits_in(main_key(agent.id), key):
+            reason = "another run waits in its conversation already"
+            self._tell(agent.id, "skipped", view.state, context, begun, reason=reason)
+            return {"status": "skipped", "text": None, "reason": reason, "reply": "", "delivered": False, "checks": []}
         place = await self._needs.addresses.target(beat.target, agent_id=agent.id)
         verdict = _Verdict(state=view.state)
         wanted = replace(self._wanted(agent, beat, view, context, place, verdict, key), began=began)

@@ -168,6 +168,16 @@ class AgentRuns:
             for each in self._runner.active()
         )
 
+    def waits_in(self, session_key: str, key: str | None) -> bool:
+        """Whether a run that an automation asked for, other than that of this key, waits in a conversation already."""
+        return any(
+            each.session_key == session_key
+            and each.state == "queued"
+            and self._is_ours(each.run_id)
+            and each.run_id != run_id_of(key)
+            for each in self._runner.active()
+        )
+
     # --- inside ---
 
     def _is_ours(self, run_id: str) -> bool:

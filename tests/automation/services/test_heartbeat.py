@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hub.automation.conditions.heartbeat import KIND
 from hub.automation.contract import Asking, AutomationParts
 from hub.automation.heartbeat.state import HeartbeatState, load
 from hub.automation.services.agent_runs import AgentRunFailed
-from hub.core.context import Context
+from hub.core.context import Context, system_context
 from hub.core.errors import HubError
 from hub.core.events import Event
 from tests.automation.services.desk import AUTOMATION, Desk
@@ -239,3 +240,18 @@ async def test_a_file_that_cannot_be_read_is_an_empty_one(desk: Desk) -> None:
     desk.write_checks("- look\n" * 20_000)
 
     assert (await desk.call("agent.heartbeat"))["status"] == "skipped"
+
+
+async def test_beats_do_not_pile_up_in_a_conversation_that_waits(desk: Desk, openai_server: OpenAIServer) -> None:
+    desk.write_checks("- look at the door\n")
+    openai_server.queue("All is well. HEARTBEAT_OK")
+    release = await desk.house.lanes.take("session:agent:main:main", system_context())
+    first = asyncio.create_task(desk.call("agent.heartbeat", {"session": "main"}))
+    await desk.post.until(lambda: [each.state for each in desk.house.runner.active()] == ["queued"])
+
+    second = await desk.call("agent.heartbeat", {"session": "main"})
+    apart = await desk.call("agent.heartbeat", {"target": "none"})
+    release()
+
+    assert (second["status"], second["reason"]) == ("skipped", "another run waits in its conversation already")
+    assert [apart["status"], (await first)["status"]] == ["ok", "alert"]
