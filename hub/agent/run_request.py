@@ -64,7 +64,7 @@ class RunResult(Struct, frozen=True):
     heard: int = 0
 
     def as_event(self) -> dict[str, Any]:
-        """Return what the bus is told of it."""
+        """Return the data of its event."""
         return {
             "run_id": self.run_id,
             "session_key": self.session_key,

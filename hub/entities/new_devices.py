@@ -12,7 +12,7 @@ from hub.entities.entries import DeviceEntry
 from hub.entities.registry import HomeRegistry
 
 TOLD_AFTER_S = 0.5
-"""Devices that announce themselves within this time are told of together."""
+"""Devices that announce themselves within this time share one notification."""
 NAMES_SHOWN = 10
 _REPAIR = ("entities", "new")
 

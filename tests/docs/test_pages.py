@@ -95,7 +95,10 @@ def examples() -> Iterator[tuple[str, str, dict[str, str]]]:
                 yield f"{name_of(page)}-{number}", text, beside
 
 
-UNKNOWN = re.compile(r"^no service .* is known$|^nothing here fires|(^|: )nothing in this home |^there is no channel ")
+UNKNOWN = re.compile(
+    r"^no service .* is known$|^nothing here fires|(^|: )nothing in this home |(^|: )there is no .* in this home$"
+    r"|^there is no channel "
+)
 """Examples name lights, channels and the like, which nothing here brings."""
 
 

@@ -49,7 +49,7 @@ async def test_a_subagent_is_listed_steered_shown_and_stopped(post: Delegating, 
     assert cats.session_key in (await write(post, "info cats")).text
     assert (await write(post, f"kill {cats.id}")).text == "Stopped 1: cats"
     await post.until(lambda: post.state() == {"cats": "killed"})
-    assert (await write(post, "kill cats")).text == "cats is not at work any more (stopped)."
+    assert (await write(post, "kill cats")).text == "cats has already ended (stopped)."
     assert "cats has ended (killed)" in (await write(post, "steer cats and the white")).text
 
 

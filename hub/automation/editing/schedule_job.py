@@ -54,7 +54,7 @@ PAYLOAD = AnyOf(
         }
     ),
 )
-NO_WEBHOOK = "expected none or announce; a program is told of a result by `notify` of the automation, in YAML"
+NO_WEBHOOK = "expected none or announce; to send results to a program, set `notify` on the automation in YAML"
 DELIVERY = Schema(
     {
         Optional("mode"): In(("none", "announce"), msg=NO_WEBHOOK),

@@ -98,7 +98,7 @@ class HomeNames:
     def _thing(self, key: str, id: str, keys: Keys) -> Iterator[tuple[Keys, str, str]]:
         if key != "entity_id":
             if id not in self._places[key]:
-                told = phrase("nothing in this home is the {kind} {id}", kind=_KINDS[key], id=id)
+                told = phrase("there is no {kind} {id} in this home", kind=_KINDS[key], id=id)
                 yield keys, told, did_you_mean(id, self._places[key])
         elif REGISTRY_ID.fullmatch(id):
             if id not in self._entity_ids:

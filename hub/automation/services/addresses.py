@@ -167,7 +167,7 @@ _PRIVATE = "session_key NOT LIKE '%:group:%' AND session_key NOT LIKE '%:channel
 class _Heard(Struct, frozen=True):
     """What is asked of a place beside who wrote from there: who has which identity now, and which accounts there are.
 
-    Nothing goes to an identity that was taken away, or to an account that is there no more.
+    Nothing goes to an identity that was taken away, or to an account that no longer exists.
     """
 
     people: People

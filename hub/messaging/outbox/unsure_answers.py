@@ -1,4 +1,4 @@
-"""Answers that may not have reached a chat: it is told so once, and whoever is there may have them sent again.
+"""Answers that may not have reached a chat: it hears of them once, and whoever is there may have them sent again.
 
 One notice stands for all of them. One of which it is not known either whether it arrived is said again later, a few
 times: else a platform that loses every acknowledgement would have the chat filled.

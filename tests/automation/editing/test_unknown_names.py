@@ -197,7 +197,7 @@ REGISTRY = {
         ),
         (
             "triggers: {trigger: device, device_id: " + OTHER + ", domain: light, type: turned_on, entity_id: " + ID,
-            [f"is the device {OTHER}"],
+            [f"there is no device {OTHER} in this home"],
         ),
         ("conditions: {condition: sun, after: sunset, before_offset: 1h}", ["before_offset does nothing without"]),
         ("conditions: {condition: numeric_state, entity_id: light.hall, above: 74, below: 65}", ["both above 74"]),
