@@ -53,7 +53,7 @@ def question_of(bound: BoundCommand, why: str) -> str:
         return phrase("The assistant wants to run this on the hub's machine: {why}.", why=why)
     return phrase(
         "The assistant wants to run this on the hub's machine: {why}. The files that a script names are looked at "
-        "again after your yes; what else it reads is not.",
+        "again when it starts; what is exchanged after that, and what else it reads, is not.",
         why=why,
     )
 

@@ -146,4 +146,6 @@ async def test_what_a_script_reads_is_not_exchanged_while_its_owner_is_asked(ben
     assert "changed; it was not run" in refused
     assert not (bench.workspace / "evil-ran").exists()
     assert (bench.workspace / "good-ran").exists()
-    assert "what else it reads is not" in approval.text
+    assert (
+        "looked at again when it starts; what is exchanged after that, and what else it reads, is not" in approval.text
+    )
