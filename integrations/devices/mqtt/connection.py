@@ -31,7 +31,7 @@ BACKOFF_LIMIT_S = 10.0
 OUTBOX_LIMIT = 1_000
 """Messages that wait to be acknowledged; more are refused."""
 PUBLISH_LIMIT_S = 30.0
-SUBSCRIBED_AT_ONCE = 100
+SUBSCRIBED_AT_ONCE = 200
 LOOKED_AT_ONCE = 200
 CONNECT_LIMIT_S = 10.0
 AT_ONCE = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
@@ -121,6 +121,8 @@ class MqttConnection:
             TimedOut: There was no connection, or no acknowledgement, in time.
             LimitExceeded: Too many messages wait.
         """
+        if not qos and self._client is not None and _written(self._client, topic, payload, retain=retain):
+            return
         if self._waiting >= OUTBOX_LIMIT:
             raise LimitExceeded(f"{OUTBOX_LIMIT} MQTT messages wait for the broker already")
         self._waiting += 1
@@ -183,6 +185,7 @@ class MqttConnection:
         client = self._made(self._address)
         try:
             async with client, asyncio.TaskGroup() as tasks:
+                _write_here(client)
                 self._client = client
                 await self._leave(client, self.subscriptions.begin_again())
                 await self._change_subscriptions(client)
@@ -253,6 +256,29 @@ class MqttConnection:
             for each, code in zip(batch, codes, strict=False):
                 if (code if isinstance(code, int) else int(getattr(code, "value", 0))) >= FAILED:
                     _log.warning("the MQTT broker does not let the hub read %s", each)
+
+
+def _write_here(client: Client) -> None:
+    """Let paho write in the thread of the loop, where it is once it is connected, without going round by another."""
+    loop, paho = asyncio.get_running_loop(), client._client
+
+    def writable(_: Any, __: Any, place: Any) -> None:
+        loop.add_writer(place.fileno(), write, place.fileno())
+
+    def write(place: int) -> None:
+        try:
+            paho.loop_write()
+        except Exception:
+            loop.remove_writer(place)  # the connection is given up where it is read
+            raise
+
+    paho.on_socket_register_write = writable
+
+
+def _written(client: Client, topic: str, payload: bytes, *, retain: bool) -> bool:
+    """Write a message at QoS 0, which nobody acknowledges, to the socket; False when that is full or lost."""
+    paho = client._client
+    return not (paho.want_write() or paho.publish(topic, payload, 0, retain).rc or paho.loop_write())
 
 
 async def _until_lost(client: Client) -> None:

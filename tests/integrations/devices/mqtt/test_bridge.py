@@ -92,6 +92,21 @@ async def test_publish_is_a_service_and_the_hubs_own_topics_are_not_for_it(kit: 
         await kit.services.call("mqtt", "publish", {"topic": top, "payload": "x" * 1_048_577}, context=system_context())
 
 
+async def test_many_messages_at_qos_0_are_left_at_once_and_arrive_in_their_order(
+    kit: MqttKit, mosquitto: Mosquitto
+) -> None:
+    top = place()
+    await connected(kit, mosquitto.port)
+
+    async with Device(mosquitto.port) as device:
+        await device.read(f"{top}/#")
+        sent = [kit.call("mqtt.publish", topic=f"{top}/x", payload=str(number)) for number in range(1_500)]
+        await asyncio.gather(*sent)
+        await until(lambda: len(device.heard) == len(sent))
+
+    assert [payload for _, payload in device.heard] == [str(number) for number in range(1_500)]
+
+
 async def test_nothing_at_qos_1_is_lost_when_the_broker_is_killed_or_silent(kit: MqttKit) -> None:
     with Mosquitto(persistent=True) as broker:
         heard = kit.arm({"trigger": "mqtt", "topic": "in/#"})
