@@ -31,6 +31,8 @@ from web.dashboard import Dashboard
 _log = logging.getLogger(__name__)
 
 FILES_WANTED = 8_192
+SWITCH_S = 0.001
+"""A thread that computes gives way to the event loop after so long: each write to a socket takes that turn anew."""
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -67,6 +69,7 @@ def run(options: StartOptions) -> int:
     """Run the hub until it is asked to stop; return the exit code."""
     restrict_umask()
     _allow_files()
+    sys.setswitchinterval(SWITCH_S)
     redactor = Redactor()
     log = _set_up_logging(redactor, verbose=options.verbose)
     home = Home(options.home)

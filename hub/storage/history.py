@@ -12,6 +12,8 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from hub.core.errors import HubError
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
@@ -26,7 +28,7 @@ from hub.storage.history_rows import (
     encode,
 )
 from hub.storage.history_schema import HISTORY_MIGRATIONS
-from hub.storage.trace_rows import NotRunRow, Row, TraceRow, write_rows
+from hub.storage.trace_rows import NotRunRow, Row, TraceRow, size_of, write_rows
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +41,8 @@ BUCKET_MS = 900_000
 """Usage is summed by quarters of an hour: every time zone's midnight is at the end of one."""
 TRACE_BUFFER_BYTES = 16 * 1024 * 1024
 """Traces that wait to be written have at most so many bytes together."""
+MADE_LATER_LIMIT = 500
+"""So many traces may wait in the form that a run left; further ones are made at once, which takes less memory."""
 Redact = Callable[[str], str]
 
 
@@ -159,10 +163,13 @@ class HistoryStore:
         if self.off is not None or len(self._traces) >= BUFFER_LIMIT:
             self.dropped += 1
             return False
-        if self._trace_bytes_in - self._trace_bytes_out + len(row.data) > TRACE_BUFFER_BYTES:
+        if not isinstance(row.data, bytes) and len(self._traces) >= MADE_LATER_LIMIT:
+            row = replace(row, data=row.data())
+        size = size_of(row)
+        if self._trace_bytes_in - self._trace_bytes_out + size > TRACE_BUFFER_BYTES:
             self.dropped += 1
             return False
-        self._trace_bytes_in += len(row.data)
+        self._trace_bytes_in += size
         self._traces.append(row)
         if not self._flush_posted:
             self._flush_posted = self._db.post(self._flush)
@@ -360,7 +367,7 @@ class HistoryStore:
             limit = RUN_BYTES_LIMIT if insert == RUN_INSERT else DATA_BYTES_LIMIT
             rows.setdefault(insert, []).append(row if insert == USAGE_INSERT else encode(row, self._redact, limit))
         traces = [self._traces.popleft() for _ in range(len(self._traces))]
-        self._trace_bytes_out += sum(len(each.data) for each in traces)
+        self._trace_bytes_out += sum(map(size_of, traces))
         if time.monotonic() < self._paused_until_s:
             self.dropped += sum(len(each) for each in rows.values()) + len(traces)
             return

@@ -34,7 +34,7 @@ class TraceRow(Struct, frozen=True):
         outcome: How the run ended; each has its own bucket.
         kept: How many the bucket keeps.
         imported: Whether it came from a file; those have separate buckets.
-        data: JSON.
+        data: JSON, or what makes it in the thread that writes.
     """
 
     time_ms: int
@@ -43,7 +43,7 @@ class TraceRow(Struct, frozen=True):
     outcome: str
     kept: int
     imported: bool
-    data: bytes
+    data: bytes | Callable[[], bytes]
 
 
 class NotRunRow(Struct, frozen=True):
@@ -57,6 +57,13 @@ class NotRunRow(Struct, frozen=True):
 
 
 Row = TraceRow | NotRunRow
+MADE_LATER_BYTES = 16_384
+"""What a trace that is still to be made counts for."""
+
+
+def size_of(row: Row) -> int:
+    """Return how many bytes of traces that wait a row stands for."""
+    return len(row.data) if isinstance(row.data, bytes) else MADE_LATER_BYTES
 
 
 def write_rows(connection: SqlConnection, rows: Iterable[Row], redact: Callable[[str], str] | None) -> None:
@@ -64,7 +71,7 @@ def write_rows(connection: SqlConnection, rows: Iterable[Row], redact: Callable[
     traces: dict[tuple[str, str, bool], int] = {}
     not_run: dict[tuple[str, str], int] = {}
     for row in rows:
-        text = _clean(row.data, redact)
+        text = _clean(row.data if isinstance(row.data, bytes) else row.data(), redact)
         if isinstance(row, TraceRow):
             connection.execute(
                 _INSERT_TRACE, (row.time_ms, row.run_id, row.automation_id, row.outcome, row.imported, text)

@@ -178,6 +178,11 @@ class TraceWriter:
         self._entries = 0
 
     @property
+    def started(self) -> float:
+        """When the run began, seconds since the epoch."""
+        return self._started_wall
+
+    @property
     def finished(self) -> bool:
         """Whether the run has ended."""
         return self._finished is not None

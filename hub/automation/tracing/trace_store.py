@@ -5,9 +5,11 @@ They are written behind into the history database. While that is off, a bounded 
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import Any
 
 import orjson
@@ -22,6 +24,8 @@ from hub.core.secret import Secret
 from hub.security.redaction import Redactor
 from hub.storage.history import HistoryStore
 from hub.storage.trace_rows import TRACE_BYTES_LIMIT, NotRunRow, TraceRow
+
+_log = logging.getLogger(__name__)
 
 DEFAULT_KEPT = 5
 IMPORTED_KEPT = 50
@@ -84,12 +88,18 @@ class TraceStore:
         """Keep the trace of a run that has ended; returns at once and never raises.
 
         Args:
-            trace: The trace.
+            trace: The trace; it is put into its form where it is written, and not changed any more.
             kept: How many of this automation and this outcome are kept (`trace: stored_traces`); 0 keeps none.
         """
         if isinstance(trace, TraceWriter):
             self._running.pop(trace.run_id, None)
             if kept <= 0:
+                return
+            if (history := self._recording()) is not None:
+                outcome = "unknown" if trace.outcome is None else trace.outcome.value
+                started = int(trace.started * 1000)
+                later = partial(_encoded_later, trace)
+                history.record_trace(TraceRow(started, trace.run_id, trace.automation_id, outcome, kept, False, later))
                 return
             trace = trace.as_dict()
         elif kept <= 0:
@@ -288,6 +298,15 @@ def encoded(trace: Mapping[str, Any]) -> bytes:
             return data
     brief = {key: cut[key] for key in (*_BRIEF, "time", "reason", "text") if key in cut}
     return _dumped({**brief, "trigger": {}, "steps": {}, "truncated": True})
+
+
+def _encoded_later(trace: TraceWriter) -> bytes:
+    """Return the trace of a run that has ended, in the thread that writes; nothing that is in it stops the others."""
+    try:
+        return encoded(trace.as_dict())
+    except Exception as error:  # it holds whatever an automation put into its variables
+        _log.exception("the trace of the run %s cannot be written", trace.run_id)
+        return _dumped({"run_id": trace.run_id, "automation_id": trace.automation_id, "unreadable": repr(error)[:200]})
 
 
 def _dumped(value: Any) -> bytes:

@@ -108,6 +108,32 @@ async def test_stored_traces_says_how_many_and_none_is_a_number(kept: Kept) -> N
     assert await kept.ids() == ["r3", "r2"]
 
 
+class _Unshown:
+    def as_dict(self) -> dict[str, Any]:
+        raise OSError("it cannot be shown")
+
+
+async def test_a_trace_that_cannot_be_written_stops_neither_its_run_nor_other_traces(history: HistoryStore) -> None:
+    kept = Kept(history)
+    kept.run("before")
+    writer = kept.writer("bad", "evening")
+    writer.end(StepOutcome.FINISHED, variables={"odd": _Unshown()})
+    kept.store.add(writer)
+    kept.run("after")
+
+    assert await kept.ids() == ["after", "before"]
+    assert "cannot be shown" in (await kept.store.get("bad"))["unreadable"]
+
+
+async def test_the_traces_of_many_runs_at_once_are_all_kept(history: HistoryStore) -> None:
+    kept = Kept(history)
+    for number in range(1_200):
+        kept.run(f"r{number}", automation_id=f"rule_{number}")
+
+    assert history.dropped == 0
+    assert [await kept.ids(f"rule_{number}") for number in (0, 600, 1_199)] == [["r0"], ["r600"], ["r1199"]]
+
+
 async def test_a_run_that_goes_on_is_shown(kept: Kept) -> None:
     kept.run("r1")
     writer = kept.writer("r2")
