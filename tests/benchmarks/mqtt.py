@@ -1,4 +1,7 @@
-"""A thousand MQTT entities that change two thousand times a second, at mosquitto: the hub's processor and its loop."""
+"""A thousand MQTT entities that change two thousand times a second, at mosquitto: the hub's processor and its loop.
+
+Behind it the rows of `mqtt_triggers`: automations that MQTT sets off.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from typing import Any
 import aiomqtt
 
 from tests.benchmarks.homes import BenchHub, empty_home
+from tests.benchmarks.mqtt_triggers import measure_triggers
 from tests.benchmarks.table import Row, row
 from tests.servers.mosquitto import Mosquitto
 
@@ -55,6 +59,7 @@ def measure() -> list[Row]:
         row(f"{what}: processor", "cores", [used / took], "< 1"),
         row(f"{what}: longest hold of the loop", "ms", [found["late_ms"]], f"< {LATE_GOAL_MS}"),
         row(f"{what}: longest computation", "ms", [found["computed_ms"]], f"< {LATE_GOAL_MS}"),
+        *measure_triggers(),
     ]
 
 
