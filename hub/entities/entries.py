@@ -38,7 +38,6 @@ class DeviceEntry(Struct, frozen=True, omit_defaults=True):
     Attributes:
         name: As it calls itself.
         name_by_user: As its owner calls it.
-        new: Whether it came by itself and no person has said yet that it is theirs.
     """
 
     id: str
@@ -56,7 +55,6 @@ class DeviceEntry(Struct, frozen=True, omit_defaults=True):
     configuration_url: str | None = None
     area_id: str | None = None
     labels: frozenset[str] = frozenset()
-    new: bool = False
 
     @property
     def shown_name(self) -> str:

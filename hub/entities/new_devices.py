@@ -35,7 +35,7 @@ def accept(registry: HomeRegistry, id: str) -> str:
     """
     if id in registry.entities:
         return registry.name_of(registry.update("entity", id, new=False))
-    device: DeviceEntry = registry.update("device", id, new=False)
+    device: DeviceEntry = registry.require("device", id)
     for entry in [each for each in registry.entities.values() if each.device_id == id and each.new]:
         registry.update("entity", entry.entity_id, new=False)
     return device.shown_name

@@ -180,8 +180,8 @@ class HomeRegistry:
             raise NotFound(f"there is no {kind} {id[:100]!r}", details={kind: id[:100]})
         return found
 
-    def device_for(self, source: str, info: DeviceInfo, *, is_new: bool = False) -> DeviceEntry:
-        """Return the device that a description is about, as it is now; it is added, new to agents or not.
+    def device_for(self, source: str, info: DeviceInfo) -> DeviceEntry:
+        """Return the device that a description is about, as it is now; it is added when it is new.
 
         Raises:
             InvalidRequest: It has neither identifiers nor connections.
@@ -203,7 +203,7 @@ class HomeRegistry:
             if len(self.devices) >= DEVICES_LIMIT:
                 raise LimitExceeded(f"there are already {DEVICES_LIMIT} devices; remove those that are gone")
             area = self._area_named(info.suggested_area)
-            new = DeviceEntry(new_id(), source, info.identifiers, info.connections, area_id=area, new=is_new, **told)
+            new = DeviceEntry(new_id(), source, info.identifiers, info.connections, area_id=area, **told)
             self._put("device", new, "create")
             return new
         old = self.devices[id]
@@ -224,8 +224,7 @@ class HomeRegistry:
             InvalidRequest: The domain is malformed.
             LimitExceeded: There are 20 000 entities already.
         """
-        is_new = description.is_new
-        device = self.device_for(source, description.device, is_new=is_new) if description.device is not None else None
+        device = self.device_for(source, description.device) if description.device is not None else None
         told: dict[str, Any] = {
             "device_id": device.id if device is not None else None,
             "original_name": clean(description.name),
@@ -250,7 +249,7 @@ class HomeRegistry:
             source,
             description.unique_id,
             disabled=not description.enabled_by_default,
-            new=is_new and (device is None or device.new or device.source != source),
+            new=description.is_new,  # at a known device too: what tells that from others can be copied
             **told,
         )
         if not ENTITY_ID.match(new.entity_id):

@@ -140,7 +140,7 @@ class Discovery:
 
     def _take(self, topic: str, announced: Announced, *, is_new: bool) -> None:
         if announced.component in REPORTED:
-            self._follow_reports(topic, announced, is_new=is_new)
+            self._follow_reports(topic, announced)
             return
         family = light_family(announced.config) if announced.component == "light" else FAMILIES.get(announced.component)
         if family is None:
@@ -169,7 +169,7 @@ class Discovery:
             self._reports.pop(key)[1]()
             self.triggers.pop(key, None)
 
-    def _follow_reports(self, topic: str, announced: Announced, *, is_new: bool) -> None:
+    def _follow_reports(self, topic: str, announced: Announced) -> None:
         config, key = announced.config, announced.key
         read = self._parts.templates.reader(config.get("value_template"), f"MQTT {key[0]} {key[1]}")
         if not config.get("topic"):
@@ -180,7 +180,7 @@ class Discovery:
             if announced.device is None or not all(isinstance(each, str) and each for each in trigger.values()):
                 raise InvalidRequest("expected device, type and subtype")
             registry = self._host.entities.registry
-            trigger["device_id"] = registry.device_for(SOURCE, announced.device, is_new=is_new).id
+            trigger["device_id"] = registry.device_for(SOURCE, announced.device).id
 
         def came(message: MqttMessage) -> None:
             said = read(message.payload)[:255]

@@ -38,7 +38,7 @@ class MqttEntity:
     """An entity of a device.
 
     Args:
-        is_new: Whether agents wait for a person's word when its device is not known.
+        is_new: Whether agents wait for a person's word, unless it is known.
 
     Attributes:
         config: What was announced.
