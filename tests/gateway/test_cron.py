@@ -229,7 +229,7 @@ def test_who_may_only_read_changes_nothing(client: Client) -> None:
 async def test_a_mode_of_delivery_that_there_is_not_is_in_no_schema_and_the_refusal_says_what_there_is(
     client: Client,
 ) -> None:
-    with pytest.raises(HubError, match="by `notify` of the automation") as refused:
+    with pytest.raises(HubError, match="set `notify` on the automation") as refused:
         await client.call("cron.add", schedule=EVERY, payload=TELL, delivery={"mode": "webhook"})
 
     assert "delivery" in refused.value.message

@@ -278,7 +278,8 @@ NOT_INTO_CONVERSATIONS = {
         "sessions.fork",  # what it copies keeps who said it
         *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
         *("outbox.list", "outbox.get", "outbox.retry", "outbox.drop"),
-        *("areas.create", "areas.update", "areas.remove", "entities.update", "entities.remove"),
+        *("areas.create", "areas.update", "areas.remove"),
+        *("entities.accept", "entities.update", "entities.remove"),
         *("hooks.info", "hooks.update", "skills.install", "skills.update", "skills.remove"),
         *("models.test", "models.scan", "models.fallbacks", "models.aliases", "models.auth.list", "models.auth.add"),
         *("models.auth.login", "models.auth.complete", "models.auth.wait", "models.auth.remove"),
@@ -303,7 +304,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /memory/undo", "POST /memory/intents/remove", "POST /memory/index", "POST /developer/remove"),
         *("POST /developer/templates", "POST /developer/preview", "DELETE /v1/responses/{id}"),
         *("POST /v1/audio/transcriptions", "POST /v1/embeddings", "POST /api/show"),
-        *("POST /entities/save", "POST /areas/add", "POST /areas/save", "POST /areas/remove"),
+        *("POST /entities/accept", "POST /entities/save", "POST /areas/add", "POST /areas/save", "POST /areas/remove"),
         *("POST /skills/change", "POST /skills/remove", "POST /skills/install"),
         "POST /pair-phone/code",
     },

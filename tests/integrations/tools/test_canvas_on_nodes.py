@@ -77,7 +77,8 @@ async def test_a_file_of_the_canvas_is_shown_on_a_node_which_alone_can_open_it(t
             beside = [
                 (await opened(f"{url.removesuffix('index.html')}{path}"))[0] for path in ("a.svg", "../AGENTS.md")
             ]
-            elsewhere = [(await opened(url, "127.0.0.2"))[0], (await opened(f"{url[:-12]}x/index.html"))[0]]
+            wrong = f"{url[:-12]}{'y' if url[-12] == 'x' else 'x'}/index.html"
+            elsewhere = [(await opened(url, "127.0.0.2"))[0], (await opened(wrong))[0]]
             fresh = (await node.call("node.pluginSurface.refresh", {"surface": "canvas"}))["payload"]
             again, _, _ = await opened(f"{fresh['pluginSurfaceUrls']['canvas']}/__openclaw__/canvas/index.html")
             other = await node.call("node.pluginSurface.refresh", {"surface": "camera"})
