@@ -10,7 +10,7 @@ from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import Address, Delivery, Media, OutboundMessage, Receiver
 from integrations.channels.http_api import HttpApi, PlatformError, delivery_of
-from integrations.channels.kept_connection import keep_connected
+from integrations.channels.reconnecting import keep_connected
 
 
 class ApiChannel(ABC):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 
 from hub.messaging.contract import Receiver
-from integrations.channels.kept_values import KeptValues
+from integrations.channels.persistent_map import PersistentMap
 
 KEPT = 200
 _MARK = "~"
 
 
-class ButtonValues(KeptValues[str]):
+class ButtonValues(PersistentMap[str]):
     """Gives long values short names, and remembers the last of them over restarts.
 
     Args:

@@ -27,8 +27,8 @@ from hub.messaging.contract import (
     Quote,
     ReactionChanged,
 )
+from integrations.channels.acknowledging import kind_of
 from integrations.channels.discord.rooms import DiscordRoom
-from integrations.channels.taking import kind_of
 
 MESSAGE_KINDS = frozenset({0, 19})
 """Ordinary messages and replies; the others are notices of Discord's."""

@@ -17,7 +17,7 @@ from hub.core.secret import Secret
 from integrations.channels.discord.intake import DiscordIntake
 from integrations.channels.discord.rest import DiscordRest
 from integrations.channels.http_api import PlatformError
-from integrations.channels.kept_connection import AccountRefused, SocketWatch
+from integrations.channels.reconnecting import AccountRefused, SocketWatch
 
 _log = logging.getLogger(__name__)
 

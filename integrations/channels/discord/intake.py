@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.messaging.contract import ButtonPressed, CommandUsed, Inbound, InboundMessage, Receiver
+from integrations.channels.acknowledging import left_out_if_malformed, offered
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.discord.events import DiscordSelf, inbound_of, user_of
 from integrations.channels.discord.rest import DiscordRest
 from integrations.channels.discord.rooms import DiscordRoom, room_of
 from integrations.channels.followed_rooms import FollowedRooms
 from integrations.channels.http_api import PlatformError, patiently
-from integrations.channels.taking import left_out_if_malformed, offered
 
 _log = logging.getLogger(__name__)
 

@@ -38,7 +38,7 @@ from integrations.channels.email.login import MailLogin, MailOAuth
 from integrations.channels.email.mail_text import ReadMail, read_attachment, read_mail
 from integrations.channels.email.mailbox import BROKEN, Mailbox, MailboxAccount, MailboxRefused
 from integrations.channels.email.sender import is_automatic, is_vouched_for
-from integrations.channels.kept_connection import AccountRefused, keep_connected
+from integrations.channels.reconnecting import AccountRefused, keep_connected
 
 T = TypeVar("T")
 

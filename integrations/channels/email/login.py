@@ -14,7 +14,7 @@ from hub.integration.json_storage import JsonStorage
 from hub.models.contract import AuthError
 from hub.models.oauth import OAuthTokens, refresh_tokens
 from hub.models.oauth_endpoints import OAuthEndpoint
-from integrations.channels.kept_connection import AccountRefused
+from integrations.channels.reconnecting import AccountRefused
 
 RENEWED_BEFORE_S = 120.0
 """So long before it ends, an access token is replaced."""

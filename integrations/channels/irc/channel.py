@@ -31,7 +31,7 @@ from integrations.channels.irc.connection import (
     IrcTiming,
 )
 from integrations.channels.irc.protocol import IrcLine, fold, is_target, lines_of, mentions
-from integrations.channels.kept_connection import KeptConnection
+from integrations.channels.reconnecting import Reconnector
 
 NAME = "irc"
 ANSWER_S = 30.0
@@ -109,7 +109,7 @@ class IrcChannel:
         return self._link.connection if self._link is not None else None
 
 
-class IrcLink(KeptConnection):
+class IrcLink(Reconnector):
     """Keeps up the connection of an account, and reads it.
 
     Attributes:
@@ -127,7 +127,7 @@ class IrcLink(KeptConnection):
         self.refused: dict[str, str] = {}
 
     async def connect(self) -> str | None:
-        """Connect, join the channels and read until the connection ends; see `KeptConnection`."""
+        """Connect, join the channels and read until the connection ends; see `Reconnector`."""
         connection = IrcConnection(self._account, self._clock, self._timing)
         try:
             await connection.connect()

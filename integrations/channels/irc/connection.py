@@ -17,7 +17,7 @@ from hub.core.errors import Unavailable
 from hub.core.ids import new_id
 from hub.core.secret import Secret
 from integrations.channels.irc.protocol import IrcLine, parse, safe
-from integrations.channels.kept_connection import AccountRefused
+from integrations.channels.reconnecting import AccountRefused
 
 LINE_LIMIT = 16 * 1024
 NICK_TRIES = 8

@@ -12,10 +12,10 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
 from hub.messaging.contract import Address, ChatType, MembershipChanged, Receiver
-from integrations.channels.kept_connection import AccountRefused, KeptConnection
 from integrations.channels.matrix.answers import asked, is_signed_out
 from integrations.channels.matrix.keys import exchange
 from integrations.channels.matrix.reading import RecentEvents, RoomFacts, read
+from integrations.channels.reconnecting import AccountRefused, Reconnector
 
 if TYPE_CHECKING:
     from nio import AsyncClient, MatrixRoom, SyncResponse
@@ -51,7 +51,7 @@ class Waits(Struct, frozen=True):
 USUAL_WAITS = Waits()
 
 
-class Listening(KeptConnection):
+class Listening(Reconnector):
     """Keeps an account logged in and reads it.
 
     Args:
@@ -82,7 +82,7 @@ class Listening(KeptConnection):
         self.commands: frozenset[str] = frozenset()
 
     async def connect(self) -> str | None:
-        """Log in and read until the login ends or the homeserver does not answer; see `KeptConnection`."""
+        """Log in and read until the login ends or the homeserver does not answer; see `Reconnector`."""
         self.client = self._client = await self._log_in()
         try:
             self._receive.connected(self._client.user_id, self._client.user_id)

@@ -11,8 +11,8 @@ from msgspec import Struct
 from hub.core.errors import Unavailable
 from hub.core.secret import Secret
 from hub.integration.json_storage import JsonStorage
-from integrations.channels.kept_connection import AccountRefused
 from integrations.channels.matrix.answers import REQUEST_S, asked, is_signed_out, refusal
+from integrations.channels.reconnecting import AccountRefused
 
 if TYPE_CHECKING:
     from nio import AsyncClient

@@ -27,12 +27,12 @@ from hub.messaging.contract import (
     TextUnit,
 )
 from hub.messaging.outbox.markup import Flavour, render
+from integrations.channels.acknowledging import left_out_if_malformed
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.http_api import PlatformError, delivery_of
-from integrations.channels.kept_connection import AccountRefused, stored
+from integrations.channels.reconnecting import AccountRefused, stored
 from integrations.channels.signal.events import inbound_of, message_id, split_id
 from integrations.channels.signal.rpc import SILENCE_LIMIT_S, SignalRpc
-from integrations.channels.taking import left_out_if_malformed
 
 _log = logging.getLogger(__name__)
 

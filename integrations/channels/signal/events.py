@@ -23,8 +23,8 @@ from hub.messaging.contract import (
     Quote,
     ReactionChanged,
 )
+from integrations.channels.acknowledging import kind_of
 from integrations.channels.http_api import PlatformError
-from integrations.channels.taking import kind_of
 
 
 def message_id(timestamp: int, author: str) -> str:

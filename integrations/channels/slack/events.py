@@ -25,9 +25,9 @@ from hub.messaging.contract import (
     MessageEdited,
     ReactionChanged,
 )
+from integrations.channels.acknowledging import kind_of
 from integrations.channels.slack.emoji import emoji_of
 from integrations.channels.slack.rooms import SlackRoom
-from integrations.channels.taking import kind_of
 
 MESSAGES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes that somebody wrote; the others are notices of Slack's."""

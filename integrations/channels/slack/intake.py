@@ -8,12 +8,12 @@ from typing import Any
 
 from hub.core.clock import Clock
 from hub.messaging.contract import Inbound, InboundMessage, Receiver
+from integrations.channels.acknowledging import left_out_if_malformed, offered
 from integrations.channels.followed_rooms import FollowedRooms
 from integrations.channels.http_api import PlatformError, patiently
 from integrations.channels.slack.events import SlackScene, SlackSelf, of_command, of_event, of_interaction
 from integrations.channels.slack.rooms import SlackRoom
 from integrations.channels.slack.web import SlackWeb
-from integrations.channels.taking import left_out_if_malformed, offered
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ import aiohttp
 
 from hub.core.secret import Secret
 from integrations.channels.http_api import PlatformError
-from integrations.channels.kept_connection import AccountRefused, SocketWatch
+from integrations.channels.reconnecting import AccountRefused, SocketWatch
 from integrations.channels.slack.intake import SlackIntake
 from integrations.channels.slack.web import SlackWeb
 

@@ -28,7 +28,7 @@ from hub.messaging.outbox.markup import Flavour, render
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.http_api import PlatformError, delivery_of
-from integrations.channels.kept_values import KeptValues
+from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.telegram.api import TelegramApi
 from integrations.channels.telegram.listener import Listener, PollTiming, TelegramWebhook
 from integrations.channels.telegram.outgoing import change, send, target, which_message
@@ -92,7 +92,7 @@ class Telegram(ApiChannel):
         """Start listening; see `Channel`."""
         self._api = TelegramApi(self._config.api_root, self._config.token, self._timing.answer_s)
         self._buttons = ButtonValues(receive, DATA_BYTES)
-        self._polls = KeptValues(receive, "polls", POLLS_KEPT, SentPoll)
+        self._polls = PersistentMap(receive, "polls", POLLS_KEPT, SentPoll)
         self._listener = Listener(
             self._api,
             self._reader,

@@ -19,8 +19,8 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.secret import Secret
 from hub.messaging.contract import DeliveryState, Inbound, Receiver
+from integrations.channels.acknowledging import left_out_if_malformed, offered
 from integrations.channels.http_api import PlatformError
-from integrations.channels.taking import left_out_if_malformed, offered
 from integrations.channels.telegram.api import TelegramApi
 from integrations.channels.telegram.updates import UPDATE_KINDS, Json, Me, UpdateReader
 

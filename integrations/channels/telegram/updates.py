@@ -29,7 +29,7 @@ from hub.messaging.contract import (
     SharedLocation,
 )
 from integrations.channels.button_values import ButtonValues
-from integrations.channels.kept_values import KeptValues
+from integrations.channels.persistent_map import PersistentMap
 
 Json = Mapping[str, Any]
 
@@ -80,7 +80,7 @@ class UpdateReader:
         polls: Know the chats of the polls that were sent.
     """
 
-    def __init__(self, account: str, me: Me, buttons: ButtonValues, polls: KeptValues[SentPoll]) -> None:
+    def __init__(self, account: str, me: Me, buttons: ButtonValues, polls: PersistentMap[SentPoll]) -> None:
         self._account = account
         self._me = me
         self._buttons = buttons

@@ -29,12 +29,12 @@ from hub.messaging.contract import (
     Receiver,
 )
 from hub.messaging.outbox.markup import Flavour
+from integrations.channels.acknowledging import left_out_if_malformed, offered
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.http_api import PlatformError, delivery_of, surely_not_sent
-from integrations.channels.kept_connection import AccountRefused
-from integrations.channels.kept_values import KeptValues
-from integrations.channels.taking import left_out_if_malformed, offered
+from integrations.channels.persistent_map import PersistentMap
+from integrations.channels.reconnecting import AccountRefused
 from integrations.channels.whatsapp.events import Json, inbound_of
 from integrations.channels.whatsapp.graph import TOKEN_REFUSED, GraphApi, describe
 from integrations.channels.whatsapp.outgoing import (
@@ -101,7 +101,7 @@ class WhatsAppChannel(ApiChannel):
         self._receive = receive
         self._refusal: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._buttons = ButtonValues(receive, BUTTON_LENGTH)
-        self._sent = KeptValues(receive, "sent", SENT_KEPT, str)
+        self._sent = PersistentMap(receive, "sent", SENT_KEPT, str)
         self._api = GraphApi(self._config.api_root, self._config.token)
         self._keep_connected(self._connect, receive)
 

@@ -17,7 +17,7 @@ from hub.messaging.contract import DeliveryState, OutboundMessage
 from integrations.channels.email.login import MailLogin, MailOAuth
 from integrations.channels.email.mailbox import MailboxAccount
 from integrations.channels.email.schema import CONFIG_SCHEMA
-from integrations.channels.kept_connection import AccountRefused
+from integrations.channels.reconnecting import AccountRefused
 from tests.channels.email_rig import EmailRig, mail
 from tests.channels.kit import Heard
 from tests.servers.mail_server import access_token

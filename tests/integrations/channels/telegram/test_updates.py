@@ -17,7 +17,7 @@ from hub.messaging.contract import (
     ReactionChanged,
 )
 from integrations.channels.button_values import ButtonValues
-from integrations.channels.kept_values import KeptValues
+from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.telegram.updates import Me, SentPoll, UpdateReader
 from tests.channels.kit import Heard
 from tests.servers.telegram_chats import TelegramChats
@@ -30,7 +30,7 @@ class Said:
     """Reads what people say in the chats of a server."""
 
     def __init__(self) -> None:
-        self.polls = KeptValues(Heard(), "polls", 500, SentPoll)
+        self.polls = PersistentMap(Heard(), "polls", 500, SentPoll)
         self.reader = UpdateReader("default", Me(42, "Homarus_Bot"), ButtonValues(Heard(), 64), self.polls)
         self.found: list[Any] = []
         self.chats = TelegramChats(ME, self._update)

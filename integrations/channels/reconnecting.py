@@ -82,7 +82,7 @@ async def stored(work: Callable[[], Awaitable[T]], receive: Receiver, clock: Clo
         return result
 
 
-class KeptConnection(ABC):
+class Reconnector(ABC):
     """Connects again and again, and says so to the hub.
 
     Attributes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from integrations.channels.kept_values import KeptValues
+from integrations.channels.persistent_map import PersistentMap
 from tests.channels.kit import Heard
 
 
-async def loaded(heard: Heard) -> KeptValues[int]:
-    values = KeptValues(heard, "numbers", 2, int)
+async def loaded(heard: Heard) -> PersistentMap[int]:
+    values = PersistentMap(heard, "numbers", 2, int)
     await values.load()
     return values
 

@@ -1,4 +1,4 @@
-"""Taking what a platform says: what nobody can read, and what the hub does not take, is left out."""
+"""Acknowledging what a platform sends, once it is stored; what cannot be read, or is refused here, is left out."""
 
 from __future__ import annotations
 

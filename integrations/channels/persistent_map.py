@@ -13,7 +13,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class KeptValues(Generic[T]):
+class PersistentMap(Generic[T]):
     """Values by their keys; the oldest are forgotten first.
 
     Args:

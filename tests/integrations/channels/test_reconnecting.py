@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hub.core.errors import Unavailable
-from integrations.channels.kept_connection import BACKOFF_LIMIT_S, AccountRefused, keep_connected
+from integrations.channels.reconnecting import BACKOFF_LIMIT_S, AccountRefused, keep_connected
 from tests.channels.kit import Heard, HurriedClock
 
 
