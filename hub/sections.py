@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hub.agent import budget_schema as budgets, schema as agent
+from hub.agent import schema as agent
+from hub.agent.budgets import schema as budgets
 from hub.automation.definition import schema as automation
 from hub.automation.definition.kinds import OUR_KINDS, Kinds
 from hub.automation.editing.unknown_names import names_are_known

@@ -13,7 +13,7 @@ WORDS = frozenset({"files", "home", "message", "notes", "schedule", "sessions"})
 """Domains that are ordinary words of the hub too: keys of answers, groups of tools."""
 OTHER_MEANINGS = frozenset(
     {
-        ("agent/workspace.py", "canvas"),  # a folder of workspaces
+        ("agent/workspace/workspace.py", "canvas"),  # a folder of workspaces
         ("automation/definition/kinds.py", "calendar"),  # a trigger of Home Assistant that is refused
         ("automation/definition/kinds.py", "mqtt"),  # a trigger of Home Assistant
         ("automation/triggers/mqtt.py", "mqtt"),  # the same

@@ -11,10 +11,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.agent.compaction.settings import CompactionSettings
+from hub.agent.conversation.old_results import PruningSettings
 from hub.agent.human_delay import HumanDelay, human_delay
 from hub.agent.limits import RunLimits
-from hub.agent.old_results import PruningSettings
-from hub.agent.prompt import PromptSettings
+from hub.agent.prompt.prompt import PromptSettings
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.agent.subagents.settings import SubagentSettings
 from hub.core.context import Authority, ToolPolicy

@@ -12,24 +12,24 @@ from msgspec.structs import replace
 
 from hub.agent.agents import Agent
 from hub.agent.answer_check import asked_again, asked_form, problem_of
-from hub.agent.budgets import Spending
-from hub.agent.conversation import RunConversation
+from hub.agent.budgets.budgets import Spending
+from hub.agent.conversation.conversation import RunConversation
+from hub.agent.conversation.ephemeral import ephemeral_transcript
+from hub.agent.conversation.window import estimate_text
 from hub.agent.deltas import SAID, THOUGHT, Deltas
 from hub.agent.draft import DraftTurn
-from hub.agent.ephemeral import ephemeral_transcript
 from hub.agent.limits import RunLimits
 from hub.agent.loop import HandedOver, Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
 from hub.agent.outcome import EMPTY, RunOutcome
 from hub.agent.parts import RunDependencies
-from hub.agent.prompt import PromptFile
-from hub.agent.prompt_facts import PromptScene, prompt_facts
-from hub.agent.prompts import Prompt
+from hub.agent.prompt.facts import PromptScene, prompt_facts
+from hub.agent.prompt.prompt import PromptFile
+from hub.agent.prompt.prompts import Prompt
 from hub.agent.record import RunRecord
 from hub.agent.run import AgentRun
 from hub.agent.run_ports import RunConfig, RunPorts
 from hub.agent.run_request import RunResult, RunStatus
-from hub.agent.whose_words import check_extra_prompt
-from hub.agent.window import estimate_text
+from hub.agent.taint.authorship import check_extra_prompt
 from hub.hooks.contract import (
     AgentBootstrap,
     BeforeAgentStart,

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hub.agent.budgets import RunBudget, amount
+from hub.agent.budgets.budgets import RunBudget, amount
 from hub.agent.repetition import Repetition
 from hub.models.contract import Usage
 

@@ -9,14 +9,14 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from hub.agent.agents import Agents
-from hub.agent.budgets import Spending
-from hub.agent.conversation import RunConversation
-from hub.agent.ledger import BudgetLedger, Spender
-from hub.agent.prompts import Prompts
+from hub.agent.budgets.budgets import Spending
+from hub.agent.budgets.ledger import BudgetLedger, Spender
+from hub.agent.conversation.conversation import RunConversation
+from hub.agent.conversation.window_size import WindowCheck
+from hub.agent.prompt.prompts import Prompts
 from hub.agent.run_request import RunRequest
-from hub.agent.run_trace import RunTrace
-from hub.agent.window_size import WindowCheck
-from hub.agent.workspace import Workspaces
+from hub.agent.runs.trace import RunTrace
+from hub.agent.workspace.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner

@@ -7,12 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.agent.conversation import PARTS, PROGRAM_ASKED, RUN_ENDED, RUN_RESTARTED, said_data
+from hub.agent.conversation.conversation import PARTS, PROGRAM_ASKED, RUN_ENDED, RUN_RESTARTED, said_data
+from hub.agent.conversation.side_note import note_channel
 from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, SteeredMessage
-from hub.agent.side_note import note_channel
-from hub.agent.whose_words import AUTOMATION, is_own, provenance_of
+from hub.agent.taint.authorship import AUTOMATION, is_own, provenance_of
 from hub.core.context import Context
 from hub.core.errors import InvalidRequest
 from hub.hooks.contract import BeforeMessageWrite

@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import Any
 
 from hub.agent.answer_check import unfenced
+from hub.agent.budgets.ledger import Spender
+from hub.agent.conversation.window import Window
 from hub.agent.draft import AnswerDraft, DraftTurn
-from hub.agent.ledger import Spender
 from hub.agent.limits import RunSpent
 from hub.agent.outcome import RunOutcome
 from hub.agent.record import RunRecord
 from hub.agent.run_request import ActiveRun, RunRequest, RunResult
-from hub.agent.run_trace import RunTrace
-from hub.agent.window import Window
+from hub.agent.runs.trace import RunTrace
 from hub.core.context import Context
 from hub.models.contract import ToolCallBlock, Usage
 from hub.sessions.session import Session

@@ -13,15 +13,15 @@ from msgspec.structs import replace
 
 from hub.agent.agents import Agent
 from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
-from hub.agent.conversation import RunConversation
-from hub.agent.find_tools import meant_call
+from hub.agent.conversation.conversation import RunConversation
+from hub.agent.conversation.old_results import guard, prune
+from hub.agent.conversation.window import budget_for, estimate_text
 from hub.agent.limits import LimitHit
-from hub.agent.old_results import guard, prune
 from hub.agent.parts import RunDependencies
-from hub.agent.prompts import Prompt
+from hub.agent.prompt.prompts import Prompt
 from hub.agent.run import AgentRun
-from hub.agent.whose_words import is_room, speaker
-from hub.agent.window import budget_for, estimate_text
+from hub.agent.taint.authorship import is_room, speaker
+from hub.agent.tools.find_tools import meant_call
 from hub.core.errors import HubError
 from hub.hooks.contract import LlmInput
 from hub.models.chat_request import chat_tools, plain

@@ -23,9 +23,9 @@ from hub.agent.outcome import RunOutcome
 from hub.agent.parts import Before, BeforeCompaction, RunDependencies
 from hub.agent.run import AgentRun, Phase
 from hub.agent.run_request import ActiveRun, Answered, Recovered, RunRequest, RunResult, RunStatus
-from hub.agent.run_trace import RunTrace
-from hub.agent.runs import RunState, RunStore
-from hub.agent.unfinished_runs import settle_left_open
+from hub.agent.runs.store import RunState, RunStore
+from hub.agent.runs.trace import RunTrace
+from hub.agent.runs.unfinished import settle_left_open
 from hub.core.context import Context
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.ids import new_id

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
-from hub.agent.workspace import Workspaces
+from hub.agent.workspace.workspace import Workspaces
 from hub.automation.blueprints.blueprints import Blueprints
 from hub.automation.contract import AutomationParts, Location
 from hub.automation.definition.kinds import Kinds

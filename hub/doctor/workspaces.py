@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hub.agent.agents import Agents
-from hub.agent.workspace import SEEDED
+from hub.agent.workspace.workspace import SEEDED
 from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, error, warning
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from hub.agent.agents import Agents
 from hub.agent.exchanges.exchanges import Exchanges
 from hub.agent.subagents.subagents import Subagents
-from hub.agent.workspace import Workspaces
+from hub.agent.workspace.workspace import Workspaces
 from hub.automation.assembly import AutomationEngine
 from hub.automation.services.agent_messages import AgentMessages
 from hub.automation.services.system_event_queue import SystemEvents

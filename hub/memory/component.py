@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from hub.agent.component.agents import AgentsComponent
-from hub.agent.remembering import AgentMemory, MemoryDependencies
+from hub.agent.recall.remembering import AgentMemory, MemoryDependencies
 from hub.core.component import Component
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage

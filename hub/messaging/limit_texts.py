@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.agent.budgets import amount
+from hub.agent.budgets.budgets import amount
 from hub.messaging.texts import say
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Sequence
 
-from hub.agent.workspace import Workspaces, media_folder
+from hub.agent.workspace.workspace import Workspaces, media_folder
 from hub.core.component import Component
 from hub.core.events import Event
 from hub.core.executors import FILES

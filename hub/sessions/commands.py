@@ -13,10 +13,10 @@ from hub.agent.agents import Agents
 from hub.agent.compaction.asked import CompactionCall
 from hub.agent.compaction.compact import NoSummary
 from hub.agent.compaction.entry import compactions_in
-from hub.agent.lift_taint import lift_taint
-from hub.agent.prompt_report import explain_prompt
+from hub.agent.prompt.report import explain_prompt
 from hub.agent.runner import AgentRunner
-from hub.agent.taint import LiftScope
+from hub.agent.taint.lift import lift_taint
+from hub.agent.taint.taint import LiftScope
 from hub.messaging.commands.model_names import model_of_part, model_refs
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall, CommandPlace, CommandReply, Commands
 from hub.messaging.limit_texts import notice_text

@@ -21,7 +21,7 @@ INDEXED_CHARS = 20_000
 """Characters of one message that are indexed."""
 _SPEAKERS = frozenset({Role.USER, Role.ASSISTANT})
 _BY_THE_HUB = frozenset({"memory", "reminder", "system", "automation"})
-"""Channels of words in the place of a person's that no person said (`hub.agent.side_note`)."""
+"""Channels of words in the place of a person's that no person said (`hub.agent.conversation.side_note`)."""
 
 
 class SaidSoFar(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hub.agent.whose_words import is_said_by, speaker
+from hub.agent.taint.authorship import is_said_by, speaker
 from hub.sessions.store import SessionStore
 from hub.tools.contract import ToolCall
 

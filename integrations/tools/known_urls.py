@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from hub.agent.whose_words import is_said_by, speaker
+from hub.agent.taint.authorship import is_said_by, speaker
 from hub.core.context import Authority
 from hub.core.phrases import phrase
 from hub.security.egress import parse_url

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.agent.budget_schema import BUDGETS_SCHEMA
-from hub.agent.ledger import BudgetLedger
+from hub.agent.budgets.ledger import BudgetLedger
+from hub.agent.budgets.schema import BUDGETS_SCHEMA
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest
-from hub.agent.run_trace import RunTrace
 from hub.agent.runner import AgentRunner
-from hub.agent.workspace import Workspaces
+from hub.agent.runs.trace import RunTrace
+from hub.agent.workspace.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
 from hub.core.events import Event, EventBus

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from hub.agent.remembering import AgentMemory, MemoryDependencies
+from hub.agent.recall.remembering import AgentMemory, MemoryDependencies
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.services import ServiceRegistry
 from hub.memory.contract import NO_FILTERS, Filters, Hit, Memory, SearchAnswer

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from hub.agent.compaction.summarise import HEADINGS
-from hub.agent.window import estimate_message
+from hub.agent.conversation.window import estimate_message
 from hub.models.chat_request import chat_messages, chat_tools
 from hub.models.contract import (
     Message,

@@ -15,7 +15,7 @@ import pytest
 
 from hub.agent.compaction.entry import Compaction, compaction_entry
 from hub.agent.compaction.settings import CompactionSettings
-from hub.agent.conversation import RunConversation
+from hub.agent.conversation.conversation import RunConversation
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.entry import message_entry
 from hub.sessions.transcript import Transcript

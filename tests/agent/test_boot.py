@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.agent.boot import BootRuns
+from hub.agent.workspace.boot import BootRuns
 from tests.agent.house import AgentHouse
 from tests.servers.openai_server import OpenAIServer
 

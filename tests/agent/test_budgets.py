@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.budget_schema import BUDGETS_SCHEMA
-from hub.agent.budgets import BudgetAction, BudgetPer, RunBudget, Spending, budgets_from_config, judged
-from hub.agent.ledger import BudgetLedger, Spender
+from hub.agent.budgets.budgets import BudgetAction, BudgetPer, RunBudget, Spending, budgets_from_config, judged
+from hub.agent.budgets.ledger import BudgetLedger, Spender
+from hub.agent.budgets.schema import BUDGETS_SCHEMA
 from hub.agent.run_request import RunStatus
 from hub.core.clock import ManualClock
 from hub.core.schema import Invalid

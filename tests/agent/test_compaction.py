@@ -12,7 +12,7 @@ from voluptuous import MultipleInvalid
 
 from hub.agent.compaction.asked import CompactionCall
 from hub.agent.compaction.entry import COMPACTION
-from hub.agent.conversation import RunConversation
+from hub.agent.conversation.conversation import RunConversation
 from hub.agent.run_request import RunStatus
 from hub.core.context import Context
 from hub.core.errors import NotFound, Unavailable

@@ -9,7 +9,7 @@ from hub.agent.compaction.compact import startup_sections
 from hub.agent.compaction.plan import RESULT_CHARS, Cut, chunk_tokens, chunks, find_cut, serialise
 from hub.agent.compaction.settings import CompactionSettings
 from hub.agent.compaction.summarise import HEADINGS, PoorSummary, check_summary
-from hub.agent.window import Item
+from hub.agent.conversation.window import Item
 from hub.models.contract import Image, Message, Role, TextBlock, Thinking, ToolCallBlock, tool_result, user_message
 from hub.sessions.repair import pair_results
 

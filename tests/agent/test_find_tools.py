@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hub.agent.find_tools import FINDERS, meant_call, search_tools, tools_to_find, up_front
-from hub.agent.hub_docs import hub_docs_tools
+from hub.agent.tools.find_tools import FINDERS, meant_call, search_tools, tools_to_find, up_front
+from hub.agent.tools.hub_docs import hub_docs_tools
 from hub.models.contract import ToolCallBlock
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema

@@ -10,8 +10,8 @@ import integrations.memory.notes
 import integrations.tools.files
 import integrations.tools.home
 import integrations.tools.sessions
-from hub.agent.find_tools import tools_to_find
-from hub.agent.remembering import AgentMemory, MemoryDependencies
+from hub.agent.recall.remembering import AgentMemory, MemoryDependencies
+from hub.agent.tools.find_tools import tools_to_find
 from hub.config.store import ConfigStore
 from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry

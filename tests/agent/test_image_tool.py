@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hub.agent.image_tool import IMAGE_LIMIT_BYTES, image_tool
+from hub.agent.tools.image import IMAGE_LIMIT_BYTES, image_tool
 from hub.core.context import SCOPES, Authority, Context
 from hub.tools.contract import ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool

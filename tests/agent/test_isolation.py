@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hub.agent.avatar import AVATAR_LIMIT_BYTES, read_avatar
+from hub.agent.workspace.avatar import AVATAR_LIMIT_BYTES, read_avatar
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.security.jail_path import PathRefused
 from hub.sessions.keys import main_key

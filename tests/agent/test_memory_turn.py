@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hub.agent.budget_schema import BUDGETS_SCHEMA
+from hub.agent.budgets.schema import BUDGETS_SCHEMA
 from hub.agent.flush.turn import CALLS_LIMIT, STEPS_LIMIT
 from hub.core.secret import Secret
 from hub.memory.notebook import Change

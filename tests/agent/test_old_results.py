@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.old_results import (
+from hub.agent.conversation.old_results import (
     CLEARED,
     GUARD_SHARE,
     KEPT_TURNS,
@@ -17,7 +17,7 @@ from hub.agent.old_results import (
     guard,
     prune,
 )
-from hub.agent.window import Item, estimate_message
+from hub.agent.conversation.window import Item, estimate_message
 from hub.models.contract import Image, Message, Role, ToolCallBlock, tool_result, user_message
 from hub.sessions.repair import pair_results
 from tests.agent.house import MAIN, AgentHouse

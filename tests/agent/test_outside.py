@@ -8,8 +8,8 @@ from datetime import UTC
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.envelope import NAME_LIMIT, envelope, harmless_name
-from hub.agent.whose_words import is_own
+from hub.agent.conversation.envelope import NAME_LIMIT, envelope, harmless_name
+from hub.agent.taint.authorship import is_own
 from hub.core.context import SYSTEM, Authority
 from hub.security.people import People, Person
 from hub.tools.contract import ToolCall

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.prompt import (
+from hub.agent.prompt.facts import mode_of
+from hub.agent.prompt.prompt import (
     DEFAULT_FILE_CHARS,
     DEFAULT_TOTAL_CHARS,
     PromptFacts,
@@ -16,8 +17,7 @@ from hub.agent.prompt import (
     show_files,
     system_prompt,
 )
-from hub.agent.prompt_facts import mode_of
-from hub.agent.prompts import Prompts
+from hub.agent.prompt.prompts import Prompts
 from tests.agent.house import AgentHouse
 from tests.servers.openai_server import OpenAIServer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.agent.recall import LATE_LIMIT
+from hub.agent.recall.recall import LATE_LIMIT
 from hub.core.context import Authority
 from hub.core.errors import Unavailable
 from hub.core.lanes import MAIN as MAIN_LANE

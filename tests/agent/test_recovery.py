@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import pytest
 
-from hub.agent.conversation import PROGRAM_ASKED, RUN_ENDED
-from hub.agent.recovery import Evidence, RecoveryVerdict, decide, gather, result_of
+from hub.agent.conversation.conversation import PROGRAM_ASKED, RUN_ENDED
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
+from hub.agent.runs.recovery import Evidence, RecoveryVerdict, decide, gather, result_of
 from hub.core.sql import SqlConnection
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result, user_message
 from hub.sessions.entry import TranscriptEntry, event_entry, message_entry

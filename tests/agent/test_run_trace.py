@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hub.agent.run_request import RunStatus, SteeredMessage, Steering
-from hub.agent.run_trace import STEPS_LIMIT, RunTrace
+from hub.agent.runs.trace import STEPS_LIMIT, RunTrace
 from hub.core.clock import ManualClock
 from hub.models.contract import Overloaded, Usage, user_message
 from tests.agent.house import TEXT, AgentHouse, standing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.agent.run_view import PARTS_LIMIT, RunView
+from hub.agent.runs.view import PARTS_LIMIT, RunView
 
 EVENTS: list[tuple[str, dict[str, Any]]] = [
     ("run_thinking", {"text": "Let me "}),

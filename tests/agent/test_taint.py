@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hub.agent.lift_taint import lift_taint
-from hub.agent.taint import ConversationTaint, LiftScope, lift_entry
+from hub.agent.taint.lift import lift_taint
+from hub.agent.taint.taint import ConversationTaint, LiftScope, lift_entry
 from hub.core.context import SYSTEM, Authority, Context
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from hub.models.contract import Message, Role, TextBlock, user_message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from hub.agent.window import Item, budget_for, estimate_message, estimate_text, fit
+from hub.agent.conversation.window import Item, budget_for, estimate_message, estimate_text, fit
 from hub.models.contract import Image, Message, ModelInfo, Role, TextBlock, ToolCallBlock, tool_result, user_message
 from hub.sessions.repair import pair_results
 

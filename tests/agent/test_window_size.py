@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hub.agent.conversation.window_size import WindowCheck, WindowTooSmall
 from hub.agent.run_request import RunStatus
-from hub.agent.window_size import WindowCheck, WindowTooSmall
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner

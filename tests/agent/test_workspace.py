@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hub.agent.agents import Agents
-from hub.agent.prompt import DEFAULT_FILE_CHARS, PromptFile
-from hub.agent.workspace import ALWAYS, BOOTSTRAP, SEEDED, Workspaces
+from hub.agent.prompt.prompt import DEFAULT_FILE_CHARS, PromptFile
+from hub.agent.workspace.workspace import ALWAYS, BOOTSTRAP, SEEDED, Workspaces
 from hub.core.clock import ManualClock
 from hub.core.errors import NotFound
 from hub.security.people import People, Person

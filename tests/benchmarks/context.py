@@ -7,10 +7,10 @@ from time import perf_counter
 
 from hub.agent.compaction.plan import find_cut
 from hub.agent.compaction.settings import CompactionSettings
-from hub.agent.conversation import RunConversation
-from hub.agent.ephemeral import ephemeral_transcript
-from hub.agent.prompt import PromptFacts, PromptFile
-from hub.agent.prompts import Prompts
+from hub.agent.conversation.conversation import RunConversation
+from hub.agent.conversation.ephemeral import ephemeral_transcript
+from hub.agent.prompt.prompt import PromptFacts, PromptFile
+from hub.agent.prompt.prompts import Prompts
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, tool_result, user_message
 from hub.tools.contract import Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema

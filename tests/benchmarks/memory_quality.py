@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hub.agent.recall import relevance
+from hub.agent.recall.recall import relevance
 from hub.memory.schema import MEMORY_SCHEMA
 from tests.benchmarks.memory_baselines import baselines
 from tests.benchmarks.table import Row, row

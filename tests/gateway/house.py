@@ -12,7 +12,7 @@ from hub.agent.agents import Agents
 from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
 from hub.agent.subagents.subagents import Subagents
-from hub.agent.workspace import Workspaces
+from hub.agent.workspace.workspace import Workspaces
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
 from hub.automation.component import automation_methods
 from hub.automation.definition.kinds import OUR_KINDS

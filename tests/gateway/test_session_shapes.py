@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hub.agent.conversation import said_data
-from hub.agent.side_note import side_note
+from hub.agent.conversation.conversation import said_data
+from hub.agent.conversation.side_note import side_note
 from hub.models.contract import user_message
 from hub.sessions.entry import message_entry
 from hub.sessions.methods.session_shapes import preview, shown_message

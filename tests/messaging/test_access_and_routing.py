@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hub.agent.whose_words import is_own
+from hub.agent.taint.authorship import is_own
 from hub.core.context import Authority, ToolPolicy, expand_scopes
 from hub.core.schema import Schema, SchemaError
 from hub.memory.scope import NOBODY, MemoryScope

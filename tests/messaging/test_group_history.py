@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.agent.window import Item, last_turns
+from hub.agent.conversation.window import Item, last_turns
 from hub.messaging.contract import Address, ChatType, InboundMessage, Media, MediaKind, MessageDeleted, MessageEdited
 from hub.messaging.queue import group_history
 from hub.messaging.queue.group_history import HISTORY_LIMIT, LINE_CHARS, OverheardLine

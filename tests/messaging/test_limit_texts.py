@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.agent.budget_schema import BUDGETS_SCHEMA
-from hub.agent.budgets import BudgetState, budgets_from_config
+from hub.agent.budgets.budgets import BudgetState, budgets_from_config
+from hub.agent.budgets.schema import BUDGETS_SCHEMA
 from hub.agent.limits import LimitHit
 from hub.agent.outcome import RunOutcome
 from hub.agent.repetition import Repetition, RepetitionKind

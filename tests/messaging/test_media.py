@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hub.agent.workspace import media_folder
+from hub.agent.workspace.workspace import media_folder
 from hub.core.context import Authority
 from hub.core.errors import Unavailable
 from hub.messaging.access.decide import MediaSettings

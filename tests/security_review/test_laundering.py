@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.agent.outside_files import OutsideFiles
+from hub.agent.taint.outside_files import OutsideFiles
 from hub.core.context import Authority
 from hub.models.contract import Role
 from hub.sessions.entry import TranscriptEntry

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hub.agent.side_note import HUB_CHANNELS
+from hub.agent.conversation.side_note import HUB_CHANNELS
 from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.memory.chunking import chunk

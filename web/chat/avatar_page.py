@@ -7,7 +7,7 @@ import asyncio
 from aiohttp import web
 
 from hub.agent.agents import Agents
-from hub.agent.avatar import read_avatar
+from hub.agent.workspace.avatar import read_avatar
 from hub.core.errors import NotFound
 from hub.core.surfaces import HttpCall
 

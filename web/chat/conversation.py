@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hub.agent.compaction.entry import COMPACTION
-from hub.agent.conversation import PARTS
-from hub.agent.run_view import RunView
-from hub.agent.side_note import NOTE_CHANNELS
+from hub.agent.conversation.conversation import PARTS
+from hub.agent.conversation.side_note import NOTE_CHANNELS
+from hub.agent.runs.view import RunView
 from hub.messaging.outbox.reply import shown_so_far
 from hub.messaging.queue.turn import parts_of
 from web.chat.markdown import split_blocks

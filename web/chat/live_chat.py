@@ -11,7 +11,7 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.agent.compaction.compact import EVENT_FINISHED, EVENT_STARTED
-from hub.agent.conversation import PARTS
+from hub.agent.conversation.conversation import PARTS
 from hub.core.errors import NotFound
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.ids import new_id

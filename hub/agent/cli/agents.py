@@ -189,7 +189,7 @@ def _place(checked: Checked, id: str) -> int:
 
 
 def _check_picture(agent: Agent, name: str) -> None:
-    from hub.agent.avatar import read_avatar
+    from hub.agent.workspace.avatar import read_avatar
 
     read_avatar(agent.workspace, name)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from hub.agent.budgets.ledger import Spender
 from hub.agent.compaction.compact import Compacted, CompactionReason, CompactionRequest, NoSummary, compact
-from hub.agent.ledger import Spender
 from hub.agent.parts import RunDependencies
 from hub.agent.small_call import is_real
 from hub.core.context import Context

@@ -12,16 +12,16 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.agents import Agent
+from hub.agent.budgets.ledger import Spender
 from hub.agent.compaction.entry import Compaction, compaction_entry
 from hub.agent.compaction.plan import Cut, chunks, find_cut
 from hub.agent.compaction.summarise import SUMMARY_CHARS, PoorSummary, SummaryNeeds, summarise
-from hub.agent.conversation import RunConversation
-from hub.agent.ledger import Spender
+from hub.agent.conversation.conversation import RunConversation
+from hub.agent.conversation.window import Item
 from hub.agent.parts import RunDependencies
-from hub.agent.run_trace import RunTrace
+from hub.agent.runs.trace import RunTrace
 from hub.agent.small_call import is_real
-from hub.agent.whose_words import speaker
-from hub.agent.window import Item
+from hub.agent.taint.authorship import speaker
 from hub.core.context import Context
 from hub.core.errors import HubError, Unavailable
 from hub.models.contract import Message, ModelError, Role, Usage

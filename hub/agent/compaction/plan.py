@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import orjson
 from msgspec import Struct
 
-from hub.agent.window import Item, estimate_text
+from hub.agent.conversation.window import Item, estimate_text
 from hub.models.contract import Image, Message, Role, TextBlock, ToolCallBlock
 
 CHUNK_SHARE = 0.4

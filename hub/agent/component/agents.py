@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hub.agent.agents import Agents
-from hub.agent.boot import BootRuns
-from hub.agent.find_tools import tools_to_find
-from hub.agent.hub_docs import hub_docs_tools
-from hub.agent.image_tool import image_tool
-from hub.agent.ledger import BudgetLedger
+from hub.agent.budgets.ledger import BudgetLedger
+from hub.agent.conversation.window_size import WindowCheck
 from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
 from hub.agent.subagents.settings import LANE
-from hub.agent.window_size import WindowCheck
-from hub.agent.workspace import Workspaces
+from hub.agent.tools.find_tools import tools_to_find
+from hub.agent.tools.hub_docs import hub_docs_tools
+from hub.agent.tools.image import image_tool
+from hub.agent.workspace.boot import BootRuns
+from hub.agent.workspace.workspace import Workspaces
 from hub.core.component import Component
 from hub.core.errors import HubError
 from hub.core.lanes import MAIN, Lanes

@@ -12,7 +12,7 @@ from hub.agent.exchanges.words import announce_step, is_over, is_unsaid, message
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.runner import AgentRunner
 from hub.agent.subagents.announcing import RequesterPlaces
-from hub.agent.whose_words import AUTOMATION, is_room
+from hub.agent.taint.authorship import AUTOMATION, is_room
 from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.core.ids import new_id

@@ -13,12 +13,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.agent.agents import Agent
+from hub.agent.budgets.ledger import Spender
 from hub.agent.flush.digest import NOTHING, conversation_text
 from hub.agent.flush.said import SaidLine
 from hub.agent.intents.tool import NAME as STANDING_INTENT
-from hub.agent.ledger import Spender
 from hub.agent.parts import Charge
-from hub.agent.prompts import spec_of
+from hub.agent.prompt.prompts import spec_of
 from hub.agent.small_call import SmallCall, real_candidates
 from hub.core.context import Authority, Context
 from hub.core.errors import HubError

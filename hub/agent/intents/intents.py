@@ -8,12 +8,12 @@ from datetime import datetime, tzinfo
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.agent.audience import common_scope
+from hub.agent.conversation.side_note import REMINDER, is_said_by_a_person, quoted_lines, side_note
 from hub.agent.intents.match import IntentIndex, checked_topics
 from hub.agent.intents.store import IntentStore, StandingIntent
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
-from hub.agent.side_note import REMINDER, is_said_by_a_person, quoted_lines, side_note
+from hub.agent.taint.audience import common_scope
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound

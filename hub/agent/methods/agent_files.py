@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agent, Agents
-from hub.agent.workspace import BOOTSTRAP, SEEDED, Workspaces
+from hub.agent.workspace.workspace import BOOTSTRAP, SEEDED, Workspaces
 from hub.core.errors import Forbidden, InvalidRequest
 from hub.core.executors import FILES
 from hub.core.schema import All, Length, Required, Schema, string

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.agent.prompt_report import explain_prompt
+from hub.agent.prompt.report import explain_prompt
 from hub.agent.runner import AgentRunner
 from hub.core.schema import All, Length, Optional, Schema
 from hub.core.surfaces import READ, Method, MethodCall

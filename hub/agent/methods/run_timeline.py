@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from hub.agent.methods.run_rows import RunSurroundings, StoredRun
-from hub.agent.run_trace import STEPS_LIMIT
+from hub.agent.runs.trace import STEPS_LIMIT
 from hub.models.contract import Message, Role, ToolCallBlock
 from hub.sessions.entry import TranscriptEntry
 

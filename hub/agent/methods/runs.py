@@ -19,9 +19,9 @@ from hub.agent.methods.run_rows import (
     surroundings,
 )
 from hub.agent.methods.run_timeline import RunWords, timeline
-from hub.agent.replay import replay_request
 from hub.agent.runner import AgentRunner
-from hub.agent.runs import state_of
+from hub.agent.runs.replay import replay_request
+from hub.agent.runs.store import state_of
 from hub.core.context import Authority
 from hub.core.errors import Forbidden, NotFound
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer

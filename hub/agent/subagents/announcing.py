@@ -16,7 +16,7 @@ from hub.agent.run_request import RunRequest, RunResult
 from hub.agent.runner import AgentRunner
 from hub.agent.subagents.record import Subagent, SubagentStore, announced
 from hub.agent.subagents.words import announcement, is_skipped
-from hub.agent.whose_words import AUTOMATION
+from hub.agent.taint.authorship import AUTOMATION
 from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.ids import new_id

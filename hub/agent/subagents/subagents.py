@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hub.agent.run_request import RunRequest, RunResult, RunStatus, SteeredMessage, Steering
 from hub.agent.runner import AgentRunner
-from hub.agent.runs import RunStore
+from hub.agent.runs.store import RunStore
 from hub.agent.subagents.announcing import Announcer, RequesterPlaces
 from hub.agent.subagents.mail import SubagentMail
 from hub.agent.subagents.record import Subagent, SubagentState, SubagentStore, named

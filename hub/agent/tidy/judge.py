@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from hub.agent.agents import Agent
-from hub.agent.ledger import Spender
+from hub.agent.budgets.ledger import Spender
 from hub.agent.parts import Charge
 from hub.agent.small_call import SmallCall, asked_again, read_object, real_candidates
 from hub.core.clock import Clock

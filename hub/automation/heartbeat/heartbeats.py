@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hub.agent.agents import Agent, Agents
 from hub.agent.run_request import RunResult, RunStatus
-from hub.agent.workspace import Workspaces
+from hub.agent.workspace.workspace import Workspaces
 from hub.automation.heartbeat import file as heartbeat_file
 from hub.automation.heartbeat.file import FILE, FILE_LIMIT_BYTES, Checklist, HeartbeatCheck
 from hub.automation.heartbeat.prompt import heartbeat_prompt

@@ -8,7 +8,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.agent.workspace import Workspaces
+from hub.agent.workspace.workspace import Workspaces
 from hub.automation.services.addresses import Addresses, DeliveryTarget
 from hub.core.errors import InvalidRequest, NotFound, Unavailable
 from hub.core.sql import SqlConnection

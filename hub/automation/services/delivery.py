@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 
-from hub.agent.whose_words import provenance_of
+from hub.agent.taint.authorship import provenance_of
 from hub.automation.services.addresses import DeliveryTarget
 from hub.core.clock import Clock
 from hub.core.context import Context

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from hub.agent.conversation import said_data
+from hub.agent.conversation.conversation import said_data
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
-from hub.agent.whose_words import provenance_of
+from hub.agent.taint.authorship import provenance_of
 from hub.automation.services.agent_runs import LANE
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context

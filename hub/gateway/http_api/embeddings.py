@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from hub.agent.agents import Agents
-from hub.agent.window import estimate_text
+from hub.agent.conversation.window import estimate_text
 from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, In, Length, Optional, Required, Schema
 from hub.core.surfaces import HttpCall, Route

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.runner import AgentRunner
-from hub.agent.whose_words import check_extra_prompt
+from hub.agent.taint.authorship import check_extra_prompt
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import EventBus

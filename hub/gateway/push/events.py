@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hub.agent.compaction.compact import EVENT_FINISHED, EVENT_STARTED
-from hub.agent.run_view import RunView
+from hub.agent.runs.view import RunView
 from hub.core.clock import Clock
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.surfaces import READ, Push

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from hub.agent.agents import Agents
-from hub.agent.workspace import MEDIA, Workspaces, media_folder
+from hub.agent.workspace.workspace import MEDIA, Workspaces, media_folder
 from hub.core.clock import Clock
 from hub.core.errors import HubError, LimitExceeded, Unavailable
 from hub.core.executors import FILES

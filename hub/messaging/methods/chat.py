@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.runner import AgentRunner
-from hub.agent.whose_words import provenance_of
+from hub.agent.taint.authorship import provenance_of
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer

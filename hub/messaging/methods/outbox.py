@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.agent.workspace import MEDIA, Workspaces
+from hub.agent.workspace.workspace import MEDIA, Workspaces
 from hub.automation.services.addresses import Addresses
 from hub.config.suggest import nearest
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hub.agent.outcome import EMPTY
 from hub.agent.run_request import RunResult, RunStatus
-from hub.agent.workspace import Workspaces
+from hub.agent.workspace.workspace import Workspaces
 from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.sql import SqlConnection

@@ -8,7 +8,7 @@ from functools import reduce
 
 from msgspec import Struct
 
-from hub.agent.envelope import harmless_name
+from hub.agent.conversation.envelope import harmless_name
 from hub.core.context import Authority, Context
 from hub.messaging.contract import InboundMessage, Media
 from hub.messaging.queue.group_history import is_outside, shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-from hub.agent.ledger import BudgetLedger
+from hub.agent.budgets.ledger import BudgetLedger
 from hub.config.store import ReloadResult
 from hub.core.component import Component
 from hub.core.stages import Stage

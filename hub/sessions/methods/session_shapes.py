@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from hub.agent.side_note import note_channel
+from hub.agent.conversation.side_note import note_channel
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.keys import ROOMS, SessionKey, SessionKind, is_incognito
 from hub.sessions.session import Session

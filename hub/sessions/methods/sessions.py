@@ -9,9 +9,9 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from hub.agent.agents import Agents
-from hub.agent.lift_taint import lift_taint
 from hub.agent.runner import AgentRunner
-from hub.agent.taint import LiftScope
+from hub.agent.taint.lift import lift_taint
+from hub.agent.taint.taint import LiftScope
 from hub.core.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from hub.core.ids import new_id
 from hub.core.schema import (

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hub.agent.workspace import Workspaces, media_folder
+from hub.agent.workspace.workspace import Workspaces, media_folder
 from hub.core.clock import Clock
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound
 from hub.core.executors import FILES

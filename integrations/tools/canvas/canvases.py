@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.agent.workspace import CANVAS
+from hub.agent.workspace.workspace import CANVAS
 from integrations.tools.canvas.surfaces import Surfaces
 
 FOLDER = CANVAS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from hub.agent.outside_files import OutsideFiles
+from hub.agent.taint.outside_files import OutsideFiles
 from hub.core.context import Authority
 from hub.core.executors import FILES
 from hub.security.outside_reader import OutsideReader

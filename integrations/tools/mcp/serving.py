@@ -15,7 +15,7 @@ import orjson
 from aiohttp import web
 
 from hub import __version__
-from hub.agent.find_tools import FINDERS
+from hub.agent.tools.find_tools import FINDERS
 from hub.core.context import Context, ToolPolicy
 from hub.core.errors import InvalidRequest
 from hub.core.ids import new_id

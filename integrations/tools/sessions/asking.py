@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.agent.whose_words import provenance_of
+from hub.agent.taint.authorship import provenance_of
 from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 from hub.agent.agents import Agents
 from hub.agent.exchanges.settings import ExchangeSettings
-from hub.agent.taint import ConversationTaint
-from hub.agent.whose_words import speaker
+from hub.agent.taint.authorship import speaker
+from hub.agent.taint.taint import ConversationTaint
 from hub.core.clock import Clock
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.models.contract import Role

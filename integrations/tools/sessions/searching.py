@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from hub.agent.taint import ConversationTaint
-from hub.agent.whose_words import speaker
+from hub.agent.taint.authorship import speaker
+from hub.agent.taint.taint import ConversationTaint
 from hub.core.errors import NotFound
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, string
 from hub.security.people import People

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.agents import Agents
-from hub.agent.workspace import Workspaces
+from hub.agent.workspace.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.errors import Forbidden, HubError
 from hub.core.executors import FILES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from hub.agent.workspace import Workspaces, media_folder
+from hub.agent.workspace.workspace import Workspaces, media_folder
 from hub.automation.services.agent_messages import AgentMessages, described, sent_result
 from hub.core.errors import InvalidRequest
 from hub.core.executors import FILES

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from hub.agent.remembering import AgentMemory, MemoryDependencies
+from hub.agent.recall.remembering import AgentMemory, MemoryDependencies
 from hub.core.context import Authority, Context
 from hub.core.services import ServiceRegistry
 from hub.memory.contract import Hit, MemoryEntry, MemoryKind

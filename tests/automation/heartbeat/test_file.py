@@ -56,7 +56,7 @@ def test_a_file_without_checks_is_empty(text: str) -> None:
 
 
 def test_what_a_new_workspace_is_furnished_with_is_empty() -> None:
-    template = files("hub.agent").joinpath("templates", "HEARTBEAT.md").read_text(encoding="utf-8")
+    template = files("hub.agent.workspace").joinpath("templates", "HEARTBEAT.md").read_text(encoding="utf-8")
     first = "# What to look after\n\nOne line per thing to check when nobody asks. Empty means: nothing, stay quiet.\n"
 
     assert parse(template).is_empty

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hub.agent.workspace import SANDBOX_RULES
+from hub.agent.workspace.workspace import SANDBOX_RULES
 from hub.core.ids import new_id
 from hub.core.schema import Schema
 from hub.sandbox.contract import Sandbox, SandboxCommand, SandboxEngine

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from hub.agent.workspace import CANVAS
+from hub.agent.workspace.workspace import CANVAS
 from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
 from hub.sandbox.contract import SandboxCommand

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.agent.workspace import Workspaces
+from hub.agent.workspace.workspace import Workspaces
 from hub.config.store import ConfigStore
 from hub.core.clock import ManualClock
 from hub.core.context import Authority, Context

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.agent.budgets import BudgetPer, BudgetState, RunBudget
+from hub.agent.budgets.budgets import BudgetPer, BudgetState, RunBudget
 from hub.agent.limits import LimitHit
 from hub.agent.outcome import RunOutcome
 from web.chat.conversation import LiveRun, render_turns, title_of, turns_of

@@ -14,8 +14,8 @@ from hub.memory.dates import marks_by_which, marks_of_day
 from integrations.memory.notes.index.settings import IndexSettings
 
 HUB_CHANNELS = frozenset({"memory", "reminder", "system", "automation"})
-"""Channels of words in the place of a person's that nobody said (`hub.agent.side_note`). What memory itself put before
-a message lies in its own area, and is not to be found once more in that of the conversation."""
+"""Channels of words in the place of a person's that nobody said (`hub.agent.conversation.side_note`). What memory
+itself put before a message lies in its own area, and is not to be found once more in that of the conversation."""
 
 _TITLE = "Conversation"
 _SPEAKERS = {"user": "", "assistant": "Assistant: "}

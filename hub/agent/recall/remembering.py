@@ -12,7 +12,7 @@ from hub.agent.flush.flush import Flush, FlushNeeds
 from hub.agent.flush.turn import MemoryTurn
 from hub.agent.intents.intents import StandingIntents
 from hub.agent.intents.tool import IntentTool
-from hub.agent.recall import Recall, RecallNeeds
+from hub.agent.recall.recall import Recall, RecallNeeds
 from hub.agent.runner import AgentRunner
 from hub.agent.tidy.judge import NotesJudge
 from hub.agent.tidy.service import register_tidy

@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from hub.agent.agents import Agent, Agents
-from hub.agent.outside_files import OutsideFiles
-from hub.agent.prompt import PromptFile
+from hub.agent.prompt.prompt import PromptFile
+from hub.agent.taint.outside_files import OutsideFiles
 from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.memory.front_matter import holds_outside_words
@@ -248,7 +248,7 @@ class Workspaces:
 
 def template(name: str, agent_name: str) -> bytes:
     """Return what a workspace file says at first, for an agent of this name."""
-    text = files("hub.agent").joinpath("templates", name).read_text(encoding="utf-8")
+    text = files("hub.agent.workspace").joinpath("templates", name).read_text(encoding="utf-8")
     return text.replace("{name}", agent_name).encode()
 
 

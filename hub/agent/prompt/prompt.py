@@ -1,6 +1,7 @@
 """The system prompt: a head that stays the same, byte for byte, until a file or a rule behind it changes. Pure.
 
-What changes by itself (time, channel, sender) is in the envelope of the user's message (`hub.agent.envelope`).
+What changes by itself (time, channel, sender) is in the envelope of the user's message
+(`hub.agent.conversation.envelope`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.agent.window import Item, estimate_message
+from hub.agent.conversation.window import Item, estimate_message
 from hub.models.contract import Image, Message, Role, TextBlock
 
 CLEARED = "[Old tool result content cleared]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hub.agent.runner import AgentRunner
-from hub.agent.taint import LiftScope, lift_entry
+from hub.agent.taint.taint import LiftScope, lift_entry
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import Conflict, Forbidden, NotFound
 from hub.sessions.session import Session

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import tzinfo
 
-from hub.agent.conversation import RunConversation
-from hub.agent.ephemeral import NoFile
+from hub.agent.conversation.conversation import RunConversation
+from hub.agent.conversation.ephemeral import NoFile
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest
 from hub.core.context import Context, ToolPolicy

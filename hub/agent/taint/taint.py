@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from hub.agent.compaction.entry import COMPACTION
-from hub.agent.whose_words import is_said_by
+from hub.agent.taint.authorship import is_said_by
 from hub.sessions.entry import OWNER, Provenance, TranscriptEntry, event_entry
 
 TAINT_LIFTED = "taint_lifted"
@@ -53,7 +53,7 @@ class ConversationTaint:
             self._since_lift.add(entry.provenance)
 
     def is_heard(self, by: str) -> bool:
-        """Whether what a model says to this speaker (`hub.agent.whose_words.speaker`) may be words from outside."""
+        """Whether what a model says to this speaker (`taint.authorship.speaker`) may be words from outside."""
         return self._all.are_there(by)
 
     def restricts(self, by: str, run_id: str) -> bool:

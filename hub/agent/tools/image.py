@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Sequence
 
 from hub.agent.agents import Agent
-from hub.agent.ledger import Spender
+from hub.agent.budgets.ledger import Spender
 from hub.agent.parts import RunDependencies
 from hub.agent.small_call import SmallCall, real_candidates
 from hub.core.errors import InvalidRequest, NotFound

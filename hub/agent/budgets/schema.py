@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.agent.budgets import MEASURES, WARN_AT, BudgetAction, BudgetPer
+from hub.agent.budgets.budgets import MEASURES, WARN_AT, BudgetAction, BudgetPer
 from hub.config.sections import Section
 from hub.core.schema import (
     All,

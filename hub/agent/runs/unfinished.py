@@ -1,4 +1,4 @@
-"""Settles the runs that a stop or a crash left open: `hub.agent.recovery` decides, this acts."""
+"""Settles the runs that a stop or a crash left open: `hub.agent.runs.recovery` decides, this acts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from hub.agent.conversation import RUN_ENDED
+from hub.agent.conversation.conversation import RUN_ENDED
 from hub.agent.parts import RunDependencies
-from hub.agent.recovery import Evidence, RecoveryVerdict, decide, gather, result_of
 from hub.agent.run_request import Recovered, RunResult, RunStatus
-from hub.agent.runs import INTERRUPTED_ERROR, RunRow, RunStore
+from hub.agent.runs.recovery import Evidence, RecoveryVerdict, decide, gather, result_of
+from hub.agent.runs.store import INTERRUPTED_ERROR, RunRow, RunStore
 from hub.core.errors import HubError
 from hub.sessions.entry import event_entry
 from hub.sessions.transcript import Transcript

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.agent.conversation import PROGRAM_ASKED, RUN_ENDED
+from hub.agent.conversation.conversation import PROGRAM_ASKED, RUN_ENDED
 from hub.agent.run_request import Kind, RunResult, RunStatus
 from hub.models.contract import Role, Usage
 from hub.sessions.entry import TranscriptEntry

@@ -10,10 +10,10 @@ from msgspec.structs import asdict
 
 from hub.agent.agents import Agent
 from hub.agent.compaction.entry import compactions_in
+from hub.agent.conversation.window import estimate_text
 from hub.agent.parts import RunDependencies
-from hub.agent.prompt_facts import PromptScene, prompt_facts
-from hub.agent.prompts import spec_bytes, spec_tokens
-from hub.agent.window import estimate_text
+from hub.agent.prompt.facts import PromptScene, prompt_facts
+from hub.agent.prompt.prompts import spec_bytes, spec_tokens
 from hub.core.context import Authority
 from hub.models.contract import ToolSpec
 

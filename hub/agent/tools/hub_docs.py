@@ -13,7 +13,7 @@ from hub.tools.parameters import from_schema
 
 HUB_DOCS = "hub_docs"
 GROUP = "session"
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 LINES_LIMIT = 40
 LINE_LIMIT = 240
 

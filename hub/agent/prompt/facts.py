@@ -9,8 +9,8 @@ from msgspec import Struct
 from hub import __version__
 from hub.agent.agents import Agent
 from hub.agent.parts import RunDependencies
-from hub.agent.prompt import PromptFacts, PromptMode
-from hub.agent.whose_words import is_room
+from hub.agent.prompt.prompt import PromptFacts, PromptMode
+from hub.agent.taint.authorship import is_room
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
 from hub.sessions.keys import SessionKey, SessionKind

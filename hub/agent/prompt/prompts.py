@@ -8,9 +8,9 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.agent.find_tools import FINDERS, up_front
-from hub.agent.prompt import PromptFacts, PromptMode, PromptPart, prompt_parts
-from hub.agent.window import estimate_text
+from hub.agent.conversation.window import estimate_text
+from hub.agent.prompt.prompt import PromptFacts, PromptMode, PromptPart, prompt_parts
+from hub.agent.tools.find_tools import FINDERS, up_front
 from hub.models.contract import ToolSpec
 from hub.tools.contract import Tool
 

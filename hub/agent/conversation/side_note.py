@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.agent.conversation import said_data
+from hub.agent.conversation.conversation import said_data
 from hub.agent.run_request import RunRequest
 from hub.core.lanes import MAIN
 from hub.models.contract import Role, user_message

@@ -9,13 +9,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.agent.audience import common_scope
 from hub.agent.compaction.entry import since_compaction
+from hub.agent.conversation.side_note import MEMORY, is_said_by_a_person, note_channel, quoted_lines, side_note
 from hub.agent.parts import Store
+from hub.agent.recall.small_talk import naming_words
 from hub.agent.run_request import RunRequest
-from hub.agent.side_note import MEMORY, is_said_by_a_person, note_channel, quoted_lines, side_note
-from hub.agent.small_talk import naming_words
-from hub.agent.workspace import Workspaces
+from hub.agent.taint.audience import common_scope
+from hub.agent.workspace.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.events import EventBus

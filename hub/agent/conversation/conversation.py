@@ -12,9 +12,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from hub.agent.compaction.entry import Compaction, read_compaction, summary_message
-from hub.agent.envelope import envelope
-from hub.agent.taint import ConversationTaint
-from hub.agent.window import Item, Window, estimate_message, fit, last_turns
+from hub.agent.conversation.envelope import envelope
+from hub.agent.conversation.window import Item, Window, estimate_message, fit, last_turns
+from hub.agent.taint.taint import ConversationTaint
 from hub.models.contract import Block, Message, Role, TextBlock
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import pair_results

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.agent.budgets import (
+from hub.agent.budgets.budgets import (
     MEASURES,
     BudgetPer,
     BudgetState,
