@@ -101,7 +101,7 @@ class RunStore:
             return connection.execute(
                 "UPDATE runs SET state = ?, ended_ms = ?, model = ?, usage = ?, error = ?, reply = ?"
                 " WHERE id = ? AND state IN ('queued', 'running')",
-                (state_of(result).value, now, *_told(result), result.run_id),
+                (state_of(result).value, now, *_columns(result), result.run_id),
             ).rowcount
 
         def write(connection: SqlConnection) -> None:
@@ -149,7 +149,7 @@ class RunStore:
             lambda connection: (
                 connection.execute(
                     "UPDATE runs SET state = ?, ended_ms = ?, model = ?, usage = ?, error = ?, reply = ? WHERE id = ?",
-                    (state.value, now, *_told(result), run_id),
+                    (state.value, now, *_columns(result), run_id),
                 ).rowcount
             )
         )
@@ -166,7 +166,7 @@ class RunStore:
             )
 
 
-def _told(result: RunResult) -> tuple[str | None, str, str | None, str]:
+def _columns(result: RunResult) -> tuple[str | None, str, str | None, str]:
     """Return the columns model, usage, error and reply."""
     error = orjson.dumps(dict(result.error), default=str).decode() if result.error else None
     return result.model, orjson.dumps(result.usage.as_dict()).decode(), error, result.reply

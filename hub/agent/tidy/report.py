@@ -18,7 +18,7 @@ CONTEXT_LINES = 3
 DIFF_LIMIT = 200_000
 
 
-class Others(Struct, frozen=True):
+class OtherScopes(Struct, frozen=True):
     """What was done in the memories of other people and of groups: how much, and nothing of what."""
 
     areas: int = 0
@@ -43,7 +43,7 @@ class Tidied(Struct, frozen=True):
     plans: tuple[TidyPlan, ...] = ()
     diff: str = ""
     change_id: str | None = None
-    others: Others = field(default_factory=Others)
+    others: OtherScopes = field(default_factory=OtherScopes)
     dry_run: bool = False
 
     @property

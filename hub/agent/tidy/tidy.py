@@ -15,9 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.agents import Agent
-from hub.agent.tidy.judge import NotesJudge, Purse
+from hub.agent.tidy.judge import JudgeBudget, NotesJudge
 from hub.agent.tidy.reading import REASON, TidyInput, alike_in, read_areas, undone_for
-from hub.agent.tidy.report import Others, Tidied, diff_of, summary_of
+from hub.agent.tidy.report import OtherScopes, Tidied, diff_of, summary_of
 from hub.agent.tidy.verdicts import Verdicts
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
@@ -130,7 +130,7 @@ class _Run:
         self._memory = memory
         self._request = request
         self._agent_id = request.agent.id
-        self._purse: Purse = needs.judge.purse(request.cost_usd)
+        self._judge_budget: JudgeBudget = needs.judge.budget(request.cost_usd)
         self._today = datetime.fromtimestamp(needs.clock.time(), needs.zone()).date()
         self._verdicts = Verdicts(needs.home.agent(self._agent_id) / VERDICTS)
 
@@ -167,7 +167,7 @@ class _Run:
         area = reading.area.name
         judged = await asyncio.to_thread(self._verdicts.of, area, [each.pair for each in asked])
         fresh = [each for each in asked if each.pair not in judged]
-        if said := await self._needs.judge.judge(fresh, self._request.agent, self._request.context, self._purse):
+        if said := await self._needs.judge.judge(fresh, self._request.agent, self._request.context, self._judge_budget):
             await asyncio.to_thread(self._verdicts.keep, area, said)
         return await asyncio.to_thread(plan, reading.area, reading.files, replace(known, judged={**judged, **said}))
 
@@ -186,10 +186,10 @@ class _Run:
         return change.id
 
 
-def _summed(outcomes: Iterable[_Outcome]) -> Others:
+def _summed(outcomes: Iterable[_Outcome]) -> OtherScopes:
     told = list(outcomes)
     plans = [each for outcome in told for each in outcome.plans]
-    return Others(
+    return OtherScopes(
         sum(any(each.texts for each in outcome.plans) for outcome in told),
         sum(len(each.promoted) for each in plans),
         sum(len(each.merged) for each in plans),
