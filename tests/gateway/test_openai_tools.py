@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Schema
 from hub.gateway.calls.settings import HttpSettings
-from hub.gateway.http_api.client_tools import function_of, read_tools
+from hub.gateway.http_api.client_tools import read_tools
 from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from tests.gateway.house import FullRig, living
@@ -159,7 +159,7 @@ async def test_a_choice_of_tool_is_passed_on(api: openai.AsyncOpenAI, openai_ser
 @pytest.mark.parametrize("choice", [[None], ["auto"], 5, {"function": {"name": ["weather"]}}, {"function": ["name"]}])
 def test_a_choice_of_tools_that_is_none_is_refused(choice: Any) -> None:
     with pytest.raises(InvalidRequest, match="tool_choice"):
-        read_tools(TOOLS, choice, function_of, ("function", "name"))
+        read_tools(TOOLS, choice)
 
 
 @pytest.mark.parametrize(("scope", "tainted"), [("operator.admin", False), ("operator.write", True)])

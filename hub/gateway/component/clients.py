@@ -23,8 +23,8 @@ from hub.core.stages import Stage
 from hub.core.surfaces import Method, Route
 from hub.core.tasks import TaskOwner
 from hub.gateway.connection.server import Gateway
-from hub.gateway.http_api.anthropic_messages import AnthropicMessages
-from hub.gateway.http_api.chat_completions import ChatCompletions
+from hub.gateway.http_api.anthropic_messages import anthropic_messages
+from hub.gateway.http_api.chat_completions import chat_completions
 from hub.gateway.http_api.embeddings import Embeddings
 from hub.gateway.http_api.kept_runs import KeptRuns
 from hub.gateway.http_api.models import Models
@@ -196,9 +196,9 @@ class ClientsComponent(Component):
         )
         return [
             *self._tools.routes(),
-            *ChatCompletions(runs).routes(),
+            chat_completions(runs),
             *Responses(runs).routes(),
-            *AnthropicMessages(runs).routes(),
+            anthropic_messages(runs),
             *Transcriptions(needs.transcriber).routes(),
             *Embeddings(needs.agents, needs.embed).routes(),
             *OllamaApi(needs.agents, runs).routes(),

@@ -1,18 +1,23 @@
-"""Answers of `/v1`: one JSON object, an error, or a stream of events, in the shape of the API that was called."""
+"""Requests that runs answer: one way for every API, which brings a reader of its requests and a shape of its answers.
+
+An answer is one JSON object, an error, or a stream of events.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import orjson
 from aiohttp import web
 
+from hub.core.clock import Clock
 from hub.core.errors import HubError
-from hub.core.surfaces import HttpCall
+from hub.core.schema import Schema
+from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.gateway.access.cross_origin import allow_origin
 from hub.gateway.http_api.kept_runs import Answer
-from hub.gateway.http_api.openai_shapes import RunFailed
+from hub.gateway.http_api.openai_shapes import BODY_LIMIT_BYTES, RunFailed, show_error
 from hub.gateway.http_api.run_stream import RunStream
 from hub.gateway.http_api.runs import ApiRequest, ApiRuns
 
@@ -20,17 +25,18 @@ KEEPALIVE_S = 15.0
 
 
 class AnswerShape(Protocol):
-    """How one API shows an answer: as a stream of events, unless it says otherwise."""
+    """How one API shows an answer: as a stream of events, and errors as OpenAI does, unless it says otherwise.
+
+    Attributes:
+        run_id: The run that answers.
+    """
 
     content_type: str = "text/event-stream"
+    run_id: str = ""
 
     def keepalive(self) -> bytes:
         """Return what shows that a stream is alive while there is no text."""
         return b": keep-alive\n\n"
-
-    def begin(self, run_id: str) -> None:
-        """Take the id of the run that answers."""
-        ...
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
         """Return the answer as one object."""
@@ -50,11 +56,27 @@ class AnswerShape(Protocol):
 
     def broken(self, error: HubError) -> bytes:
         """Return the event of an answer that fails after it has begun."""
-        ...
+        return b"data: %b\n\n" % orjson.dumps(self.error(error))
 
     def error(self, error: HubError) -> Mapping[str, Any]:
         """Return an error as one object."""
-        ...
+        return show_error(error)
+
+
+ShowError = Callable[[HubError], Mapping[str, Any]]
+Read = Callable[[Mapping[str, Any], Clock], tuple[ApiRequest, AnswerShape]]
+"""Returns what a body asks for, and the shape of its answer."""
+
+
+def answering(runs: ApiRuns, path: str, body: Schema, read: Read, show_error: ShowError = show_error) -> Route:
+    """Return the route of an API whose requests runs answer."""
+
+    async def answer(call: HttpCall) -> web.StreamResponse:
+        return await serve(runs, call, *read(call.body, runs.clock))
+
+    return Route(
+        "POST", path, answer, "gateway", scope=WRITE, body=body, body_limit=BODY_LIMIT_BYTES, show_error=show_error
+    )
 
 
 async def serve(runs: ApiRuns, call: HttpCall, asked: ApiRequest, shape: AnswerShape) -> web.StreamResponse:
@@ -64,7 +86,7 @@ async def serve(runs: ApiRuns, call: HttpCall, asked: ApiRequest, shape: AnswerS
         HubError: No run was begun.
     """
     begun = await runs.begin(call, asked)
-    shape.begin(begun.run_id)
+    shape.run_id = begun.run_id
     if isinstance(begun, Answer):
         return await _send(call, asked, shape, begun)
     async with begun:

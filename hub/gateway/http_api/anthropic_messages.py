@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
-from aiohttp import web
 
-from hub.core.errors import HubError, InvalidRequest
+from hub.core.clock import Clock
+from hub.core.errors import HubError
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
-from hub.core.surfaces import WRITE, HttpCall, Route
-from hub.gateway.http_api.answers import AnswerShape, serve
-from hub.gateway.http_api.client_tools import read_tools, word_or_object
+from hub.core.surfaces import Route
+from hub.gateway.http_api.answers import AnswerShape, answering
+from hub.gateway.http_api.client_tools import malformed, read_tools
 from hub.gateway.http_api.kept_runs import Answer, ClientCall
-from hub.gateway.http_api.openai_shapes import (
-    BODY_LIMIT_BYTES,
-    MESSAGES_LIMIT,
-    MODEL,
-    blocks_of,
-    image_of,
-    read_messages,
-    result_message,
-)
+from hub.gateway.http_api.openai_shapes import MESSAGES_LIMIT, MODEL, blocks_of, placed, read_messages
 from hub.gateway.http_api.runs import ApiRequest, ApiRuns
-from hub.models.contract import Block, Message, Role, ToolCallBlock, Usage
+from hub.models.contract import Message, Role, Usage
 
-TEXT = {"text": "text"}
 STOPS = {
     "end": "end_turn",
     "length": "max_tokens",
@@ -57,48 +48,32 @@ REQUEST_SCHEMA = Schema(
 )
 
 
-class AnthropicMessages:
-    """Answers messages with runs.
+def anthropic_messages(runs: ApiRuns) -> Route:
+    """Return the route."""
+    return answering(runs, "/v1/messages", REQUEST_SCHEMA, _read, show_error)
 
-    Args:
-        runs: Makes and follows runs.
-    """
 
-    def __init__(self, runs: ApiRuns) -> None:
-        self._runs = runs
-
-    def routes(self) -> list[Route]:
-        """Return the route."""
-        limits: dict[str, Any] = {"body": REQUEST_SCHEMA, "body_limit": BODY_LIMIT_BYTES}
-        path = "/v1/messages"
-        return [Route("POST", path, self.answer, "gateway", scope=WRITE, show_error=show_error, **limits)]
-
-    async def answer(self, call: HttpCall) -> web.StreamResponse:
-        """Answer one request."""
-        body = call.body
-        _, read = read_messages(body["messages"], "messages", _whole_message)
-        messages = [message for each in read for message in _split(each)]
-        system = body.get("system")
-        asked = ApiRequest(
-            body["model"],
-            messages,
-            Message(Role.USER, blocks_of(system, "system", TEXT)).text if system else None,
-            tools=read_tools(body.get("tools"), word_or_object(body.get("tool_choice")), _tool, ("name",)),
-            stream=bool(body.get("stream")),
-        )
-        return await serve(self._runs, call, asked, _MessageShape(body["model"]))
+def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShape]:
+    _, messages = read_messages(_messages(body["messages"]))
+    system, choice = body.get("system"), body.get("tool_choice")
+    if isinstance(choice, Mapping) and "name" not in choice:
+        choice = choice.get("type")
+    asked = ApiRequest(
+        body["model"],
+        messages,
+        Message(Role.USER, blocks_of(system, "system")).text if system else None,
+        tools=read_tools(_tools(body.get("tools")), choice),
+        stream=bool(body.get("stream")),
+    )
+    return asked, _MessageShape(body["model"])
 
 
 class _MessageShape(AnswerShape):
     """One message, or its events."""
 
     def __init__(self, model: str) -> None:
-        self._id = ""
         self._model = model
         self._text = False
-
-    def begin(self, run_id: str) -> None:
-        self._id = f"msg_{run_id}"
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
         content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
@@ -128,14 +103,14 @@ class _MessageShape(AnswerShape):
         return said + _event("message_delta", **told) + _event("message_stop")
 
     def broken(self, error: HubError) -> bytes:
-        return b"event: error\ndata: %b\n\n" % orjson.dumps(show_error(error))
+        return b"event: error\n" + super().broken(error)
 
     def error(self, error: HubError) -> Mapping[str, Any]:
         return show_error(error)
 
     def _message(self, content: list[dict[str, Any]], usage: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            "id": self._id,
+            "id": f"msg_{self.run_id}",
             "type": "message",
             "role": "assistant",
             "model": self._model,
@@ -152,61 +127,66 @@ def show_error(error: HubError) -> Mapping[str, Any]:
     return {"type": "error", "error": {"type": kind, "code": error.code, "message": error.message}}
 
 
-def _whole_message(message: Mapping[str, Any], place: str) -> Message:
-    """Return a message with the results of tools in it still among its blocks (see `_split`)."""
-    role, content = message.get("role"), message.get("content")
-    if role not in ("user", "assistant"):
-        raise InvalidRequest(f"{place}.role: expected user or assistant", details={"param": place})
-    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    blocks: list[Any] = []
-    for index, part in enumerate(parts):
-        blocks.extend(_blocks(part, f"{place}.content[{index}]", Role(role)))
-    return Message(Role(role), tuple(blocks))
+def _messages(given: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield messages as Chat Completions has them: what tools gave, each a message, before what else is said."""
+    for place, message in placed(given, "messages"):
+        role, content = message.get("role"), message.get("content")
+        if role not in ("user", "assistant"):
+            raise malformed(f"{place}.role", "expected user or assistant")
+        parts: list[Mapping[str, Any]] = []
+        calls: list[Mapping[str, Any]] = []
+        results: list[tuple[str, Mapping[str, Any]]] = []
+        for index, part in enumerate(_parts(content)):
+            at = f"{place}.content[{index}]"
+            match part:
+                case {"type": "tool_use", "id": str(id), "name": str(name)} if role == "assistant":
+                    arguments = part.get("input")
+                    arguments = arguments if isinstance(arguments, Mapping) else {}
+                    calls.append({"id": id, "function": {"name": name, "arguments": arguments}})
+                case {"type": "tool_result"} if role == "user":
+                    said = [_part(each, at) for each in _parts(part.get("content") or "")]
+                    told = {"content": said, "is_error": part.get("is_error")}
+                    results.append((at, {"role": "tool", "tool_call_id": part.get("tool_use_id"), **told}))
+                case {"type": "thinking" | "redacted_thinking"} if role == "assistant":
+                    pass  # another model's means nothing to the hub's agents
+                case _:
+                    parts.append(_part(part, at))
+        yield from results
+        if parts or not results:
+            yield place, {"role": role, "content": parts, "tool_calls": calls}
 
 
-def _split(message: Message) -> list[Message]:
-    """Return the results of tools in a message of the user, then what else it says."""
-    given: tuple[Any, ...] = message.content
-    results = [each for each in given if isinstance(each, Message)]
-    rest = tuple(each for each in given if not isinstance(each, Message))
-    return [*results, *([Message(message.role, rest)] if rest or not results else [])]
+def _parts(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
-def _blocks(part: Any, place: str, role: Role) -> list[Block | Message]:
+def _part(part: Any, place: str) -> Mapping[str, Any]:
     match part:
         case {"type": "text"}:
-            return list(blocks_of([part], place, TEXT))
+            return {"type": "text", "text": part.get("text")}
         case {"type": "image", "source": {"type": "base64", "media_type": str(kind), "data": str(data)}}:
-            return [image_of(f"data:{kind};base64,{data}", place)]
-        case {"type": "tool_use", "id": str(id), "name": str(name)} if role is Role.ASSISTANT:
-            arguments = part.get("input")
-            return [ToolCallBlock(id, name, arguments if isinstance(arguments, Mapping) else {})]
-        case {"type": "tool_result"} if role is Role.USER:
-            content = part.get("content") or ""
-            given = content if isinstance(content, list) else [{"type": "text", "text": content}]
-            blocks = [block for each in given for block in _blocks(each, place, Role.TOOL)]
-            result = result_message(part.get("tool_use_id"), None, place, TEXT)
-            kept = tuple(block for block in blocks if not isinstance(block, Message))
-            return [
-                Message(Role.TOOL, kept, result.tool_call_id, result.tool_name, is_error=part.get("is_error") is True)
-            ]
-        case {"type": "thinking" | "redacted_thinking"} if role is Role.ASSISTANT:
-            return []  # another model's means nothing to the hub's agents
+            return {"type": "image_url", "image_url": f"data:{kind};base64,{data}"}
     kind = str(part.get("type") if isinstance(part, Mapping) else part)[:40]
-    raise InvalidRequest(
-        f"{place}: a block of the type {kind!r} is not taken; send text, images in base64, tool_use and tool_result",
-        details={"param": place},
+    raise malformed(
+        place,
+        f"a block of the type {kind!r} is not taken; send text, images in base64, tool_use and tool_result",
     )
 
 
-def _tool(tool: Mapping[str, Any], place: str) -> Mapping[str, Any]:
-    if tool.get("type", "custom") not in ("custom", None):
-        kind = str(tool.get("type"))[:40]
-        raise InvalidRequest(
-            f"{place}: tools of the type {kind} are not taken; the hub's agents have their own",
-            details={"param": place},
-        )
-    return {**tool, "parameters": tool.get("input_schema")}
+def _tools(given: Any) -> Any:
+    """Return tools as Responses has them."""
+    if not isinstance(given, list):
+        return given
+    return [
+        {
+            **each,
+            **({"type": "function"} if each.get("type") in ("custom", None) else {}),
+            "parameters": each.get("input_schema"),
+        }
+        if isinstance(each, Mapping)
+        else each
+        for each in given
+    ]
 
 
 def _use(call: ClientCall) -> dict[str, Any]:

@@ -6,32 +6,27 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from aiohttp import web
 
-from hub.core.errors import HubError, InvalidRequest
+from hub.core.clock import Clock
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
-from hub.core.surfaces import HttpCall, Route
-from hub.gateway.http_api.answers import AnswerShape, serve
-from hub.gateway.http_api.client_tools import arguments_of, function_of, read_form, read_tools
+from hub.core.surfaces import Route
+from hub.gateway.http_api.answers import AnswerShape, answering
+from hub.gateway.http_api.client_tools import malformed, read_form, read_tools
 from hub.gateway.http_api.kept_runs import Answer, ClientCall
 from hub.gateway.http_api.openai_shapes import (
     EFFORT,
     FINISH_REASONS,
     MESSAGES_LIMIT,
     USUAL_KEYS,
-    answering,
+    placed,
     prompt_tokens,
     read_messages,
     refuse,
-    result_message,
-    said_message,
-    show_error,
     thinking_of,
 )
 from hub.gateway.http_api.runs import ApiRequest, ApiRuns
-from hub.models.contract import Message, Role, ToolCallBlock, Usage
+from hub.models.contract import Usage
 
-PARTS = {"text": "text", "image_url": "image"}
 DONE = b"data: [DONE]\n\n"
 
 REQUEST_SCHEMA = Schema(
@@ -45,54 +40,38 @@ REQUEST_SCHEMA = Schema(
 )
 
 
-class ChatCompletions:
-    """Answers chat completions with runs.
+def chat_completions(runs: ApiRuns) -> Route:
+    """Return the route."""
+    return answering(runs, "/v1/chat/completions", REQUEST_SCHEMA, _read)
 
-    Args:
-        runs: Makes and follows runs.
-    """
 
-    def __init__(self, runs: ApiRuns) -> None:
-        self._runs = runs
-
-    def routes(self) -> list[Route]:
-        """Return the route."""
-        return [answering("/v1/chat/completions", self.complete, REQUEST_SCHEMA)]
-
-    async def complete(self, call: HttpCall) -> web.StreamResponse:
-        """Answer one request."""
-        body = call.body
-        refuse(body, ("functions", "function_call"), "it was replaced by `tools` and `tool_choice`, which are taken")
-        refuse(body, ("audio",), "answers are text; turn it into speech at /v1/audio/speech")
-        if (body.get("n") or 1) != 1:
-            raise InvalidRequest("n: there is one answer", details={"param": "n"})
-        system, messages = read_messages(body["messages"], "messages", _message)
-        asked = ApiRequest(
-            body["model"],
-            messages,
-            system,
-            user=body.get("user"),
-            tools=read_tools(body.get("tools"), body.get("tool_choice"), function_of, ("function", "name")),
-            form=read_form(body.get("response_format"), "response_format"),
-            thinking=thinking_of(body.get("reasoning_effort")),
-            stream=bool(body.get("stream")),
-        )
-        usage = bool((body.get("stream_options") or {}).get("include_usage"))
-        return await serve(
-            self._runs, call, asked, _ChatShape(body["model"], int(self._runs.clock.time()), with_usage=usage)
-        )
+def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShape]:
+    refuse(body, ("functions", "function_call"), "it was replaced by `tools` and `tool_choice`, which are taken")
+    refuse(body, ("audio",), "answers are text; turn it into speech at /v1/audio/speech")
+    if (body.get("n") or 1) != 1:
+        raise malformed("n", "there is one answer")
+    system, messages = read_messages(placed(body["messages"], "messages"))
+    asked = ApiRequest(
+        body["model"],
+        messages,
+        system,
+        user=body.get("user"),
+        tools=read_tools(body.get("tools"), body.get("tool_choice")),
+        form=read_form(body.get("response_format"), "response_format"),
+        thinking=thinking_of(body.get("reasoning_effort")),
+        stream=bool(body.get("stream")),
+    )
+    usage = bool((body.get("stream_options") or {}).get("include_usage"))
+    return asked, _ChatShape(body["model"], int(clock.time()), with_usage=usage)
 
 
 class _ChatShape(AnswerShape):
     """One completion, or its chunks."""
 
     def __init__(self, model: str, created_s: int, *, with_usage: bool) -> None:
-        self._head = {"id": "", "created": created_s, "model": model}
+        self._head = {"created": created_s, "model": model}
         self._with_usage = with_usage
         self._more: dict[str, Any] = {"usage": None} if with_usage else {}
-
-    def begin(self, run_id: str) -> None:
-        self._head["id"] = f"chatcmpl-{run_id}"
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
@@ -100,8 +79,7 @@ class _ChatShape(AnswerShape):
             message["content"] = answer.text or None
             message["tool_calls"] = [_call(call) for call in answer.calls]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(answer)}
-        head = {**self._head, "object": "chat.completion"}
-        return {**head, "choices": [choice], "usage": _usage(answer.usage), **answer.beside}
+        return self._object("chat.completion", [choice], usage=_usage(answer.usage), **answer.beside)
 
     def opening(self) -> bytes:
         return self._chunk([_choice({"role": "assistant", "content": ""})], **self._more)
@@ -118,36 +96,11 @@ class _ChatShape(AnswerShape):
             said += self._chunk([], usage=_usage(answer.usage))
         return said + DONE
 
-    def broken(self, error: HubError) -> bytes:
-        return b"data: " + orjson.dumps(show_error(error)) + b"\n\n"
-
-    def error(self, error: HubError) -> Mapping[str, Any]:
-        return show_error(error)
-
     def _chunk(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
-        data = {**self._head, "object": "chat.completion.chunk", "choices": choices, **more}
-        return b"data: " + orjson.dumps(data) + b"\n\n"
+        return b"data: %b\n\n" % orjson.dumps(self._object("chat.completion.chunk", choices, **more))
 
-
-def _message(message: Mapping[str, Any], place: str) -> Message | str:
-    if message.get("role") == "tool":
-        return result_message(message.get("tool_call_id"), message.get("content"), place, PARTS)
-    said = said_message(message, place, PARTS)
-    if isinstance(said, str) or said.role is not Role.ASSISTANT:
-        return said
-    return Message(Role.ASSISTANT, (*said.content, *calls_of(message.get("tool_calls"), f"{place}.tool_calls")))
-
-
-def calls_of(given: Any, place: str) -> list[ToolCallBlock]:
-    """Return the calls that an earlier answer asked for."""
-    read = []
-    for index, call in enumerate(given if isinstance(given, list) else ()):
-        function = call.get("function") if isinstance(call, Mapping) else None
-        if not isinstance(function, Mapping) or not isinstance(call.get("id"), str):
-            raise InvalidRequest(f"{place}[{index}]: expected the call of a function", details={"param": place})
-        arguments, malformed = arguments_of(function.get("arguments"), f"{place}[{index}]")
-        read.append(ToolCallBlock(call["id"], str(function.get("name")), arguments, malformed))
-    return read
+    def _object(self, kind: str, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        return {"id": f"chatcmpl-{self.run_id}", **self._head, "object": kind, "choices": choices, **more}
 
 
 def _call(call: ClientCall) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -40,47 +40,37 @@ def run_of_call(id: str | None) -> str | None:
     return match[1] if match else None
 
 
-def read_tools(
-    given: Any, choice: Any, describe: Callable[[Mapping[str, Any], str], Mapping[str, Any]], chosen: Sequence[str]
-) -> ClientTools:
-    """Return the tools of a request.
+def read_tools(given: Any, choice: Any) -> ClientTools:
+    """Return the tools of a request of Chat Completions or of Responses.
 
     Args:
         given: Its `tools`.
         choice: Its `tool_choice`: a word, or an object that names a tool.
-        describe: Returns name, description and parameters of one, given its place too; raises for other kinds.
-        chosen: The keys that lead to the name in a choice.
 
     Raises:
         InvalidRequest: One is malformed, or of a kind that the hub does not take; or the choice names none of them.
     """
     if not isinstance(given or [], list) or len(given or []) > TOOLS_LIMIT:
-        raise _bad("tools", f"expected a list of at most {TOOLS_LIMIT}")
+        raise malformed("tools", f"expected a list of at most {TOOLS_LIMIT}")
     specs: dict[str, ToolSpec] = {}
     for index, tool in enumerate(given or []):
-        spec = _spec(tool, f"tools[{index}]", describe)
+        spec = _spec(tool, f"tools[{index}]")
         if spec.name in specs:
-            raise _bad(f"tools[{index}]", f"there is another tool of the name {spec.name}")
+            raise malformed(f"tools[{index}]", f"there is another tool of the name {spec.name}")
         specs[spec.name] = spec
     if isinstance(choice, Mapping):
-        named: Any = choice
-        for key in chosen:
-            named = named.get(key) if isinstance(named, Mapping) else None
+        function = choice.get("function", choice)
+        named = function.get("name") if isinstance(function, Mapping) else None
         if not isinstance(named, str) or named not in specs:
-            raise _bad("tool_choice", "it names none of the tools")
+            raise malformed("tool_choice", "it names none of the tools")
         return ClientTools(tuple(specs.values()), named)
     if choice in ("required", "any"):
         if not specs:
-            raise _bad("tool_choice", "there are no tools to call")
+            raise malformed("tool_choice", "there are no tools to call")
         return ClientTools(tuple(specs.values()), "required")
     if not isinstance(choice, str | None) or choice not in _FREE:
-        raise _bad("tool_choice", "expected auto, none, required, or the name of a tool")
+        raise malformed("tool_choice", "expected auto, none, required, or the name of a tool")
     return ClientTools() if choice == "none" else ClientTools(tuple(specs.values()))
-
-
-def word_or_object(choice: Any) -> Any:
-    """Return a choice that is an object with the word alone (`{"type": "auto"}`) as the word."""
-    return choice.get("type") if isinstance(choice, Mapping) and set(choice) <= {"type", "mode"} else choice
 
 
 def read_form(form: Any, place: str) -> AnswerForm | None:
@@ -101,7 +91,7 @@ def read_form(form: Any, place: str) -> AnswerForm | None:
     asked = form.get("json_schema", form) if kind == "json_schema" else None
     schema = asked.get("schema") if isinstance(asked, Mapping) else None
     if not isinstance(asked, Mapping) or not isinstance(schema, Mapping):
-        raise _bad(place, "expected the type text, json_object, or json_schema with a schema")
+        raise malformed(place, "expected the type text, json_object, or json_schema with a schema")
     check_schema(schema)
     return AnswerForm(schema, str(asked.get("name") or "answer")[:64], asked.get("strict"))
 
@@ -111,7 +101,7 @@ def arguments_of(text: Any, place: str) -> tuple[Mapping[str, Any], str | None]:
     if isinstance(text, Mapping):
         return text, None
     if not isinstance(text, str):
-        raise _bad(place, "expected the arguments as JSON")
+        raise malformed(place, "expected the arguments as JSON")
     try:
         value = orjson.loads(text or "{}")
     except ValueError:
@@ -124,32 +114,24 @@ def arguments_text(call: ToolCallBlock) -> str:
     return call.malformed if call.malformed is not None else orjson.dumps(call.arguments, default=plain).decode()
 
 
-def function_of(tool: Mapping[str, Any], place: str) -> Mapping[str, Any]:
-    """Return what describes a tool of Chat Completions or of Responses.
+def malformed(place: str, reason: str) -> InvalidRequest:
+    """Return the error of a part of a request."""
+    return InvalidRequest(f"{place}: {reason}", details={"param": place})
 
-    Raises:
-        InvalidRequest: It is not a function.
-    """
+
+def _spec(tool: Any, place: str) -> ToolSpec:
+    if not isinstance(tool, Mapping):
+        raise malformed(place, "expected an object")
     if tool.get("type", "function") != "function":
         kind = str(tool.get("type"))[:40]
-        raise _bad(place, f"tools of the type {kind} are not taken; the hub's agents have their own")
+        raise malformed(place, f"tools of the type {kind} are not taken; the hub's agents have their own")
     inner = tool.get("function", tool)
-    return inner if isinstance(inner, Mapping) else {}
-
-
-def _spec(tool: Any, place: str, describe: Callable[[Mapping[str, Any], str], Mapping[str, Any]]) -> ToolSpec:
-    if not isinstance(tool, Mapping):
-        raise _bad(place, "expected an object")
-    told = describe(tool, place)
+    told = inner if isinstance(inner, Mapping) else {}
     name, parameters = told.get("name"), told.get("parameters") or {}
     if not isinstance(name, str) or not _NAME.match(name):
-        raise _bad(place, "expected a name of letters, digits, _ and -, at most 64")
+        raise malformed(place, "expected a name of letters, digits, _ and -, at most 64")
     if not isinstance(parameters, Mapping) or parameters.get("type", "object") != "object":
-        raise _bad(place, "expected the parameters as a JSON Schema of type object")
+        raise malformed(place, "expected the parameters as a JSON Schema of type object")
     check_schema(parameters)
     shown = {"type": "object", "properties": {}, **parameters}
     return ToolSpec(name, str(told.get("description") or ""), shown)
-
-
-def _bad(place: str, reason: str) -> InvalidRequest:
-    return InvalidRequest(f"{place}: {reason}", details={"param": place})

@@ -12,13 +12,12 @@ from aiohttp import web
 
 from hub.agent.agents import Agents
 from hub.core.clock import Clock
-from hub.core.errors import HubError, InvalidRequest
+from hub.core.errors import HubError
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, In, Length, Optional, Schema, boolean
 from hub.core.surfaces import READ, WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
 from hub.gateway.http_api.answers import AnswerShape, serve
-from hub.gateway.http_api.chat_completions import calls_of
-from hub.gateway.http_api.client_tools import function_of, read_tools
+from hub.gateway.http_api.client_tools import malformed, read_tools
 from hub.gateway.http_api.kept_runs import Answer
 from hub.gateway.http_api.openai_shapes import (
     BODY_LIMIT_BYTES,
@@ -26,14 +25,12 @@ from hub.gateway.http_api.openai_shapes import (
     MODEL,
     agent_of,
     model_names,
+    placed,
     prompt_tokens,
     read_messages,
-    result_message,
-    said_message,
 )
 from hub.gateway.http_api.runs import ApiRequest, ApiRuns
 from hub.models.answer_form import AnswerForm
-from hub.models.contract import Image, Message, Role
 from hub.models.images import image_type
 from hub.models.thinking import WORDS
 from hub.tools.json_check import check_schema
@@ -102,7 +99,7 @@ class OllamaApi:
         """Return what the agent can that a name means: the default one, where it names no agent."""
         name = call.body.get("model") or call.body.get("name")
         if not name:
-            raise InvalidRequest("model: expected the name of a model", details={"param": "model"})
+            raise malformed("model", "expected the name of a model")
         agent_of(name.removesuffix(LATEST), self._agents)
         told = {"modelfile": "", "parameters": "", "template": "", "details": _DETAILS, "modified_at": self._now()}
         info = {"general.architecture": MODEL}
@@ -118,12 +115,12 @@ class OllamaApi:
         if not body["messages"]:
             agent_of(model.removesuffix(LATEST), self._agents)
             return json_response(shape.line(done=True, done_reason="load"))
-        system, messages = read_messages(list(_with_ids(body["messages"])), "messages", _message)
+        system, messages = read_messages(_messages(body["messages"]))
         asked = ApiRequest(
             model.removesuffix(LATEST),
             messages,
             system,
-            tools=read_tools(body.get("tools"), None, function_of, ("function", "name")),
+            tools=read_tools(body.get("tools"), None),
             form=_form(body.get("format")),
             thinking=("medium" if think else "off") if isinstance(think, bool) else WORDS.get(think or ""),
             stream=body.get("stream") is not False,
@@ -143,9 +140,6 @@ class _ChatLines(AnswerShape):
         self._model = model
         self._clock = clock
         self._begun_s = clock.monotonic()
-
-    def begin(self, run_id: str) -> None:
-        """Take the id of the run, which has no place in this shape."""
 
     def whole(self, answer: Answer) -> Mapping[str, Any]:
         took_ns = int((self._clock.monotonic() - self._begun_s) * 1e9)
@@ -174,7 +168,7 @@ class _ChatLines(AnswerShape):
         return said + orjson.dumps(end) + b"\n"
 
     def broken(self, error: HubError) -> bytes:
-        return orjson.dumps(show_error(error)) + b"\n"
+        return orjson.dumps(self.error(error)) + b"\n"
 
     def error(self, error: HubError) -> Mapping[str, Any]:
         return show_error(error)
@@ -198,46 +192,39 @@ def show_error(error: HubError) -> Mapping[str, Any]:
     return {"error": error.message}
 
 
-def _with_ids(messages: list[Any]) -> Iterator[Any]:
-    """Yield messages with an id for each call and its result: where the client has none, they follow one another."""
+def _messages(given: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield messages as Chat Completions has them: pictures are parts, and each call has an id, and its result too.
+
+    Where the client has none, results follow their calls in order.
+    """
     waiting: list[str] = []
-    for place, each in enumerate(messages):
-        calls = each.get("tool_calls") if isinstance(each, Mapping) else None
+    for at, (place, each) in enumerate(placed(given, "messages")):
+        calls, content, images = each.get("tool_calls"), each.get("content"), each.get("images") or []
+        if each.get("role") == "tool":
+            yield place, {"tool_call_id": waiting.pop(0) if waiting else f"of_{at}", **each}
+            continue
         if isinstance(calls, list) and calls:
-            named = [
-                {"id": f"of_{place}_{at}", **call} if isinstance(call, Mapping) else call
-                for at, call in enumerate(calls)
+            calls = [
+                {"id": f"of_{at}_{number}", **call} if isinstance(call, Mapping) else call
+                for number, call in enumerate(calls)
             ]
-            waiting = [call["id"] for call in named if isinstance(call, Mapping)]
-            yield {**each, "tool_calls": named}
-        elif isinstance(each, Mapping) and each.get("role") == "tool":
-            yield {"tool_call_id": waiting.pop(0) if waiting else f"of_{place}", **each}
-        else:
-            yield each
+            waiting = [call["id"] for call in calls if isinstance(call, Mapping)]
+        if not isinstance(images, list):
+            raise malformed(f"{place}.images", "expected a list")
+        if images and isinstance(content, str | None):
+            text = [{"type": "text", "text": content}] if content else []
+            content = [*text, *(_image(image, f"{place}.images") for image in images)]
+        yield place, {**each, "content": content, "tool_calls": calls}
 
 
-def _message(message: Mapping[str, Any], place: str) -> Message | str:
-    if message.get("role") == "tool":
-        return result_message(message.get("tool_call_id"), message.get("content"), place, {})
-    said = said_message(message, place, {})
-    if isinstance(said, str):
-        return said
-    given = message.get("images") or []
-    if not isinstance(given, list):
-        raise InvalidRequest(f"{place}.images: expected a list", details={"param": f"{place}.images"})
-    images = tuple(_image(each, f"{place}.images") for each in given)
-    calls = calls_of(message.get("tool_calls"), f"{place}.tool_calls") if said.role is Role.ASSISTANT else []
-    return Message(said.role, (*said.content, *images, *calls))
-
-
-def _image(given: Any, place: str) -> Image:
+def _image(given: Any, place: str) -> Mapping[str, Any]:
     try:
         kind = image_type(b64decode(given, validate=True)) if isinstance(given, str) else None
     except (binascii.Error, ValueError):
         kind = None
     if kind is None:
-        raise InvalidRequest(f"{place}: expected a PNG, JPEG, GIF or WebP in base64", details={"param": place})
-    return Image(kind, given)
+        raise malformed(place, "expected a PNG, JPEG, GIF or WebP in base64")
+    return {"type": "image_url", "image_url": f"data:{kind};base64,{given}"}
 
 
 def _form(given: Any) -> AnswerForm | None:
@@ -245,7 +232,7 @@ def _form(given: Any) -> AnswerForm | None:
         check_schema(given)
         return AnswerForm(given)
     if given not in (None, "", "json"):
-        raise InvalidRequest("format: expected json, or a JSON schema", details={"param": "format"})
+        raise malformed("format", "expected json, or a JSON schema")
     return AnswerForm() if given else None
 
 

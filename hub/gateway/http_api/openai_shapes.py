@@ -1,25 +1,31 @@
-"""The shapes of the OpenAI API: what clients send, and errors as they read them."""
+"""The shapes of the OpenAI API: what clients send, and errors as they read them.
+
+Messages of Chat Completions are the one shape that is read; other APIs translate theirs into it.
+"""
 
 from __future__ import annotations
 
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from aiohttp import web
 
 from hub.agent.agents import Agents
-from hub.core.errors import HubError, InvalidRequest
+from hub.core.errors import HubError
 from hub.core.schema import All, AnyOf, In, Length, Optional, Schema, boolean
 from hub.core.surfaces import WRITE, HttpCall, Route
-from hub.models.contract import Block, Image, Message, Role, TextBlock, Usage
+from hub.gateway.http_api.client_tools import arguments_of, malformed
+from hub.models.contract import Block, Image, Message, Role, TextBlock, ToolCallBlock, Usage
 
 MODEL = "homarus"
 MESSAGES_LIMIT = 2_000
 BODY_LIMIT_BYTES = 26_214_400
 SYSTEM_ROLES = frozenset({"system", "developer"})
+PARTS = {"text": "text", "input_text": "text", "output_text": "text", "image_url": "image", "input_image": "image"}
+"""Types of the parts of a message's content, those of Responses too, and what each is."""
 
 EFFORT = AnyOf(None, In(["none", "minimal", "low", "medium", "high"]))
 USUAL_KEYS: Mapping[Any, Any] = {
@@ -114,7 +120,7 @@ def refuse(body: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
     """
     for name in names:
         if body.get(name):
-            raise InvalidRequest(f"{name}: {reason}", details={"param": name})
+            raise malformed(name, reason)
 
 
 def thinking_of(effort: str | None) -> str | None:
@@ -122,74 +128,73 @@ def thinking_of(effort: str | None) -> str | None:
     return "off" if effort == "none" else effort
 
 
-def read_messages(
-    given: list[Any], name: str, read: Callable[[Mapping[str, Any], str], Message | str | None]
-) -> tuple[str | None, list[Message]]:
+def placed(given: list[Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what a list of a request holds, each with its place, for errors.
+
+    Raises:
+        InvalidRequest: One is not an object.
+    """
+    for index, each in enumerate(given):
+        if not isinstance(each, Mapping):
+            raise malformed(f"{name}[{index}]", "expected an object")
+        yield f"{name}[{index}]", each
+
+
+def read_messages(given: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[str | None, list[Message]]:
     """Return the extra prompt of system messages, and the others; neighbours of the assistant become one.
 
     Args:
-        given: As the client sent them.
-        name: The parameter they came in, for errors.
-        read: Returns the message that one is, given its place too, a text for the prompt, or None for nothing.
+        given: Messages of Chat Completions, each with its place, for errors; `is_error` marks a tool's failure.
 
     Raises:
         InvalidRequest: One is malformed, or not taken.
     """
     system: list[str] = []
     messages: list[Message] = []
-    for index, each in enumerate(given):
-        place = f"{name}[{index}]"
-        if not isinstance(each, Mapping):
-            raise InvalidRequest(f"{place}: expected an object", details={"param": place})
-        message = read(each, place)
+    for place, each in given:
+        message = _message(each, place)
         if isinstance(message, str):
             system.append(message)
-        elif message is not None:
-            if messages and message.role is messages[-1].role is Role.ASSISTANT:
-                messages[-1] = Message(Role.ASSISTANT, (*messages[-1].content, *message.content))
-            else:
-                messages.append(message)
+        elif messages and message.role is messages[-1].role is Role.ASSISTANT:
+            messages[-1] = Message(Role.ASSISTANT, (*messages[-1].content, *message.content))
+        else:
+            messages.append(message)
     return "\n\n".join(filter(None, system)) or None, messages
 
 
-def said_message(message: Mapping[str, Any], place: str, kinds: Mapping[str, str]) -> Message | str:
-    """Return a message of the user or the assistant, or the text of one of the system.
-
-    Raises:
-        InvalidRequest: It is none of them, or malformed.
-    """
-    role = message.get("role")
-    if role not in ("user", "assistant", *SYSTEM_ROLES):
-        raise InvalidRequest(
-            f"{place}.role: expected system, user, assistant or a tool's result", details={"param": place}
-        )
-    content = message.get("content")
-    empty = content is None and role == "assistant"
-    blocks = () if empty else blocks_of(content, f"{place}.content", kinds)
+def _message(message: Mapping[str, Any], place: str) -> Message | str:
+    """Return a message, or the text of one of the system."""
+    role, content, id = message.get("role"), message.get("content"), message.get("tool_call_id")
+    if role not in ("user", "assistant", "tool", *SYSTEM_ROLES):
+        raise malformed(f"{place}.role", "expected system, user, assistant or a tool's result")
+    if role == "tool" and not (isinstance(id, str) and id):
+        raise malformed(place, "expected the id of the tool call")
+    is_empty = content is None and role in ("assistant", "tool")
+    blocks = () if is_empty else blocks_of(content, f"{place}.content")
     if role in SYSTEM_ROLES:
         return Message(Role.USER, blocks).text
-    return Message(Role.USER if role == "user" else Role.ASSISTANT, blocks)
+    if role == "tool":
+        return Message(Role.TOOL, blocks, tool_call_id=id, tool_name="tool", is_error=message.get("is_error") is True)
+    calls = _calls(message.get("tool_calls"), f"{place}.tool_calls") if role == "assistant" else ()
+    return Message(Role(role), (*blocks, *calls))
 
 
-def result_message(id: Any, content: Any, place: str, kinds: Mapping[str, str]) -> Message:
-    """Return the result of a client's tool.
+def _calls(given: Any, place: str) -> Iterator[ToolCallBlock]:
+    """Yield the calls that an earlier answer asked for."""
+    for index, call in enumerate(given if isinstance(given, list) else ()):
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(call.get("id"), str):
+            raise malformed(f"{place}[{index}]", "expected the call of a function")
+        yield ToolCallBlock(
+            call["id"], str(function.get("name")), *arguments_of(function.get("arguments"), f"{place}[{index}]")
+        )
 
-    Raises:
-        InvalidRequest: It does not say of which call, or is malformed.
-    """
-    if not isinstance(id, str) or not id:
-        raise InvalidRequest(f"{place}: expected the id of the tool call", details={"param": place})
-    blocks = () if content is None else blocks_of(content, f"{place}.content", kinds)
-    return Message(Role.TOOL, blocks, tool_call_id=id, tool_name="tool")
 
-
-def blocks_of(content: Any, place: str, kinds: Mapping[str, str]) -> tuple[Block, ...]:
-    """Return the blocks of a message's content.
+def blocks_of(content: Any, place: str) -> tuple[Block, ...]:
+    """Return the blocks of a message's content: text, or a list of parts.
 
     Args:
-        content: Text, or a list of parts.
         place: Where it stands, for errors.
-        kinds: Type of part → `text` or `image`.
 
     Raises:
         InvalidRequest: A part is of another kind, or malformed.
@@ -197,8 +202,8 @@ def blocks_of(content: Any, place: str, kinds: Mapping[str, str]) -> tuple[Block
     if isinstance(content, str):
         return (TextBlock(content),)
     if not isinstance(content, list):
-        raise InvalidRequest(f"{place}: expected text or a list of parts", details={"param": place})
-    return tuple(_block(part, f"{place}[{index}]", kinds) for index, part in enumerate(content))
+        raise malformed(place, "expected text or a list of parts")
+    return tuple(_block(part, at) for at, part in placed(content, place))
 
 
 def joined(messages: Iterable[Message]) -> Message:
@@ -216,37 +221,27 @@ def prompt_tokens(usage: Usage) -> int:
     return usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
 
 
-def _block(part: Any, place: str, kinds: Mapping[str, str]) -> Block:
-    if not isinstance(part, Mapping):
-        raise InvalidRequest(f"{place}: expected an object", details={"param": place})
-    kind = kinds.get(str(part.get("type")))
+def _block(part: Mapping[str, Any], place: str) -> Block:
+    kind = PARTS.get(str(part.get("type")))
     if kind == "text" and isinstance(part.get("text"), str):
         return TextBlock(part["text"])
     if kind == "image":
-        return image_of(part.get("image_url"), place)
-    raise InvalidRequest(
-        f"{place}: a part of the type {str(part.get('type'))[:40]!r} is not taken; send text, or images as "
-        "data: URLs (recordings go to /v1/audio/transcriptions first)",
-        details={"param": place},
+        return _image(part.get("image_url"), place)
+    raise malformed(
+        place,
+        f"a part of the type {str(part.get('type'))[:40]!r} is not taken; send text, or images as data: URLs "
+        "(recordings go to /v1/audio/transcriptions first)",
     )
 
 
-def image_of(source: Any, place: str) -> Image:
-    """Return the image of a data: URL.
-
-    Raises:
-        InvalidRequest: It is another URL, or malformed.
-    """
+def _image(source: Any, place: str) -> Image:
     url = source.get("url") if isinstance(source, Mapping) else source
     match = _DATA_URL.match(url) if isinstance(url, str) else None
     if match is None:
-        raise InvalidRequest(
-            f"{place}: images are taken as data: URLs in base64; the hub fetches no addresses for clients",
-            details={"param": place},
-        )
+        raise malformed(place, "images are taken as data: URLs in base64; the hub fetches no addresses for clients")
     data = "".join(match[2].split())
     try:
         b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidRequest(f"{place}: the image is not base64", details={"param": place}) from None
+        raise malformed(place, "the image is not base64") from None
     return Image(match[1].lower(), data)

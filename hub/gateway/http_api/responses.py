@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
 from aiohttp import web
 
-from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.clock import Clock
+from hub.core.errors import HubError, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
 from hub.core.surfaces import WRITE, HttpCall, Route
 from hub.gateway.connection.server import json_response
-from hub.gateway.http_api.answers import AnswerShape, serve
-from hub.gateway.http_api.client_tools import arguments_of, function_of, read_form, read_tools
+from hub.gateway.http_api.answers import AnswerShape, answering
+from hub.gateway.http_api.client_tools import malformed, read_form, read_tools
 from hub.gateway.http_api.kept_runs import Answer, ClientCall, KeptRun
 from hub.gateway.http_api.openai_shapes import (
     EFFORT,
     MESSAGES_LIMIT,
     USUAL_KEYS,
     RunFailed,
-    answering,
+    placed,
     prompt_tokens,
     read_messages,
     refuse,
-    result_message,
-    said_message,
     show_error,
     thinking_of,
 )
 from hub.gateway.http_api.runs import ApiRequest, ApiRuns
-from hub.models.contract import Message, Role, ToolCallBlock, Usage
+from hub.models.contract import Usage
 
 PREFIX = "resp_"
-PARTS = {"input_text": "text", "output_text": "text", "text": "text", "input_image": "image"}
 CUT = {"length": "max_output_tokens", "limit": "max_output_tokens", "refused": "content_filter"}
 ECHOED = ("model", "instructions", "previous_response_id", "tools", "tool_choice", "text", "metadata", "user")
 """What of a request is shown in its response."""
@@ -67,34 +65,10 @@ class Responses:
         """Return the routes."""
         path = "/v1/responses/{id}"
         return [
-            answering("/v1/responses", self.respond, REQUEST_SCHEMA),
+            answering(self._runs, "/v1/responses", REQUEST_SCHEMA, _read),
             Route("GET", path, self.get, "gateway", scope=WRITE, show_error=show_error),
             Route("DELETE", path, self.delete, "gateway", scope=WRITE, show_error=show_error),
         ]
-
-    async def respond(self, call: HttpCall) -> web.StreamResponse:
-        """Answer one request."""
-        body = call.body
-        refuse(body, ("background", "conversation", "prompt"), "the hub does not keep this for clients")
-        given = body["input"]
-        if isinstance(given, str):
-            given = [{"role": "user", "content": given}]
-        system, messages = read_messages(given, "input", _item)
-        previous = body.get("previous_response_id")
-        asked = ApiRequest(
-            body["model"],
-            messages,
-            "\n\n".join(filter(None, [body.get("instructions"), system])) or None,
-            user=body.get("user"),
-            tools=read_tools(body.get("tools"), body.get("tool_choice"), function_of, ("name",)),
-            form=read_form((body.get("text") or {}).get("format"), "text.format"),
-            thinking=thinking_of((body.get("reasoning") or {}).get("effort")),
-            stream=bool(body.get("stream")),
-            previous=previous.removeprefix(PREFIX) if previous else None,
-            shown=body.get("store") is not False,
-            echo={name: body[name] for name in ECHOED if body.get(name) is not None},
-        )
-        return await serve(self._runs, call, asked, _ResponseShape(asked.echo, int(self._runs.clock.time())))
 
     async def get(self, call: HttpCall) -> web.StreamResponse:
         """Return a response of the last 24 hours."""
@@ -102,8 +76,9 @@ class Responses:
         if run.answer is None:
             raise _not_kept(call)
         shape = _ResponseShape(run.echo, run.answer.created_s)
+        shape.run_id = run.id
         if run.answer.error is not None:
-            return json_response(shape.failed(run.id, RunFailed(run.answer.error, run.answer.status)))
+            return json_response(shape.failed(RunFailed(run.answer.error, run.answer.status)))
         return json_response(shape.whole(run.answer))
 
     async def delete(self, call: HttpCall) -> web.StreamResponse:
@@ -120,23 +95,39 @@ class Responses:
         return run
 
 
+def _read(body: Mapping[str, Any], clock: Clock) -> tuple[ApiRequest, AnswerShape]:
+    refuse(body, ("background", "conversation", "prompt"), "the hub does not keep this for clients")
+    given, previous = body["input"], body.get("previous_response_id")
+    if isinstance(given, str):
+        given = [{"role": "user", "content": given}]
+    system, messages = read_messages(_messages(given))
+    asked = ApiRequest(
+        body["model"],
+        messages,
+        "\n\n".join(filter(None, [body.get("instructions"), system])) or None,
+        user=body.get("user"),
+        tools=read_tools(body.get("tools"), body.get("tool_choice")),
+        form=read_form((body.get("text") or {}).get("format"), "text.format"),
+        thinking=thinking_of((body.get("reasoning") or {}).get("effort")),
+        stream=bool(body.get("stream")),
+        previous=previous.removeprefix(PREFIX) if previous else None,
+        shown=body.get("store") is not False,
+        echo={name: body[name] for name in ECHOED if body.get(name) is not None},
+    )
+    return asked, _ResponseShape(asked.echo, int(clock.time()))
+
+
 class _ResponseShape(AnswerShape):
     """One response object, or its events."""
 
     def __init__(self, echo: Mapping[str, Any], created_s: int) -> None:
         self._echo = echo
-        self._id = ""
         self._item = f"msg_{new_id()}"
         self._created = created_s
         self._sequence = -1
         self._opened = False
 
-    def begin(self, run_id: str) -> None:
-        """Take the id of the run."""
-        self._id = f"{PREFIX}{run_id}"
-
     def whole(self, answer: Answer) -> Mapping[str, Any]:
-        self.begin(answer.run_id)
         return self._finished(answer.text, answer)
 
     def opening(self) -> bytes:
@@ -175,14 +166,10 @@ class _ResponseShape(AnswerShape):
         return said + self._event(f"response.{response['status']}", response=response)
 
     def broken(self, error: HubError) -> bytes:
-        return self._event("response.failed", response=self.failed(self._id.removeprefix(PREFIX), error))
+        return self._event("response.failed", response=self.failed(error))
 
-    def error(self, error: HubError) -> Mapping[str, Any]:
-        return show_error(error)
-
-    def failed(self, run_id: str, error: HubError) -> Mapping[str, Any]:
+    def failed(self, error: HubError) -> Mapping[str, Any]:
         """Return the object of a run without an answer."""
-        self.begin(run_id)
         return self._response("failed", []) | {"error": {"code": error.code, "message": error.message}}
 
     def _place(self) -> dict[str, Any]:
@@ -221,7 +208,7 @@ class _ResponseShape(AnswerShape):
             "metadata": {},
             "usage": None,
             **self._echo,
-            "id": self._id,
+            "id": f"{PREFIX}{self.run_id}",
             "created_at": self._created,
             "status": status,
             "output": output,
@@ -233,26 +220,27 @@ class _ResponseShape(AnswerShape):
         return b"event: %b\ndata: %b\n\n" % (type.encode(), orjson.dumps(payload))
 
 
-def _item(item: Mapping[str, Any], place: str) -> Message | str | None:
-    match item.get("type", "message"):
-        case "message":
-            return said_message(item, place, PARTS)
-        case "reasoning":
-            return None  # the hub shows none of its own, and another model's means nothing to its agents
-        case "function_call":
-            if not isinstance(item.get("call_id"), str):
-                raise InvalidRequest(f"{place}.call_id: expected the id of the call", details={"param": place})
-            arguments, malformed = arguments_of(item.get("arguments"), place)
-            call = ToolCallBlock(item["call_id"], str(item.get("name")), arguments, malformed)
-            return Message(Role.ASSISTANT, (call,))
-        case "function_call_output":
-            return result_message(item.get("call_id"), item.get("output"), place, PARTS)
-        case kind:
-            raise InvalidRequest(
-                f"{place}: an item of the type {str(kind)[:40]!r} is not taken; send message, function_call and "
-                "function_call_output",
-                details={"param": place},
-            )
+def _messages(given: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield items as messages of Chat Completions."""
+    for place, item in placed(given, "input"):
+        match item.get("type", "message"):
+            case "message":
+                yield place, item
+            case "reasoning":
+                pass  # the hub shows none of its own, and another model's means nothing to its agents
+            case "function_call":
+                if not isinstance(item.get("call_id"), str):
+                    raise malformed(f"{place}.call_id", "expected the id of the call")
+                call = {"id": item["call_id"], "function": item}
+                yield place, {"role": "assistant", "tool_calls": [call]}
+            case "function_call_output":
+                yield place, {"role": "tool", "tool_call_id": item.get("call_id"), "content": item.get("output")}
+            case kind:
+                raise malformed(
+                    place,
+                    f"an item of the type {str(kind)[:40]!r} is not taken; send message, function_call and "
+                    "function_call_output",
+                )
 
 
 def _call(call: ClientCall) -> dict[str, Any]:
