@@ -37,50 +37,18 @@ def run_path(run_id: str) -> str:
 
 def shown_run(run: Plain, moment: Moment) -> dict[str, Any]:
     """Return a run as a row of a list."""
-    tone, mark = MARKS.get(run["state"], ("", "…"))
-    usage, error = run["usage"] or {}, run["error"] or {}
-    return {
-        **run,
-        **moment(run["createdAt"]),
-        "path": run_path(run["runId"]),
-        "state_text": RUN_STATES.get(run["state"], run["state"]),
-        "tone": tone,
-        "mark": mark,
-        "took": took(run["durationMs"]),
-        "tokens": f"{usage['total_tokens']:,}" if usage.get("total_tokens") else "",
-        "cost": cost(usage),
-        "error_text": str(error.get("message") or error.get("code") or ""),
-    }
+    return _row(run, RUN_STATES, moment) | _spent(run)
 
 
 def shown_subagent(subagent: Plain, moment: Moment) -> dict[str, Any]:
     """Return a subagent as a row of a list."""
-    tone, mark = MARKS.get(subagent["state"], ("", "…"))
-    words, usage = " ".join(subagent["task"].split()), subagent["usage"]
-    return {
-        **subagent,
-        **moment(subagent["createdAt"]),
-        "path": run_path(subagent["runId"]),
-        "state_text": SUBAGENT_STATES[subagent["state"]],
-        "tone": tone,
-        "mark": mark,
-        "took": took(subagent["durationMs"]),
-        "brief": words if len(words) <= BRIEF_CHARS else f"{words[:BRIEF_CHARS]}…",
-        "tokens": f"{usage['total_tokens']:,}" if usage["total_tokens"] else "",
-        "cost": cost(usage),
-    }
+    return _row(subagent, SUBAGENT_STATES, moment) | _spent(subagent) | {"brief": _brief(subagent["task"])}
 
 
 def shown_side(side: Plain) -> dict[str, Any]:
     """Return one of two answers to be compared."""
-    usage, error = side["usage"] or {}, side["error"] or {}
-    return {
-        **side,
-        "took": took(side["durationMs"]),
-        "tokens": f"{usage.get('total_tokens', 0):,}",
-        "cost": cost(usage),
-        "error_text": str(error.get("message") or ""),
-    }
+    spent = _spent(side)
+    return {**side, **spent, "tokens": spent["tokens"] or "0"}
 
 
 def shown_step(step: Plain, moment: Moment) -> dict[str, Any]:
@@ -88,15 +56,13 @@ def shown_step(step: Plain, moment: Moment) -> dict[str, Any]:
     usage = step.get("usage") or {}
     failed = bool(step.get("error") or step.get("isError") or step.get("state") in ("dead", "unknown"))
     is_open = step["kind"] in ("model", "tool") and step.get("durationMs") is None
-    words = step.get("text") or step.get("output") or ", ".join(step.get("calls") or ())
-    line = " ".join(words.split())
     return {
         **step,
         **moment(step["at"]),
         "took": took(step.get("durationMs")),
         "first": took(step.get("firstMs")),
         "mark": "error" if failed else "running" if is_open else "done",
-        "brief": line if len(line) <= BRIEF_CHARS else f"{line[:BRIEF_CHARS]}…",
+        "brief": _brief(step.get("text") or step.get("output") or ", ".join(step.get("calls") or ())),
         "tokens_in": f"{_sum(usage, 'input', 'cache_read', 'cache_write'):,}" if usage else "",
         "tokens_out": f"{_sum(usage, 'output'):,}" if usage else "",
         "cost": cost(usage),
@@ -134,6 +100,28 @@ def cost(usage: Plain) -> str:
     """Return what was paid; empty when it was nothing or no price is known."""
     dollars = usage.get("cost_usd")
     return "" if not dollars else f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
+
+
+def _row(run: Plain, states: Mapping[str, str], moment: Moment) -> dict[str, Any]:
+    state = run["state"]
+    tone, mark = MARKS.get(state, ("", "…"))
+    told = {"path": run_path(run["runId"]), "state_text": states.get(state, state), "tone": tone, "mark": mark}
+    return {**run, **moment(run["createdAt"]), **told}
+
+
+def _spent(run: Plain) -> dict[str, str]:
+    usage, error = run["usage"] or {}, run.get("error") or {}
+    return {
+        "took": took(run["durationMs"]),
+        "tokens": f"{usage['total_tokens']:,}" if usage.get("total_tokens") else "",
+        "cost": cost(usage),
+        "error_text": str(error.get("message") or error.get("code") or ""),
+    }
+
+
+def _brief(words: str) -> str:
+    line = " ".join(words.split())
+    return line if len(line) <= BRIEF_CHARS else f"{line[:BRIEF_CHARS]}…"
 
 
 def _sum(usage: Plain, *names: str) -> int:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json
 from hub.cli.verbs import Answer, verb
 
 STATES = ("queued", "running", "answered", "failed", "aborted", "interrupted")
 TEXT_CHARS = 100
-SHOW = "show"
 REPLAY_LIMIT_S = 900.0
 BETWEEN = "  |  "
 
@@ -33,7 +30,7 @@ class TraceGroup(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            args = [SHOW, *args]
+            args = ["show", *args]
         return super().resolve_command(ctx, args)
 
 
@@ -64,45 +61,22 @@ def list_(client: HubClient, agent: str | None, session: str | None, state: str 
     return runs, [_row(each) for each in runs]
 
 
-@command.command(SHOW)
+@verb(command)
 @click.argument("run")
-@home_option
-@json_option
-def show(run: str, home: Path, as_json: bool) -> None:
+def show(client: HubClient, run: str) -> Answer:
     """Show the run RUN from the message to the reply; `homarus trace RUN` does the same.
 
     Example:
       homarus trace show 01JDXQ5W3V7C8N2M4K6P9R0STB --json
     """
-    told = HubClient(home).call("runs.get", {"runId": run})
-    if as_json:
-        print_json(told)
-        return
-    usage = told["usage"]
-    click.echo(f"{told['runId']}  {told['state']}  {_took(told['durationMs'])}".rstrip())
-    click.echo(f"session {told['sessionKey']}  agent {told['agentId']}  model {told['model'] or '-'}")
-    if usage:
-        click.echo(f"{usage.get('total_tokens', 0)} tokens{_cost(usage)}")
-    if told["prompt"]:
-        click.echo(f"prompt: {told['prompt']['tokens']} tokens, {told['prompt']['tools']} tools")
-    if told["error"]:
-        click.echo(f"error: {told['error'].get('message') or told['error'].get('code')}")
-    for step in told["steps"]:
-        click.echo(f"  {_clock(step['at'])}  {step['kind']:<10}  {_took(step.get('durationMs')):>8}  {_told(step)}")
-        if approval := step.get("approval"):
-            click.echo(f"{'':<33}  approval: {_approval(approval)}")
-    if told["dropped"]:
-        click.echo(f"  {told['dropped']} more steps are not kept")
-    if not told["traced"]:
-        click.echo("  The trace is not kept any more: this is what the transcript shows.")
+    told = client.call("runs.get", {"runId": run})
+    return told, "\n".join(_lines(told))
 
 
-@command.command("replay")
+@verb(command)
 @click.argument("run")
 @click.option("--model", required=True, metavar="MODEL", help="Who answers this time: provider/id, or an alias.")
-@home_option
-@json_option
-def replay(run: str, model: str, home: Path, as_json: bool) -> None:
+def replay(client: HubClient, run: str, model: str) -> Answer:
     """Put what the run RUN was asked to another model, and show both answers side by side.
 
     The other model may only read, and nothing of its answer is kept in the conversation.
@@ -110,13 +84,29 @@ def replay(run: str, model: str, home: Path, as_json: bool) -> None:
     Example:
       homarus trace replay 01JDXQ5W3V7C8N2M4K6P9R0STB --model openai/gpt-5-mini
     """
-    sides = HubClient(home).call("runs.replay", {"runId": run, "model": model}, timeout_s=REPLAY_LIMIT_S)
-    if as_json:
-        print_json(sides)
-        return
+    sides = client.call("runs.replay", {"runId": run, "model": model}, timeout_s=REPLAY_LIMIT_S)
     width = (shutil.get_terminal_size((100, 24)).columns - len(BETWEEN)) // 2
-    for left, right in zip_longest(*(_side(sides[name], width) for name in ("original", "replay")), fillvalue=""):
-        click.echo(f"{left:<{width}}{BETWEEN}{right}".rstrip())
+    pairs = zip_longest(*(_side(sides[name], width) for name in ("original", "replay")), fillvalue="")
+    return sides, "\n".join(f"{left:<{width}}{BETWEEN}{right}".rstrip() for left, right in pairs)
+
+
+def _lines(run: Plain) -> Iterator[str]:
+    yield f"{run['runId']}  {run['state']}  {_took(run['durationMs'])}".rstrip()
+    yield f"session {run['sessionKey']}  agent {run['agentId']}  model {run['model'] or '-'}"
+    if usage := run["usage"]:
+        yield f"{usage.get('total_tokens', 0)} tokens{_cost(usage)}"
+    if prompt := run["prompt"]:
+        yield f"prompt: {prompt['tokens']} tokens, {prompt['tools']} tools"
+    if error := run["error"]:
+        yield f"error: {error.get('message') or error.get('code')}"
+    for step in run["steps"]:
+        yield f"  {_clock(step['at'])}  {step['kind']:<10}  {_took(step.get('durationMs')):>8}  {_told(step)}"
+        if approval := step.get("approval"):
+            yield f"{'':<33}  approval: {_approval(approval)}"
+    if run["dropped"]:
+        yield f"  {run['dropped']} more steps are not kept"
+    if not run["traced"]:
+        yield "  The trace is not kept any more: this is what the transcript shows."
 
 
 def _side(side: Plain, width: int) -> list[str]:

@@ -72,6 +72,11 @@ class RunSurroundings(Struct, frozen=True):
     sent: Sequence[Mapping[str, Any]]
 
 
+_RECEIVED = {"id": "id", "at": "received_ms", "channel": "channel", "account": "account", "from": "peer"}
+_APPROVALS = {name: name for name in ("kind", "title", "state", "reason")} | {"tool": "details"}
+_APPROVALS |= {"at": "created_ms", "decidedAt": "decided_ms", "by": "decided_by"}
+_SENT = {name: name for name in ("channel", "account", "kind", "state", "attempts", "error", "text")}
+_SENT |= {"at": "created_ms", "updatedAt": "updated_ms", "to": "peer"}
 _RUN = ", ".join(StoredRun.__struct_fields__)
 
 
@@ -97,35 +102,15 @@ def list_runs(connection: SqlConnection, only: Mapping[str, Any], before: int | 
 
 def surroundings(connection: SqlConnection, run_id: str) -> RunSurroundings:
     """Return what the database knows beside a run."""
-    received = connection.execute(
-        "SELECT id, received_ms, channel, account, peer FROM inbox WHERE run_id = ? ORDER BY position LIMIT ?",
-        (run_id, ROWS_LIMIT),
-    ).fetchall()
-    approvals = connection.execute(
-        "SELECT kind, title, details, state, created_ms, decided_ms, decided_by, reason"
-        " FROM approvals WHERE run_id = ? ORDER BY position LIMIT ?",
-        (run_id, ROWS_LIMIT),
-    ).fetchall()
-    sent = connection.execute(
-        "SELECT created_ms, updated_ms, channel, account, peer, kind, state, attempts, error, text FROM outbox"
-        " WHERE run_id = ? ORDER BY position LIMIT ?",
-        (run_id, ROWS_LIMIT),
-    ).fetchall()
-    return RunSurroundings(
-        _named(("id", "at", "channel", "account", "from"), received),
-        [
-            {**each, "tool": (_data(each["tool"]) or {}).get("tool")}
-            for each in _named(("kind", "title", "tool", "state", "at", "decidedAt", "by", "reason"), approvals)
-        ],
-        _named(
-            ("at", "updatedAt", "channel", "account", "to", "kind", "state", "attempts", "error", "text"),
-            sent,
-        ),
-    )
 
+    def rows(table: str, columns: Mapping[str, str]) -> list[dict[str, Any]]:
+        chosen = f"SELECT {', '.join(columns.values())} FROM {table}"  # noqa: S608  constants
+        found = connection.execute(f"{chosen} WHERE run_id = ? ORDER BY position LIMIT ?", (run_id, ROWS_LIMIT))
+        return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
-def _named(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    approvals = rows("approvals", _APPROVALS)
+    asked = [{**each, "tool": (_data(each["tool"]) or {}).get("tool")} for each in approvals]
+    return RunSurroundings(rows("inbox", _RECEIVED), asked, rows("outbox", _SENT))
 
 
 def _stored(row: Sequence[Any]) -> StoredRun:

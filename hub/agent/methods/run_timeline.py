@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -16,6 +16,9 @@ TEXT_LIMIT = 4_000
 """Characters of one text of a step; the transcript has the whole."""
 
 Step = dict[str, Any]
+
+_WIRE = {"at_ms": "at", "duration_ms": "durationMs", "first_ms": "firstMs", "prompt_tokens": "promptTokens"}
+_WIRE |= {"is_error": "isError", "tokens_before": "tokensBefore", "tokens_after": "tokensAfter"}
 
 
 class RunWords:
@@ -76,7 +79,8 @@ def timeline(run: StoredRun, trace: Mapping[str, Any] | None, words: RunWords, a
     received = [{"kind": "received", **each, "text": _cut(words.heard.get(each["id"], ""))} for each in around.received]
     if not received:
         received = [{"kind": "received", "at": run.created_ms, "text": _cut(next(iter(words.heard.values()), ""))}]
-    steps = _traced(trace.get("steps") or (), words) if trace is not None else _remembered(words)
+    traced = trace.get("steps") or () if trace is not None else list(_remembered(words))
+    steps = [_told(each, words) for each in traced]
     approvals = _approvals(around.approvals, steps)
     queued = (
         []
@@ -96,53 +100,31 @@ def timeline(run: StoredRun, trace: Mapping[str, Any] | None, words: RunWords, a
     return [*received, *queued, *sorted([*steps, *approvals], key=lambda step: step["at"]), *sent]
 
 
-def _traced(traced: Sequence[Mapping[str, Any]], words: RunWords) -> list[Step]:
-    steps = []
-    for each in traced:
-        step: Step = {"kind": each["kind"], "at": each["at_ms"], "durationMs": each["duration_ms"]}
-        match each["kind"]:
-            case "model":
-                said = words.take_spoken() if each["error"] != "CONTEXT_OVERFLOW" else None
-                step |= {
-                    "firstMs": each["first_ms"],
-                    "model": each["model"],
-                    "promptTokens": each["prompt_tokens"],
-                    "usage": each["usage"],
-                    "failed": each["failed"],
-                    "error": each["error"],
-                    **_said(said.message if said is not None else None),
-                }
-            case "tool":
-                step |= {"name": each["name"], "isError": each["is_error"], **words.take_call(each["call_id"])}
-            case "steered":
-                step["text"] = _cut(words.heard.get(each.get("inbox_id"), ""))
-            case "compaction":
-                step |= {
-                    "reason": each["reason"],
-                    "tokensBefore": each["tokens_before"],
-                    "tokensAfter": each["tokens_after"],
-                    "messages": each["messages"],
-                    "model": each.get("model") or "",
-                    "usage": each.get("usage"),
-                    "error": each.get("error"),
-                }
-        steps.append(step)
-    return steps
+def _told(traced: Mapping[str, Any], words: RunWords) -> Step:
+    """Return a step of the trace in the words of the protocol, with what was said in it."""
+    step: Step = {_WIRE.get(name, name): value for name, value in traced.items()}
+    match step["kind"]:
+        case "model":
+            said = words.take_spoken() if step["error"] != "CONTEXT_OVERFLOW" else None
+            return step | _said(said.message if said is not None else None)
+        case "tool":
+            return step | words.take_call(step.pop("call_id"))
+        case "steered":
+            return step | {"text": _cut(words.heard.get(step.pop("inbox_id", None), ""))}
+    return {"model": "", "usage": None, "error": None, **step}
 
 
-def _remembered(words: RunWords) -> list[Step]:
-    """Return the steps that the transcript alone shows: when each ended, not how long it took."""
-    steps: list[Step] = []
+def _remembered(words: RunWords) -> Iterator[Mapping[str, Any]]:
+    """Yield the trace that the transcript alone shows: when each step ended, not how long it took."""
     for said in words.spoken[:STEPS_LIMIT]:
         usage = said.usage.as_dict() if said.usage is not None else None
-        told: Step = {"kind": "model", "at": said.ts_ms, "durationMs": None, "model": said.model, "usage": usage}
-        steps.append({**told, "failed": said.data.get("failed_models", []), "error": None, **_said(said.message)})
-    for result in list(words.results[:STEPS_LIMIT]):
+        told = {"kind": "model", "at_ms": said.ts_ms, "duration_ms": None, "model": said.model, "usage": usage}
+        yield {**told, "failed": said.data.get("failed_models", []), "error": None}
+    for result in words.results[:STEPS_LIMIT]:
         message = result.message
         if message is not None:
-            told = {"kind": "tool", "at": result.ts_ms, "durationMs": None, "name": message.tool_name}
-            steps.append({**told, "isError": message.is_error, **words.take_call(message.tool_call_id or "")})
-    return steps
+            told = {"kind": "tool", "at_ms": result.ts_ms, "duration_ms": None, "name": message.tool_name}
+            yield {**told, "call_id": message.tool_call_id or "", "is_error": message.is_error}
 
 
 def _approvals(approvals: Sequence[Mapping[str, Any]], steps: Sequence[Step]) -> list[Step]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError
@@ -20,47 +20,37 @@ TEXT_LIMIT = 300
 """Characters of a name or a reason."""
 
 
-class ModelCallTrace(Struct):
-    """A call of a model; times on the monotonic clock.
+class ModelCallTrace(Struct, tag_field="kind", tag="model"):
+    """A call of a model.
 
     Attributes:
+        at_ms: When it began, in milliseconds since the epoch.
+        duration_ms: Until it ended.
+        first_ms: Until it began to speak or to think.
         model: `provider/id` of the one that was asked last.
         prompt_tokens: About how many tokens it was sent.
-        first_s: When it began to speak or to think.
         failed: The attempts before: `{model, code, message, waited_ms}`.
         error: Code of the error that ended it.
     """
 
-    begun_s: float
-    model: str = ""
+    at_ms: float
+    model: str
+    duration_ms: float | None = None
+    first_ms: float | None = None
     prompt_tokens: int = 0
-    first_s: float | None = None
-    ended_s: float | None = None
-    usage: Usage | None = None
+    usage: Mapping[str, Any] | None = None
     failed: list[dict[str, Any]] = field(default_factory=list)
     error: str | None = None
 
 
-class ToolCallTrace(Struct):
+class ToolCallTrace(Struct, tag_field="kind", tag="tool"):
     """A call of a tool."""
 
-    begun_s: float
+    at_ms: float
     name: str
     call_id: str
-    ended_s: float | None = None
+    duration_ms: float | None = None
     is_error: bool = False
-
-
-class RunNote(Struct):
-    """Something else: a message was heard (`steered`), or the conversation was compacted (`compaction`)."""
-
-    begun_s: float
-    kind: str
-    ended_s: float
-    data: Mapping[str, Any]
-
-
-Step = ModelCallTrace | ToolCallTrace | RunNote
 
 
 class RunTrace:
@@ -76,7 +66,7 @@ class RunTrace:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._wall_offset_s = clock.time() - clock.monotonic()
-        self._steps: list[Step] = []
+        self._steps: list[ModelCallTrace | ToolCallTrace | dict[str, Any]] = []
         self._kept = 0
         self._model: ModelCallTrace | None = None
         self.dropped = 0
@@ -85,7 +75,7 @@ class RunTrace:
     def asked(self, model: str) -> None:
         """A model is asked; a call that is still open was given up for it."""
         self.model_ended("CONTEXT_OVERFLOW")
-        self._model = call = ModelCallTrace(self._clock.monotonic(), model)
+        self._model = call = ModelCallTrace(self._ms(self._clock.monotonic()), model)
         self._keep(call)
 
     def asked_again(self, failed: str, error: HubError, waited_s: float, model: str) -> None:
@@ -112,40 +102,49 @@ class RunTrace:
     def spoke(self) -> None:
         """The model says something; the first time is kept."""
         call = self._model
-        if call is not None and call.first_s is None:
-            call.first_s = self._clock.monotonic()
+        if call is not None and call.first_ms is None:
+            call.first_ms = self._since(call.at_ms)
 
     def used(self, usage: Usage) -> None:
         """Note what the model call that is open has used."""
         if self._model is not None:
-            self._model.usage = usage
+            self._model.usage = usage.as_dict()
 
     def model_ended(self, error: str | None = None) -> None:
         """The model call that is open, if one is, has ended."""
         call, self._model = self._model, None
         if call is not None:
-            call.ended_s, call.error = self._clock.monotonic(), error
+            call.duration_ms, call.error = self._since(call.at_ms), error
 
     def tool_begun(self, name: str, call_id: str) -> ToolCallTrace:
         """A tool is called; `tool_ended` takes what this returns."""
-        call = ToolCallTrace(self._clock.monotonic(), name[:TEXT_LIMIT], call_id[:TEXT_LIMIT])
+        call = ToolCallTrace(self._ms(self._clock.monotonic()), name[:TEXT_LIMIT], call_id[:TEXT_LIMIT])
         self._keep(call)
         return call
 
     def tool_ended(self, call: ToolCallTrace, *, is_error: bool) -> float:
         """A tool has its result; return how long it took, in milliseconds."""
-        call.ended_s, call.is_error = self._clock.monotonic(), is_error
-        return round((call.ended_s - call.begun_s) * 1_000, 3)
+        call.duration_ms, call.is_error = self._since(call.at_ms), is_error
+        return call.duration_ms
 
     def note(self, kind: str, begun_s: float, data: Mapping[str, Any]) -> None:
-        """Something else happened since `begun_s`."""
-        self._keep(RunNote(begun_s, kind, self._clock.monotonic(), data))
+        """Note something else since `begun_s`: a message was heard (`steered`), or there was a `compaction`."""
+        at_ms = self._ms(begun_s)
+        self._keep({"kind": kind, "at_ms": at_ms, "duration_ms": self._since(at_ms), **data})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the trace as plain data; `at_ms` in milliseconds since the epoch."""
-        return {"prompt": self.prompt, "steps": [self._shown(step) for step in self._steps], "dropped": self.dropped}
+        steps = [to_builtins(step) for step in self._steps]
+        shown = [{**step, "at_ms": round(step["at_ms"])} for step in steps]
+        return {"prompt": self.prompt, "steps": shown, "dropped": self.dropped}
 
-    def _keep(self, step: Step) -> None:
+    def _ms(self, monotonic_s: float) -> float:
+        return (monotonic_s + self._wall_offset_s) * 1_000
+
+    def _since(self, at_ms: float) -> float:
+        return round(self._ms(self._clock.monotonic()) - at_ms, 3)
+
+    def _keep(self, step: ModelCallTrace | ToolCallTrace | dict[str, Any]) -> None:
         if self._has_room():
             self._steps.append(step)
 
@@ -155,32 +154,3 @@ class RunTrace:
             return False
         self._kept += 1
         return True
-
-    def _shown(self, step: Step) -> dict[str, Any]:
-        ended_s = step.ended_s
-        times = {
-            "at_ms": round((step.begun_s + self._wall_offset_s) * 1_000),
-            "duration_ms": None if ended_s is None else round((ended_s - step.begun_s) * 1_000, 3),
-        }
-        match step:
-            case ModelCallTrace():
-                return {
-                    "kind": "model",
-                    **times,
-                    "first_ms": None if step.first_s is None else round((step.first_s - step.begun_s) * 1_000, 3),
-                    "model": step.model,
-                    "prompt_tokens": step.prompt_tokens,
-                    "usage": step.usage.as_dict() if step.usage is not None else None,
-                    "failed": step.failed,
-                    "error": step.error,
-                }
-            case ToolCallTrace():
-                return {
-                    "kind": "tool",
-                    **times,
-                    "name": step.name,
-                    "call_id": step.call_id,
-                    "is_error": step.is_error,
-                }
-            case RunNote():
-                return {"kind": step.kind, **times, **step.data}
