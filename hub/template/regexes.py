@@ -1,14 +1,20 @@
-"""Home Assistant's functions of regular expressions, each through the judge of patterns."""
+"""Home Assistant's functions of regular expressions, each with a bound on its time."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from hub.template.patterns import PATTERN_CHARS, judged
+from hub.template.searching import PATTERN_CHARS, compiled
 from hub.template.work import BoundReached, Work
 
+if TYPE_CHECKING:
+    from regex import Match, Pattern
+
+PATTERN_S = 0.02
+"""Processor time of one call."""
 _LEADING_ANYTHING = re.compile(r"^\.\*\??(?![?+*{])")
 """To look for `.*x` anywhere is to look for `x` anywhere, and takes as many times longer as the text is long."""
 
@@ -37,14 +43,14 @@ class Regexes:
 
     def match(self, value: Any, find: str = "", ignorecase: bool = False) -> bool:
         """Whether the text begins with the pattern."""
-        text, pattern = self._judged(value, find, ignorecase, from_start=True)
-        return pattern.match(text) is not None
+        with self._bounded(value, find, ignorecase) as (text, pattern, bounds):
+            return pattern.match(text, **bounds) is not None
 
     def search(self, value: Any, find: Any = "", ignorecase: bool = False) -> bool:
         """Whether the pattern is anywhere in the text."""
         find = _LEADING_ANYTHING.sub("", find) if isinstance(find, str) else find
-        text, pattern = self._judged(value, find, ignorecase)
-        return pattern.search(text) is not None
+        with self._bounded(value, find, ignorecase) as (text, pattern, bounds):
+            return pattern.search(text, **bounds) is not None
 
     def replace(
         self,
@@ -54,31 +60,32 @@ class Regexes:
         ignorecase: bool = False,
     ) -> str:
         """The text with every place of the pattern replaced; groups go by number in the replacement."""
-        text, pattern = self._judged(value, find, ignorecase)
         if len(replace) > PATTERN_CHARS:
             raise BoundReached(f"a replacement has more than {PATTERN_CHARS} characters")
-        work, chars = self._work(), len(text)
+        with self._bounded(value, find, ignorecase) as (text, pattern, bounds):
+            work, chars = self._work(), len(text)
 
-        def counted(match: re.Match[str]) -> str:
-            nonlocal chars
-            work.step()
-            new = match.expand(replace)
-            chars += len(new)
-            work.room_for(chars)
-            return new
+            def counted(match: Match[str]) -> str:
+                nonlocal chars
+                work.step()
+                new: str = match.expand(replace)
+                chars += len(new)
+                work.room_for(chars)
+                return new
 
-        return pattern.sub(counted, text)
+            replaced: str = pattern.sub(counted, text, **bounds)
+        return replaced
 
     def find_all(self, value: Any, find: str = "", ignorecase: bool = False) -> list[Any]:
         """All places of the pattern: the text of each, or of its groups."""
-        text, pattern = self._judged(value, find, ignorecase)
-        work = self._work()
         found: list[Any] = []
-        for match in pattern.finditer(text):
-            work.step()
-            work.items(len(found))
-            groups = match.groups("")
-            found.append(match.group() if not groups else groups[0] if len(groups) == 1 else groups)
+        with self._bounded(value, find, ignorecase) as (text, pattern, bounds):
+            work = self._work()
+            for match in pattern.finditer(text, **bounds):
+                work.step()
+                work.items(len(found))
+                groups = match.groups("")
+                found.append(match.group() if not groups else groups[0] if len(groups) == 1 else groups)
         return found
 
     def find_one(
@@ -91,16 +98,19 @@ class Regexes:
         """One place of the pattern, by its number from 0."""
         return self.find_all(value, find, ignorecase)[index]
 
-    def _judged(
-        self,
-        value: Any,
-        find: str,
-        ignorecase: bool,
-        *,
-        from_start: bool = False,
-    ) -> tuple[str, re.Pattern[str]]:
-        text = self._text(value)
-        pattern = judged(find, text, ignorecase=ignorecase, from_start=from_start)
-        self._work().step(1 + len(text) // 16)
-        self._work().check()
-        return text, pattern
+    @contextmanager
+    def _bounded(self, value: Any, find: Any, ignorecase: bool) -> Iterator[tuple[str, Pattern[str], dict[str, Any]]]:
+        """Give the text, the pattern and how long it may be looked for."""
+        if not isinstance(find, str):
+            raise ValueError("a pattern is a text")
+        text, work = self._text(value), self._work()
+        pattern = compiled(find, ignorecase=bool(ignorecase))
+        work.step(1 + len(text) // 16)
+        work.check()
+        try:
+            yield text, pattern, {"timeout": min(PATTERN_S, work.left_s()), "concurrent": False}
+        except TimeoutError:
+            raise BoundReached(
+                f"the pattern {find[:60]!r} takes too long on {len(text)} characters: "
+                "name what is between its repeats, or shorten the text"
+            ) from None

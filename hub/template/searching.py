@@ -1,53 +1,105 @@
-"""Regular expressions over words from outside: looked for in as much of a text as is sure to be quick."""
+r"""Regular expressions that others wrote, run by the package `regex`: a search that takes too long is ended.
+
+Python's `re` cannot be interrupted. An engine that never backtracks (RE2) is no replacement: it has no look-ahead, its
+`\w` and `\b` know ASCII letters alone, and its `$` does not match before a last line break; patterns of Home
+Assistant rely on all of these.
+"""
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hub.core.schema import Described, Invalid, string
 
-SEARCHED_CHARS = (8_000, 4_000, 2_000, 1_000, 500, 200)
-"""So much of a text is looked through: the first of these on which the pattern is sure to be quick."""
+if TYPE_CHECKING:
+    from regex import Match, Pattern
+
+_log = logging.getLogger(__name__)
+
+PATTERN_CHARS = 500
+"""Length of a pattern."""
+SEARCH_S = 0.01
+"""Processor time of one search over words from outside; the event loop waits for it."""
+SEARCHED_CHARS = (8_000, 2_000, 500, 125)
+"""So much of a text is looked through: less, from the first search on that takes too long."""
+_TRIED_CHARS = 60
+"""Enough for a pattern whose steps double with each character; twice that is within the shortest part."""
+_BRACE = re.compile(r"(\\N\{[^}]*\}|\\.|\{\d*,?\d*\})|\{", re.DOTALL)
+
+
+@lru_cache(maxsize=256)
+def compiled(find: str, *, ignorecase: bool = False) -> Pattern[str]:
+    """Return a pattern that means what Python's `re` makes of it.
+
+    Raises:
+        ValueError: It is not a pattern.
+    """
+    import regex
+
+    if len(find) > PATTERN_CHARS:
+        raise ValueError(f"a pattern has more than {PATTERN_CHARS} characters")
+    try:
+        re.compile(find)
+        # `{e}` would ask for what is nearly the same; in Python it is three characters.
+        pattern: Pattern[str] = regex.compile(
+            _BRACE.sub(lambda brace: brace[1] or r"\{", find), regex.IGNORECASE if ignorecase else 0
+        )
+    except (re.error, regex.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{find[:60]!r} is not a pattern: {error}") from None
+    return pattern
 
 
 class PatternSearch:
-    """A pattern and how much of a text it may look through.
+    """A pattern, looked for in the beginning of texts.
+
+    It is tried once on texts that are hard for it. Where it takes too long, less and less of a text is looked through,
+    and in the end nothing.
 
     Args:
         find: The pattern, as `re` takes it.
         ignorecase: Whether upper and lower case are the same.
 
+    Attributes:
+        limit: So many characters of a text are looked through.
+
     Raises:
-        Invalid: It is no pattern, or slow even on the shortest texts.
+        Invalid: It is no pattern, or takes too long even on the shortest texts.
     """
 
     def __init__(self, find: str, *, ignorecase: bool = False) -> None:
-        from hub.template.patterns import judged
-        from hub.template.work import BoundReached
+        try:
+            self._pattern = compiled(find, ignorecase=ignorecase)
+        except ValueError as error:
+            raise Invalid(str(error)) from error
+        self._find = find
+        self.limit = SEARCHED_CHARS[0]
+        for unit in ("a", "a ", *sorted(set(filter(str.isalnum, find)))):
+            self(f"{(unit * _TRIED_CHARS)[:_TRIED_CHARS]}\0{find[:_TRIED_CHARS]}")
+        if not self.limit:
+            raise Invalid(f"{find[:60]!r} takes too long: name what is between its repeats")
 
-        self.limit = 0
-        for limit in SEARCHED_CHARS:
-            try:
-                self._pattern = judged(find, " " * limit, ignorecase=ignorecase)
-            except ValueError as error:
-                raise Invalid(str(error)) from error
-            except BoundReached as error:
-                slow = error
-                continue
-            self.limit = limit
-            return
-        raise Invalid(str(slow)) from slow
-
-    def __call__(self, text: str) -> re.Match[str] | None:
+    def __call__(self, text: str) -> Match[str] | None:
         """Return the first place of the pattern in the searched part of a text."""
-        return self._pattern.search(text, 0, self.limit)
+        while self.limit:
+            try:
+                # With the interpreter kept, the time is this thread's alone, and no other thread makes it longer.
+                return self._pattern.search(text, 0, self.limit, timeout=SEARCH_S, concurrent=False)
+            except TimeoutError:
+                self.limit = next((each for each in SEARCHED_CHARS if each < self.limit), 0)
+                _log.warning(
+                    "the pattern %r takes too long; from now on it looks through %d characters of a text",
+                    self._find[:60],
+                    self.limit,
+                )
+        return None
 
 
 @lru_cache(maxsize=256)
 def search_for(find: str, *, ignorecase: bool = False) -> PatternSearch:
-    """Return the search for a pattern, judged once however many look for it.
+    """Return the search for a pattern, one however many look for it.
 
     Raises:
         Invalid: As `PatternSearch`.
@@ -70,6 +122,6 @@ caseless_pattern = Described(
 """Accepts a pattern that is looked for with `ignorecase`."""
 
 
-def found(match: re.Match[str]) -> dict[str, Any]:
+def found(match: Match[str]) -> dict[str, Any]:
     """Return a match as templates see it."""
     return {"text": match.group(), "groups": list(match.groups()), "named": match.groupdict()}

@@ -120,6 +120,10 @@ class Work:
             raise BoundReached(f"it takes more than {self.limits.cpu_s:g} s of work: loop over less")
         self._check_at = self.steps + CHECK_STEPS
 
+    def left_s(self) -> float:
+        """Return the processor time that is left; never nothing, which would be no bound."""
+        return max(0.001, self._deadline - time.thread_time())
+
     def text(self, value: str) -> str:
         """Count a text that was made, and return it."""
         length = len(value)

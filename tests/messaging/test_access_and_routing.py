@@ -338,7 +338,7 @@ def test_groups_are_read_as_a_mapping_or_as_a_list() -> None:
         {"group_policy": "all"},
         {"groups": 1.5},
         {"groups": {"1": {"aloow": True}}},
-        {"groups": {"1": {"mention_patterns": ["(a+)+$"]}}},
+        {"groups": {"1": {"mention_patterns": ["(a|a)*$"]}}},
         {"groups": {"1": {"mention_patterns": ["("]}}},
         {"groups": {"1": {"require_mention": True, "activation": "always"}}},
     ],

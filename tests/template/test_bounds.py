@@ -131,7 +131,9 @@ WORK = r"""
 {% for i in range(90000) %}{{ ('a' * 3000) | regex_search('a*b') }}{% endfor %}
 {{ ('a' * 200000) | regex_replace('a', '\\g<0>\\g<0>\\g<0>') }}
 {{ ('a' * 200000) | regex_replace('a', big) }}
-{{ ('a' * 100000) | regex_search('(a+)+$') }}
+{{ ('a' * 100000 ~ 'b') | regex_search('(a+)+$') }}
+{{ ('a' * 100000) | regex_findall('(a|aa)+c') }}
+{{ ('a' * 100000 ~ 'b') | regex_replace('(a+)+$', '') }}
 """.strip().splitlines()
 
 

@@ -14,8 +14,9 @@ from hub.template.formatting import WIDTH_LIMIT
 from hub.template.lists import RANGE_LIMIT
 from hub.template.native import PARSED_CHARS
 from hub.template.numbers import PRECISION_LIMIT
-from hub.template.patterns import PATTERN_CHARS
 from hub.template.refused import REFUSED
+from hub.template.regexes import PATTERN_S
+from hub.template.searching import PATTERN_CHARS
 from hub.template.work import TemplateLimits
 
 PAGE = (Path(__file__).parents[2] / "docs" / "templates.md").read_text(encoding="utf-8")
@@ -71,7 +72,7 @@ def test_nothing_is_both_there_and_refused(templates: TemplateEngine) -> None:
             TemplateLimits().number_bits,
             TemplateLimits().call_depth,
         ],
-        *[TemplateLimits().cpu_s, RANGE_LIMIT, WIDTH_LIMIT, PRECISION_LIMIT, PATTERN_CHARS],
+        *[TemplateLimits().cpu_s, RANGE_LIMIT, WIDTH_LIMIT, PRECISION_LIMIT, PATTERN_CHARS, PATTERN_S],
     ],
 )
 def test_each_bound_is_told_as_it_is(number: float) -> None:

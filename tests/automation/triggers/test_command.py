@@ -42,7 +42,7 @@ def is_alive(pid: int) -> bool:
         ({"command": ["a"], "on": "start"}, "on"),
         ({"command": ["a"], "on": "exit", "regex": "x"}, "says nothing"),
         ({"command": ["a"], "on": "line", "code": 1}, "says nothing"),
-        ({"command": ["a"], "on": "line", "regex": "(a*)*$"}, "too long"),
+        ({"command": ["a"], "on": "line", "regex": "(a|a)*$"}, "too long"),
         ({"command": ["a"], "folder": "/tmp"}, "absolute"),
         ({"command": ["a"], "environment": {"A B": "x"}}, "name of a variable"),
         ({"command": ["a"], "code": []}, "length"),

@@ -29,7 +29,7 @@ MESSAGE = {
     [
         ({"chat_type": "dm"}, "chat_type"),
         ({"regex": "("}, "not a pattern"),
-        ({"regex": "(a+)+b"}, "too long"),
+        ({"regex": "(a|aa)+b"}, "too long"),
         ({"regex": ""}, "nothing"),
         ({"text": {}}, "exact, contains"),
         ({"text": {"starts": "a"}}, "extra keys"),
