@@ -50,14 +50,6 @@ LIGHT = {
 SCHEMA_LIGHT = {"msgspec", "orjson", "ruamel", "voluptuous"}
 # The node program is a distribution of its own below everything: it imports nothing of ours, and these two packages.
 NODE_NEEDS = {"aiohttp", "cryptography"}
-# Imports for types that may close a circle: steps and plans name the run that they are handed, parts the kinds.
-RUN = "hub.automation.running.run"
-TYPES_IN_A_CIRCLE = {
-    ("hub.automation.contract", RUN),
-    ("hub.automation.contract", "hub.automation.definition.kinds"),
-    ("hub.automation.running.plan", RUN),
-    ("hub.automation.running.position", RUN),
-}
 # Packages of an extra: only its integration knows them, since they may not be installed.
 EXTRAS = {
     **dict.fromkeys(("apprise", "chromadb", "docker", "icalendar", "litellm", "markdownify", "mcp"), ("integrations",)),
@@ -315,10 +307,7 @@ def _defers(module: Module, modules: Mapping[str, Module]) -> set[str]:
     return {
         item.target
         for item in module.imports
-        if not item.at_start
-        and item.target in modules
-        and item.target != module.name
-        and (module.name, item.target) not in TYPES_IN_A_CIRCLE
+        if not item.at_start and item.target in modules and item.target != module.name
     }
 
 

@@ -84,13 +84,15 @@ def blind_catches(root: Path) -> list[str]:
 
 
 def class_names_used_twice(root: Path) -> list[str]:
-    """Public classes of the program whose name stands for something else too."""
-    places: dict[str, list[str]] = {}
+    """Public classes of the program whose name stands for something else too in the same part or integration."""
+    places: dict[tuple[Path, str], list[str]] = {}
     for path in files(root):
-        if path.suffix == ".py" and path.relative_to(root).parts[0] != "tests":
+        place = path.relative_to(root)
+        if path.suffix == ".py" and place.parts[0] != "tests":
+            part = Path(*place.parent.parts[: 3 if place.parts[0] == "integrations" else 2])
             for name in CLASS.findall(path.read_text(encoding="utf-8")):
-                places.setdefault(name, []).append(str(path.relative_to(root)))
-    return [f"{name}: {', '.join(found)}" for name, found in places.items() if len(found) > 1]
+                places.setdefault((part, name), []).append(str(place))
+    return [f"{name}: {', '.join(found)}" for (_, name), found in places.items() if len(found) > 1]
 
 
 def _is_blind(handler: ast.ExceptHandler, line: str) -> bool:
@@ -123,6 +125,12 @@ def test_our_tree_keeps_the_rule(rule: Rule) -> None:
         (unfinished_places, "script/run", "#!/bin/sh\n# TODO\n", "script/run:2"),
         (unfinished_places, "hub/core/clock.py", "raise NotImplementedError\n", "hub/core/clock.py:1"),
         (class_names_used_twice, "hub/a.py", "class A: ...\nclass A: ...\n", "A: hub/a.py, hub/a.py"),
+        (
+            class_names_used_twice,
+            "integrations/tools/web/a.py",
+            "class A: ...\nclass A: ...\n",
+            "A: integrations/tools/web/a.py, integrations/tools/web/a.py",
+        ),
         (blind_catches, "hub/a.py", "try:\n    f()\nexcept:  # why\n    g()\n", "hub/a.py:3"),
         (blind_catches, "hub/a.py", "try:\n    f()\nexcept Exception:\n    g()\n", "hub/a.py:3"),
         (blind_catches, "hub/a.py", "try:\n    f()\nexcept (OSError, BaseException):\n    g()\n", "hub/a.py:3"),
@@ -154,3 +162,15 @@ def test_the_rule_lets_the_rest_be(tmp_path: Path, rule: Rule, file: str, text: 
     (tmp_path / file).write_text(text, encoding="utf-8")
 
     assert rule(tmp_path) == []
+
+
+def test_another_part_may_have_a_class_of_the_same_name(tmp_path: Path) -> None:
+    for part in ("hub/agent/loop", "hub/automation/engine", "integrations/tools/web", "integrations/tools/files"):
+        (tmp_path / part).mkdir(parents=True)
+        (tmp_path / part / "run.py").write_text("class RunState: ...\n", encoding="utf-8")
+
+    assert class_names_used_twice(tmp_path) == []
+
+    (tmp_path / "hub/automation/again.py").write_text("class RunState: ...\n", encoding="utf-8")
+
+    assert len(class_names_used_twice(tmp_path)) == 1

@@ -14,19 +14,20 @@ from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace.workspace import Workspaces
 from hub.automation.blueprints.blueprints import Blueprints
-from hub.automation.contract import AutomationParts, Location
+from hub.automation.contract import Location
 from hub.automation.definition.kinds import Kinds
 from hub.automation.editing.automation_editor import AutomationEditor
 from hub.automation.editing.automations_file import AutomationsFile
 from hub.automation.editing.schedule_editor import ScheduleService
 from hub.automation.engine.automations import SECTION, Automations
 from hub.automation.engine.environment import EngineEnvironment
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.result_notice import ResultNotices
 from hub.automation.engine.saved_states import KeptStates
 from hub.automation.engine.script import ScriptEnvironment
 from hub.automation.engine.scripts import SECTION as SCRIPTS, Scripts
 from hub.automation.heartbeat.heartbeats import HeartbeatDependencies, Heartbeats
-from hub.automation.running.run import Run
+from hub.automation.running.run import RunState
 from hub.automation.running.template_functions import TemplateFunctions
 from hub.automation.running.waiting import WaitingRuns
 from hub.automation.schedule.timetable import Timetable
@@ -64,6 +65,7 @@ from hub.core.services import ServiceRegistry
 from hub.core.slugs import object_id
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
+from hub.hooks.registry import Hooks
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.outbox.outbox import Outbox
@@ -172,11 +174,13 @@ class AutomationEngine:
             Judge(needs.models, needs.agents, self._persona, bus, needs.history, clock=clock),
             self.spending,
             needs.history,
-            webhooks=self.webhooks,
-            sentences=self.sentences,
-            egress=needs.egress,
-            files=FileWatch(needs.home.path, clock, self._tasks),
-            hooks=needs.runner.parts.hooks,
+            sources={
+                Webhooks: self.webhooks,
+                Sentences: self.sentences,
+                Egress: needs.egress,
+                FileWatch: FileWatch(needs.home.path, clock, self._tasks),
+                Hooks: needs.runner.parts.hooks,
+            },
         )
         waiting = WaitingRuns(db, clock.time)
         environment = EngineEnvironment(
@@ -357,7 +361,7 @@ class AutomationEngine:
         result: ReloadResult = await self._needs.reload()
         return result.as_dict()
 
-    async def _approve(self, run: Run) -> bool:
+    async def _approve(self, run: RunState) -> bool:
         details = {
             "automation": run.plan.owner_id,
             "trigger": shown_value(run.trace.trigger, run.plan.secrets),

@@ -1,40 +1,38 @@
-"""The seams of automations: kinds of triggers, conditions and actions, their inputs and results.
+"""The seams of automations: kinds of triggers, conditions and actions, and what each may ask of the hub.
 
-A kind is a module with a constant `KIND`; `hub.automation.definition.kinds` finds it by the word used in the YAML.
+A kind of ours is a module with a constant `KIND`, an integration's is in the `KINDS` of its `trigger.py`,
+`condition.py` or `action.py`; `hub.automation.definition.kinds` finds it by the word used in the YAML.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct, field
 
-from hub.automation.definition.registry_ids import RegistryIds
-from hub.automation.engine.firing_queue import FiringQueue
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.events import EventBus, Unsubscribe
-from hub.core.repairs import Repairs
+from hub.core.secret import SecretMask
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.security.people import People
 
 if TYPE_CHECKING:
-    from hub.automation.definition.kinds import Kinds
-    from hub.automation.running.run import Run
+    from hub.automation.engine.firing_queue import FiringQueue
+    from hub.automation.running.dry_run import DryRun
+    from hub.automation.running.position import Position
+    from hub.automation.running.scope import RunScope
     from hub.automation.schedule.timetable import Timetable
-    from hub.automation.sources.file_watch import FileWatch
-    from hub.automation.sources.sentence_matcher import Sentences
-    from hub.automation.sources.webhooks import Webhooks
-    from hub.hooks.registry import Hooks
-    from hub.security.egress import Egress
-    from hub.storage.history import HistoryStore
     from hub.template.engine import TemplateEngine
+
+T = TypeVar("T")
 
 
 class Mode(StrEnum):
@@ -130,50 +128,97 @@ class RunSpending(Protocol):
         ...
 
 
-class AutomationParts(Struct, frozen=True):
-    """The dependencies of the engine; a backtest gives the same engine its own bus, states and clock.
+# --- what kinds may use of the hub ---
 
-    Attributes:
-        home: The home directory; triggers on files see only what is in it.
-        zone: The home's time zone as configured now.
-        location: Where the home is, when that is configured.
-        people: The people of this home as configured now.
-        kinds: The kinds of triggers, conditions and actions.
-        judge: Asks a model; None in a simulation.
-        spending: Recent spending; None where it is not counted.
-        history: The store of traces; None in a simulation.
-        webhooks: The webhooks that triggers wait for; None where there are none.
-        sentences: The sentences that triggers answer; None where there are none.
-        egress: Fetches from outside; None where nothing may be fetched.
-        files: Watches files; None where there are none.
-        hooks: The hooks; None in a simulation.
-        firings: Orders what triggers fire.
-        ids: Knows entities and devices by the ids of another registry.
-    """
 
-    bus: EventBus
-    states: StateMachine
-    services: ServiceRegistry
-    clock: Clock
-    timetable: Timetable
-    templates: TemplateEngine
-    tasks: TaskOwner
-    repairs: Repairs
-    home: Path
-    zone: Callable[[], tzinfo]
-    location: Callable[[], Location | None]
-    people: Callable[[], People]
-    kinds: Kinds
-    judge: Judge | None = None
-    spending: RunSpending | None = None
-    history: HistoryStore | None = None
-    webhooks: Webhooks | None = None
-    sentences: Sentences | None = None
-    egress: Egress | None = None
-    files: FileWatch | None = None
-    hooks: Hooks | None = None
-    firings: FiringQueue = field(default_factory=FiringQueue)
-    ids: RegistryIds = field(default_factory=RegistryIds)
+class HubParts(Protocol):
+    """What every kind may use of the hub; in a backtest these are its own."""
+
+    @property
+    def bus(self) -> EventBus: ...
+
+    @property
+    def states(self) -> StateMachine: ...
+
+    @property
+    def services(self) -> ServiceRegistry: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def templates(self) -> TemplateEngine: ...
+
+
+class TriggerParts(HubParts, Protocol):
+    """What a trigger may use, besides."""
+
+    @property
+    def tasks(self) -> TaskOwner:
+        """The owner of whatever it does for longer."""
+        ...
+
+    @property
+    def timetable(self) -> Timetable: ...
+
+    @property
+    def firings(self) -> FiringQueue:
+        """The order in which events that many wait for are decided."""
+        ...
+
+    @property
+    def home(self) -> Path:
+        """The home directory."""
+        ...
+
+    @property
+    def zone(self) -> Callable[[], tzinfo]: ...
+
+    @property
+    def location(self) -> Callable[[], Location | None]: ...
+
+    def source(self, kind: type[T]) -> T | None:
+        """Return what the hub has of a kind to watch (webhooks, files, …); None where there is none."""
+        ...
+
+
+class ConditionParts(HubParts, Protocol):
+    """What a condition may use, besides; what a model says or what was spent is not known everywhere."""
+
+    @property
+    def kinds(self) -> KindTable: ...
+
+    @property
+    def people(self) -> Callable[[], People]: ...
+
+    @property
+    def zone(self) -> Callable[[], tzinfo]: ...
+
+    @property
+    def location(self) -> Callable[[], Location | None]: ...
+
+    @property
+    def judge(self) -> Judge | None: ...
+
+    @property
+    def spending(self) -> RunSpending | None: ...
+
+
+class StepParts(TriggerParts, Protocol):
+    """What a step may use: all that the triggers may that it waits for."""
+
+    @property
+    def kinds(self) -> KindTable: ...
+
+
+class KindTable(Protocol):
+    """The kinds of triggers and conditions by name; see `hub.automation.definition.kinds.Kinds`."""
+
+    def trigger(self, name: str) -> TriggerKind: ...
+
+    def condition(self, name: str) -> ConditionKind: ...
+
+    def in_use(self) -> AbstractContextManager[None]: ...
 
 
 # --- triggers ---
@@ -209,7 +254,7 @@ class TriggerHost(Protocol):
     """The host of an armed trigger: identifies it and forwards its firings."""
 
     @property
-    def parts(self) -> AutomationParts: ...
+    def parts(self) -> TriggerParts: ...
 
     @property
     def automation_id(self) -> str: ...
@@ -312,7 +357,7 @@ class Asking(Struct, frozen=True):
     `templates` is false for text written by a model, which is never rendered.
     """
 
-    parts: AutomationParts
+    parts: ConditionParts
     variables: Mapping[str, Any]
     context: Context
     automation_id: str
@@ -342,13 +387,142 @@ class ConditionKind(Struct, frozen=True, eq=False):
 # --- actions ---
 
 
+class StepRun(Protocol):
+    """What a step may ask of the run it is handed."""
+
+    scope: RunScope
+    """The variables that are seen here."""
+    dry: DryRun | None
+    """In a dry run, the record of what would be done; nothing is done then."""
+    memo: dict[int, tuple[Any, Any]]
+    """What was worked out of the configuration, by its identity; the configuration is kept with it."""
+    position: Position
+    effect: bool
+    """Set by a step that did something although its kind says that it has no effect."""
+
+    @property
+    def parts(self) -> StepParts: ...
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def automation_id(self) -> str: ...
+
+    @property
+    def context(self) -> Context:
+        """Why it runs, and what it may do; tainted from when something from outside came in."""
+        ...
+
+    @property
+    def templates(self) -> bool:
+        """Whether texts may be templates; if not, nothing is rendered."""
+        ...
+
+    @property
+    def secrets(self) -> SecretMask:
+        """The secrets of the definition."""
+        ...
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it survives a restart of the hub."""
+        ...
+
+    # Values.
+
+    def is_static(self, value: Any) -> bool:
+        """Whether a value of the configuration has no templates."""
+        ...
+
+    def render(self, value: Any) -> Any:
+        """Return a value with its templates rendered; words of devices in them taint the run."""
+        ...
+
+    async def render_later(self, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
+        """Like `render`, without holding up the event loop; `quote` changes each text that a template puts in."""
+        ...
+
+    async def define(self, variables: Mapping[str, Any]) -> None:
+        """Assign variables in their order; each may use those before it."""
+        ...
+
+    def assign(self, name: str, value: Any) -> None:
+        """Assign one variable, and record it in the trace."""
+        ...
+
+    def taint(self) -> None:
+        """Mark the run as tainted: something from outside came in, and what it may do is narrowed for good."""
+        ...
+
+    def respond(self, text: str | None) -> None:
+        """Set what is answered to the sentence that set the run off."""
+        ...
+
+    # The trace.
+
+    def tell(self, **result: Any) -> None:
+        """Record the result of this step."""
+        ...
+
+    def record(self, path: str, **result: Any) -> None:
+        """Record a result at another path."""
+        ...
+
+    def child(
+        self, *, run_id: str | None = None, automation_id: str | None = None, session_key: str | None = None
+    ) -> None:
+        """Record what this step started."""
+        ...
+
+    # Other steps and conditions.
+
+    async def sequence(self, steps: Sequence[Mapping[str, Any]], path: str) -> bool:
+        """Run steps in order; return False when a condition among them ended the sequence."""
+        ...
+
+    async def holds(self, conditions: Sequence[Mapping[str, Any]], path: str) -> bool:
+        """Return whether all conditions hold, and record each verdict under `path`."""
+        ...
+
+    async def holds_here(self, condition: Mapping[str, Any], path: str) -> bool:
+        """Like `holds`, for a condition that is itself this step."""
+        ...
+
+    def fork(self, path: str, local: dict[str, Any], *, branch: bool = False) -> StepRun:
+        """Return the run as seen from within the step at `path`, with variables that are seen only there."""
+        ...
+
+    # What is kept over a restart.
+
+    def resume(self, path: str) -> Any:
+        """Return the state in which a step was when the hub stopped; None when it begins now."""
+        ...
+
+    def note(self, path: str, state: Any) -> None:
+        """Remember the state of a step; it is on disk with the next save."""
+        ...
+
+    def leave(self, path: str) -> None:
+        """Drop the states below a path, which starts over."""
+        ...
+
+    async def save(self, path: str, state: Any) -> None:
+        """Remember the state of a step and return once it is on disk."""
+        ...
+
+
+Act = Callable[[Mapping[str, Any], StepRun, str], Awaitable[None]]
+"""Runs a step: its validated configuration, the run, and its path."""
+
+
 class ActionKind(Struct, frozen=True, eq=False):
     """A kind of step.
 
     Attributes:
         name: The key that identifies it: `action`, `delay`, `choose`, …
         fields: Schema of all its keys; alias, enabled and continue_on_error are added to every kind.
-        run: Runs the step; `hub.automation.running.run.Run` is what it may ask of its run. Cancelling undoes nothing.
+        run: Runs the step. Cancelling undoes nothing.
         explain: Says in plain words what it does.
         effect: Whether it does something outside its run by itself: one that is kept over a restart is then on disk
             before its next step, and does not do it again.
@@ -356,7 +530,7 @@ class ActionKind(Struct, frozen=True, eq=False):
 
     name: str
     fields: Mapping[Any, Any]
-    run: Callable[[Mapping[str, Any], Run, str], Awaitable[None]]
+    run: Act
     explain: Explain
     description: str
     rule: Rule | None = None

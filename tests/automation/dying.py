@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from hub.automation.running.run import Run
+from hub.automation.running.run import RunState
 from hub.automation.running.waiting import WaitingRuns
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
@@ -52,7 +52,7 @@ class Mortal:
         self.saved = 0
         self.begun = asyncio.Event()
 
-    async def save(self, run: Run) -> None:
+    async def save(self, run: RunState) -> None:
         await self._live()
         await self.runs.save(run)
         self.saved += 1

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from hub.automation.contract import AutomationParts, RunSpending
+from hub.automation.contract import RunSpending
 from hub.automation.engine.automations import Automations
 from hub.automation.engine.environment import EngineEnvironment, StartOutcome
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import KeptStates
-from hub.automation.running.run import Run
+from hub.automation.running.run import RunState
 from hub.automation.running.waiting import WaitingRuns
 from hub.automation.services.automations import register_automation_services
 from hub.automation.tracing.trace_store import TraceStore
@@ -36,7 +37,7 @@ class Engine:
         approve: What the owner says to a run.
     """
 
-    def __init__(self, home: Path, approve: Callable[[Run], Awaitable[bool]] | None = None) -> None:
+    def __init__(self, home: Path, approve: Callable[[RunState], Awaitable[bool]] | None = None) -> None:
         self.home = home
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.results: list[StartOutcome] = []

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from hub.automation.contract import Asking, AutomationParts, Judge, Location, RunSpending
+from hub.automation.contract import Asking, Judge, Location, RunSpending
 from hub.automation.definition.kinds import OUR_KINDS
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.schedule.timetable import Timetable
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context

@@ -9,8 +9,8 @@ from urllib.parse import quote
 import orjson
 from aiohttp import web
 
-from hub.automation.contract import AutomationParts
 from hub.automation.engine.automations import Automations
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, Length, Optional, Required, Schema, string

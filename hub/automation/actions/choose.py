@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import conditions, sequence
 from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import all_of, any_of
-from hub.automation.running.run import Run
 from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Required, Schema, as_list, string
 
 _DEFAULT = "default"
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     choice = run.resume(path)
     if choice is None:
         choice = await _choose(step, run, path)
@@ -28,11 +27,11 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
         await run.sequence(step["default"], f"{path}/default")
 
 
-async def _choose(step: Mapping[str, Any], run: Run, path: str) -> int | str:
+async def _choose(step: Mapping[str, Any], run: StepRun, path: str) -> int | str:
     for index, option in enumerate(step["choose"]):
         place = f"{path}/choose/{index}"
         holds = await run.holds(option["conditions"], f"{place}/conditions")
-        run.trace.step(place).result(holds=holds).end()
+        run.record(place, holds=holds)
         if holds:
             return index
     return _DEFAULT

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.kinds import kinds_in_use
-from hub.automation.running.run import Run
 from hub.automation.running.signals import SequenceEnded
 from hub.core.phrases import phrase
 from hub.core.schema import Required, string
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     if not await run.holds_here(step, path):
         raise SequenceEnded
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import dynamic_text
-from hub.automation.running.run import Run
 from hub.core.phrases import phrase
 from hub.core.schema import AnyOf, Required
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     said = step["set_conversation_response"]
     answer = None if said is None else str(await run.render_later(said))
-    run.root.conversation_response = answer
+    run.respond(answer)
     run.tell(conversation_response=answer)
 
 

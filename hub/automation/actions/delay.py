@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import dynamic_duration
-from hub.automation.running.run import Run
+from hub.automation.running.waits import deadline, read_seconds, sleep_until
 from hub.core.phrases import phrase
 from hub.core.schema import Required
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
-    seconds = await run.seconds(step["delay"], "delay")
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
+    seconds = await read_seconds(run, step["delay"], "delay")
     run.tell(delay=seconds)
     if run.dry is not None:
         run.dry.skip(path, f"wait {seconds:g} s")
         return
-    await run.sleep_until(await run.deadline(seconds, path))
+    await sleep_until(run.parts.clock, await deadline(run, seconds, path))
 
 
 def _explain(step: Mapping[str, Any]) -> str:

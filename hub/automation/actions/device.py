@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.device_words import service_of
 from hub.automation.definition.fields import dynamic, dynamic_text
 from hub.automation.running.calling import call_service
-from hub.automation.running.run import Run
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, entity_or_registry_id, string
 
@@ -18,7 +17,7 @@ _NOTICE = ("message", "title", "data")
 """Of `domain: mobile_app`, `type: notify`."""
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     name = service_of(step["domain"], step["type"])
     key = "entity_id" if "entity_id" in step else "device_id"
     data = {each: await run.render_later(step[each]) for each in (key, *_DATA, *_NOTICE) if each in step}

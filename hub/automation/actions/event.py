@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import dynamic_text
 from hub.automation.definition.mapping_field import dynamic_mapping, merge
 from hub.automation.engine.custom_events import fire_custom
 from hub.automation.engine.own_events import refuse_own
-from hub.automation.running.run import Run
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     type = str(await run.render_later(step["event"]))
     refuse_own(type, run.context.authority)
     data: dict[str, Any] = {}
@@ -25,7 +24,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
     if run.dry is not None:
         run.dry.call(path, f"event.{type}", data)
         return
-    fire_custom(run.parts.bus, type, run.plan.secrets.marked(data), run.context)
+    fire_custom(run.parts.bus, type, run.secrets.marked(data), run.context)
 
 
 def _explain(step: Mapping[str, Any]) -> str:

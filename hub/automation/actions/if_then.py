@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import conditions, sequence
 from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import all_of
-from hub.automation.running.run import Run
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     holds = run.resume(path)
     if holds is None:
         holds = await run.holds(step["if"], f"{path}/if/condition")

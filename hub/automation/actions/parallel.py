@@ -6,16 +6,15 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import sequence
 from hub.automation.running.plan import Steps
-from hub.automation.running.run import Run
 from hub.automation.running.signals import Signal, StepFailed, StopRun, error_text
 from hub.core.phrases import phrase
 from hub.core.schema import DescribedLater, Invalid, MultipleInvalid, Required, as_list, each_error
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(_branch(branch["sequence"], run, f"{path}/parallel/{index}"), name=f"{path}/{index}")
@@ -27,7 +26,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
             raise error
 
 
-async def _branch(steps: Steps, run: Run, path: str) -> Exception | None:
+async def _branch(steps: Steps, run: StepRun, path: str) -> Exception | None:
     """Run one branch; return what ended it instead of raising it, so that the others go on."""
     state = run.resume(path)
     if isinstance(state, dict):

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import conditions, dynamic, dynamic_text, is_template, sequence
 from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import all_of
-from hub.automation.running.run import Run
 from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, Invalid, Optional, Range, Required, Schema, integer
@@ -23,7 +22,7 @@ COUNT_LIMIT = 100_000
 _FORMS = ("count", "for_each", "while", "until")
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     repeat = step["repeat"]
     if "count" in repeat or "for_each" in repeat:
         await _repeat_known(repeat, run, path)
@@ -31,7 +30,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
         await _repeat_asking(repeat, run, path)
 
 
-async def _repeat_known(repeat: Mapping[str, Any], run: Run, path: str) -> None:
+async def _repeat_known(repeat: Mapping[str, Any], run: StepRun, path: str) -> None:
     """Repeat as often as is known when it begins."""
     state = run.resume(path)
     if state is None:
@@ -50,7 +49,7 @@ async def _repeat_known(repeat: Mapping[str, Any], run: Run, path: str) -> None:
     run.tell(iterations=count)
 
 
-async def _repeat_asking(repeat: Mapping[str, Any], run: Run, path: str) -> None:
+async def _repeat_asking(repeat: Mapping[str, Any], run: StepRun, path: str) -> None:
     """Repeat while conditions hold, asked before each time, or until they do, asked after each time."""
     form = "while" if "while" in repeat else "until"
     index, inside = run.resume(path) or (0, False)
@@ -75,18 +74,18 @@ async def _repeat_asking(repeat: Mapping[str, Any], run: Run, path: str) -> None
     run.tell(iterations=index)
 
 
-async def _once(repeat: Mapping[str, Any], inner: Run, told: dict[str, Any], path: str) -> None:
+async def _once(repeat: Mapping[str, Any], inner: StepRun, told: dict[str, Any], path: str) -> None:
     inner.scope.local["repeat"] = told
     await inner.sequence(repeat["sequence"], f"{path}/repeat/sequence")
 
 
-def _next(run: Run, path: str, state: Any) -> None:
+def _next(run: StepRun, path: str, state: Any) -> None:
     """Finish one iteration: both changes happen at once, so that no save sees only one of them."""
     run.leave(f"{path}/repeat/sequence")
     run.note(path, state)
 
 
-async def _items(repeat: Mapping[str, Any], run: Run) -> list[Any] | None:
+async def _items(repeat: Mapping[str, Any], run: StepRun) -> list[Any] | None:
     if "for_each" not in repeat:
         return None
     items = await run.render_later(repeat["for_each"])
@@ -97,7 +96,7 @@ async def _items(repeat: Mapping[str, Any], run: Run) -> list[Any] | None:
     return list(items)
 
 
-async def _count(repeat: Mapping[str, Any], run: Run) -> int:
+async def _count(repeat: Mapping[str, Any], run: StepRun) -> int:
     given = await run.render_later(repeat["count"])
     try:
         count = int(given)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import sequence
-from hub.automation.running.run import Run
 from hub.core.phrases import phrase
 from hub.core.schema import Required
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     await run.sequence(step["sequence"], f"{path}/sequence")
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import dynamic_text, is_template, target_entity_ids, target_ids
 from hub.automation.definition.mapping_field import dynamic_mapping, merge
 from hub.automation.running.calling import call_service
-from hub.automation.running.run import Run
 from hub.automation.running.untrusted_input import quoted_data, refuse_choices, refuse_chosen_service
 from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
@@ -30,8 +29,8 @@ class _Constant(Struct, frozen=True):
     told: Mapping[str, Any]
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
-    memo = run.plan.memo
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
+    memo = run.memo
     known = memo.get(id(step))
     if known is None:
         known = memo[id(step)] = (step, await _constant(step, run))
@@ -44,15 +43,15 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
     await call_service(run, call.name, call.data, path, step.get("response_variable"))
 
 
-async def _constant(step: Mapping[str, Any], run: Run) -> _Constant | None:
+async def _constant(step: Mapping[str, Any], run: StepRun) -> _Constant | None:
     """Return the call when none of its parts needs rendering, else None."""
     for key in ("action", "target", *_DATA_KEYS):
-        if not run.plan.is_static(step.get(key)):
+        if not run.is_static(step.get(key)):
             return None
     return await _rendered(step, run)
 
 
-async def _rendered(step: Mapping[str, Any], run: Run) -> _Constant:
+async def _rendered(step: Mapping[str, Any], run: StepRun) -> _Constant:
     name = str(await run.render_later(step["action"])).strip().lower()
     if not _NAME.match(name):
         raise InvalidRequest(f"{name!r} is not the name of a service; expected one such as light.turn_on")
@@ -63,7 +62,7 @@ async def _rendered(step: Mapping[str, Any], run: Run) -> _Constant:
     return _Constant(name, data, {"service": name, "data": data})
 
 
-async def _harmless(call: _Constant, step: Mapping[str, Any], run: Run) -> _Constant:
+async def _harmless(call: _Constant, step: Mapping[str, Any], run: StepRun) -> _Constant:
     """Return a call of a run with words from outside, with these quoted where a model reads them."""
     refuse_chosen_service(step, run, call.name)
     domain, _, name = call.name.partition(".")

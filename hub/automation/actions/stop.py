@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import dynamic_text
-from hub.automation.running.run import Run
 from hub.automation.running.signals import StopRun
 from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
 from hub.core.schema import AnyOf, Invalid, Optional, Required, boolean, string
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     text = str(await run.render_later(step["stop"] or ""))
     failed = bool(step.get("error", False))
     run.tell(stop=text, error=failed)

@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind, AutomationParts
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import triggers
 from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import any_of
 from hub.automation.running.rendering import truth
-from hub.automation.running.run import Run
 from hub.automation.running.signals import error_text
 from hub.automation.running.waits import TIMEOUT_FIELDS, Wait, begin, end, skip, until
 from hub.automation.triggers.provenance import is_somebody_elses
@@ -29,10 +28,10 @@ class _Site:
 
     catch_up = _CATCH_UP
 
-    def __init__(self, run: Run, config: Mapping[str, Any], wait: Wait, waiting: _Waiting) -> None:
-        self.parts: AutomationParts = run.parts
-        self.automation_id: str = run.plan.trace_id
-        self.templates: bool = run.plan.templates
+    def __init__(self, run: StepRun, config: Mapping[str, Any], wait: Wait, waiting: _Waiting) -> None:
+        self.parts = run.parts
+        self.automation_id: str = run.automation_id
+        self.templates: bool = run.templates
         self.variables: Mapping[str, Any] = run.scope.view
         self.index: str = config["index"]
         self._wait = wait
@@ -74,7 +73,7 @@ class _Site:
 class _Waiting:
     """The triggers of one wait, armed together."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: StepRun) -> None:
         self.arrived: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self._run = run
         self._armed: list[Unsubscribe] = []
@@ -122,7 +121,7 @@ class _Waiting:
         return enabled is True or truth(self._run.render(enabled))
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     configs = step["wait_for_trigger"]
     if run.dry is not None:
         with run.parts.kinds.in_use():

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import template
 from hub.automation.running.rendering import truth
-from hub.automation.running.run import Run
-from hub.automation.running.waits import TIMEOUT_FIELDS, begin, end, skip, until
+from hub.automation.running.waits import TIMEOUT_FIELDS, begin, end, skip, sleep_until, until
 from hub.core.errors import HubError
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
@@ -22,15 +21,15 @@ from hub.template.engine import Template
 MINUTE_S = 60.0
 
 
-async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     text = step["wait_template"]
-    if run.plan.is_static(text):
+    if run.is_static(text):
         await _wait_for_text(step, run, path)
         return
-    memo = run.plan.memo
+    memo = run.memo
     known = memo.get(id(step))
     if known is None:
-        known = memo[id(step)] = (step, run.parts.templates.compile(text, f"{run.plan.trace_id}, {path}"))
+        known = memo[id(step)] = (step, run.parts.templates.compile(text, f"{run.automation_id}, {path}"))
     if run.dry is not None:
         skip(run, path, f"wait until {text}")
         return
@@ -44,7 +43,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
     end(step, run, wait, completed)
 
 
-async def _wait_for_text(step: Mapping[str, Any], run: Run, path: str) -> None:
+async def _wait_for_text(step: Mapping[str, Any], run: StepRun, path: str) -> None:
     """A non-template value is constant."""
     if run.dry is not None:
         skip(run, path, f"wait until {step['wait_template']}")
@@ -59,7 +58,7 @@ async def _wait_for_text(step: Mapping[str, Any], run: Run, path: str) -> None:
 class _Watch:
     """Renders a template now and after each change of its dependencies, until it is true."""
 
-    def __init__(self, run: Run, compiled: Template) -> None:
+    def __init__(self, run: StepRun, compiled: Template) -> None:
         self.arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._run = run
         self._template = compiled
@@ -113,7 +112,7 @@ class _Watch:
         clock = self._run.parts.clock
         while not self.arrived.done():
             now = clock.time()
-            await self._run.sleep_until(now - now % MINUTE_S + MINUTE_S)
+            await sleep_until(clock, now - now % MINUTE_S + MINUTE_S)
             self.look()
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hub.automation.contract import AutomationParts, Firing
+from hub.automation.contract import Firing
 from hub.automation.definition.phrases import shown_problems
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import KeptStates
 from hub.automation.engine.trigger_host import ArmedTriggerHost, Schedules, trigger_key
 from hub.automation.running.signals import error_text

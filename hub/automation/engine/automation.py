@@ -14,7 +14,8 @@ from hub.automation.engine.limits import AutomationLimits
 from hub.automation.engine.modes import ModeDecision, decide, refusal
 from hub.automation.engine.saved_states import as_moment
 from hub.automation.running.evaluate import ConditionError, check_all, check_all_later, is_sync
-from hub.automation.running.run import Run, RunPlan
+from hub.automation.running.plan import RunPlan
+from hub.automation.running.run import RunState
 from hub.automation.running.start_variables import run_variables
 from hub.automation.running.waiting import Waiting
 from hub.automation.tracing.budgets import tell_budget
@@ -266,9 +267,9 @@ class Automation:
             )
         return self._not_run(firing, NotRun.MODE, text)
 
-    def _run(self, firing: Firing, variables: Mapping[str, Any], verdict: ConditionVerdict) -> Run:
+    def _run(self, firing: Firing, variables: Mapping[str, Any], verdict: ConditionVerdict) -> RunState:
         plan = self.plan
-        run = Run(
+        run = RunState(
             plan,
             self._parts,
             self._context(firing),

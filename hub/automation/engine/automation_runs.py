@@ -12,7 +12,7 @@ from hub.automation.contract import Firing, StepOutcome
 from hub.automation.engine.armed_triggers import REPAIRS
 from hub.automation.engine.environment import Begun, EngineEnvironment, StartOutcome
 from hub.automation.running.execute import BAD_OUTCOMES, Ended, execute, warn
-from hub.automation.running.run import Run
+from hub.automation.running.run import RunState
 from hub.core.context import CHAIN_LIMIT, Context
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
@@ -28,7 +28,7 @@ OWN_CONTEXTS_KEPT = 256
 
 
 class _Going(Struct):
-    run: Run
+    run: RunState
     task: asyncio.Task[Ended]
 
 
@@ -69,7 +69,7 @@ class AutomationRuns:
         self._show = show
         self._going: dict[str, _Going] = {}
         # These hold nothing while they are empty: most automations of a large home sleep.
-        self._queued: list[tuple[Run, Firing | None]] = []
+        self._queued: list[tuple[RunState, Firing | None]] = []
         self._own: dict[str, str] = {}  # contexts of its last runs, with their first cause
 
     @property
@@ -82,7 +82,7 @@ class AutomationRuns:
         """How many runs wait for their turn."""
         return len(self._queued)
 
-    def go(self, run: Run, firing: Firing | None = None, replaced: Sequence[asyncio.Task[Ended]] = ()) -> Begun:
+    def go(self, run: RunState, firing: Firing | None = None, replaced: Sequence[asyncio.Task[Ended]] = ()) -> Begun:
         """Start a run.
 
         Args:
@@ -101,7 +101,7 @@ class AutomationRuns:
         asyncio.get_running_loop().call_soon(self._tell_start, run)
         return Begun(run.id, task=task)
 
-    def queue(self, run: Run, firing: Firing | None) -> Begun:
+    def queue(self, run: RunState, firing: Firing | None) -> Begun:
         """Let a run wait for its turn; one that is kept is written down now, another makes up for itself."""
         self._queued.append((run, firing))
         if run.keeper is not None:
@@ -150,7 +150,7 @@ class AutomationRuns:
 
     # --- inside ---
 
-    async def _perform(self, run: Run, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
+    async def _perform(self, run: RunState, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
         started = self._parts.clock.time()
         run.task = asyncio.current_task()
         try:
@@ -170,7 +170,7 @@ class AutomationRuns:
             await self._finish(run, ended, started)
         return ended
 
-    async def _through(self, run: Run, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
+    async def _through(self, run: RunState, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
         if replaced:
             await asyncio.wait(replaced)
         if run.cancelled is not None:
@@ -180,7 +180,7 @@ class AutomationRuns:
             return Ended(StepOutcome.DENIED, "it was not approved")
         return await execute(run)
 
-    async def _keep(self, run: Run, firing: Firing | None) -> None:
+    async def _keep(self, run: RunState, firing: Firing | None) -> None:
         """Write down, before anything is done, that this occurrence is handled and by which run: both or neither."""
         is_marked = firing is not None and self.mark(firing)
         if self._env.waiting is not None and run.keeper is not None and not run.saved:
@@ -189,7 +189,7 @@ class AutomationRuns:
         elif is_marked and run.keeper is None:
             await self._env.kept.write(self._id)
 
-    def _cut_off(self, run: Run) -> None:
+    def _cut_off(self, run: RunState) -> None:
         """The hub stops: what is kept goes on at the next start, the rest ends here."""
         if run.keeper is not None:
             if self._env.traces is not None:
@@ -199,7 +199,7 @@ class AutomationRuns:
         if self._env.traces is not None:
             self._env.traces.add(run.trace, self._config["trace"]["stored_traces"])
 
-    async def _finish(self, run: Run, ended: Ended, started: float) -> None:
+    async def _finish(self, run: RunState, ended: Ended, started: float) -> None:
         self._going.pop(run.id, None)
         never_begun = not run.trace.finished
         if never_begun:
@@ -256,7 +256,7 @@ class AutomationRuns:
             )
         self._env.kept.changed(self._id)
 
-    def _tell_start(self, run: Run) -> None:
+    def _tell_start(self, run: RunState) -> None:
         self._parts.bus.fire(
             EVENT_TRIGGERED,
             {

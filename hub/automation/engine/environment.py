@@ -9,10 +9,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.contract import AutomationParts, NotRun, StepOutcome
+from hub.automation.contract import NotRun, StepOutcome
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import KeptStates
 from hub.automation.running.execute import Ended
-from hub.automation.running.run import Run
+from hub.automation.running.run import RunState
 from hub.automation.running.waiting import WaitingRuns
 from hub.automation.tracing.trace_store import TraceStore
 
@@ -30,7 +31,7 @@ class StartOutcome(Struct, frozen=True):
     config: Mapping[str, Any]
 
 
-async def _approve_nothing(run: Run) -> bool:
+async def _approve_nothing(run: RunState) -> bool:
     """Nobody can be asked, so the answer is no."""
     return False
 
@@ -54,7 +55,7 @@ class EngineEnvironment(Struct, frozen=True):
     kept: KeptStates
     traces: TraceStore | None = None
     waiting: WaitingRuns | None = None
-    approve: Callable[[Run], Awaitable[bool]] = _approve_nothing
+    approve: Callable[[RunState], Awaitable[bool]] = _approve_nothing
     delete: Callable[[str], Coroutine[Any, Any, None]] | None = None
     tell: Callable[[StartOutcome], Awaitable[None]] = _nothing
 

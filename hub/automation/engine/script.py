@@ -10,12 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.contract import AutomationParts, Mode, NotRun, StepOutcome
+from hub.automation.contract import Mode, NotRun, StepOutcome
 from hub.automation.engine.modes import ModeDecision, decide, refusal
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import as_moment
 from hub.automation.running.execute import Ended, execute
 from hub.automation.running.plan import RunPlan
-from hub.automation.running.run import Run
+from hub.automation.running.run import RunState
 from hub.automation.running.waiting import Waiting, WaitingRuns
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.context import Context
@@ -49,7 +50,7 @@ class ScriptEnvironment(Struct, frozen=True):
 class Going:
     """A run that goes on or waits for its turn, and its task."""
 
-    run: Run
+    run: RunState
     task: asyncio.Task[Ended]
 
 
@@ -109,7 +110,7 @@ class Script:
                 before = []
         # An exposed script may be called for anyone: its templates see conversations and memory only for the owner.
         hidden = {} if context.authority.owner else dict.fromkeys(HUB_FUNCTIONS)
-        run = Run(
+        run = RunState(
             self.plan,
             self._parts,
             context.child(),
@@ -177,7 +178,7 @@ class Script:
             trigger = {"platform": None, "description": "called"}
             self._environment.traces.add_not_run(self.plan.trace_id, self.plan.alias, trigger, NotRun.MODE, text, {})
 
-    def _go(self, run: Run, before: list[asyncio.Task[Ended]]) -> Going:
+    def _go(self, run: RunState, before: list[asyncio.Task[Ended]]) -> Going:
         task = self._parts.tasks.spawn(self._perform(run, before), name=f"run of {self.entity_id}")
         going = Going(run, task)
         self._going.append(going)
@@ -192,7 +193,7 @@ class Script:
         self.show(run.context)
         return going
 
-    async def _perform(self, run: Run, before: list[asyncio.Task[Ended]]) -> Ended:
+    async def _perform(self, run: RunState, before: list[asyncio.Task[Ended]]) -> Ended:
         if before:
             await asyncio.wait(before)
         if self.plan.mode is not Mode.QUEUED:

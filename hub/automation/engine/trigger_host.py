@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 from msgspec import Struct, field
 
-from hub.automation.contract import AutomationParts, Firing
+from hub.automation.contract import Firing
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import SavedStates
 from hub.core.context import Context
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.running.run import Run
+from hub.automation.contract import StepRun
 from hub.automation.running.signals import Interrupted, ScriptStopped, UnknownService
 from hub.core.errors import InvalidRequest
 from hub.core.services import TAINTED, ResponseMode, Service
@@ -14,7 +14,9 @@ CALL_LIMIT_S = 86_400.0
 """A service that a run waits for may take a day; a run that should take less says `timeout`."""
 
 
-async def call_service(run: Run, name: str, data: Mapping[str, Any], path: str, response_variable: str | None) -> None:
+async def call_service(
+    run: StepRun, name: str, data: Mapping[str, Any], path: str, response_variable: str | None
+) -> None:
     """Call a service on behalf of a run and assign what it answers.
 
     Args:
@@ -38,7 +40,7 @@ async def call_service(run: Run, name: str, data: Mapping[str, Any], path: str, 
     if response_variable is None and service.response is ResponseMode.ONLY:
         raise InvalidRequest(f"the service {name} does nothing but answer; say response_variable")
     key = None
-    if run.keeper is not None or service.idempotent:
+    if run.is_kept or service.idempotent:
         key = await _begin(run, service, path)
     notes: dict[str, Any] = {}
     try:
@@ -65,7 +67,7 @@ async def call_service(run: Run, name: str, data: Mapping[str, Any], path: str, 
         run.assign(response_variable, answer if answer is not None else {})
 
 
-async def _begin(run: Run, service: Service, path: str) -> str | None:
+async def _begin(run: StepRun, service: Service, path: str) -> str | None:
     """Write down that the call is made now; return its key when the service heeds one."""
     counts = run.position.counts
     begun = run.resume(path)
@@ -82,7 +84,7 @@ async def _begin(run: Run, service: Service, path: str) -> str | None:
     return f"{run.id}:{path}:{counts[path]}" if service.idempotent else None
 
 
-def _call_dry(run: Run, name: str, data: Mapping[str, Any], path: str, response_variable: str | None) -> None:
+def _call_dry(run: StepRun, name: str, data: Mapping[str, Any], path: str, response_variable: str | None) -> None:
     if run.dry is not None:
         run.dry.call(path, name, data)
     run.tell(dry=True)
@@ -90,7 +92,7 @@ def _call_dry(run: Run, name: str, data: Mapping[str, Any], path: str, response_
         run.assign(response_variable, {})
 
 
-def _tell_child(run: Run, notes: Mapping[str, Any]) -> None:
+def _tell_child(run: StepRun, notes: Mapping[str, Any]) -> None:
     """Record in the trace which run the service started, as noted by it or named in its response."""
     answer = notes.get("answer") or {}
     begun = answer.get("runs")
@@ -98,8 +100,8 @@ def _tell_child(run: Run, notes: Mapping[str, Any]) -> None:
     run_id = notes.get("run_id") or answer.get("run_id") or first.get("run_id")
     automation_id = notes.get("automation_id") or answer.get("automation_id") or first.get("automation")
     session_key = answer.get("session_key")
-    if isinstance(run_id, str) and run.entry is not None:
-        run.entry.child(
+    if isinstance(run_id, str):
+        run.child(
             run_id=run_id,
             automation_id=automation_id if isinstance(automation_id, str) else None,
             session_key=session_key if isinstance(session_key, str) else None,

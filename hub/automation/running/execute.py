@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from hub.automation.contract import StepOutcome
-from hub.automation.running.run import Run
-from hub.automation.running.scope import RunScope
+from hub.automation.running.run import RunState
 from hub.automation.running.signals import Interrupted, StopRun, error_text, is_foreseen
+from hub.automation.running.waits import sleep_until
 from hub.core.errors import HubError, TimedOut
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Ended(Struct, frozen=True):
     conversation_response: Any = None
 
 
-async def execute(run: Run) -> Ended:
+async def execute(run: RunState) -> Ended:
     """Run it and return how it ended; its trace is ended, too.
 
     Raises:
@@ -57,7 +57,7 @@ async def execute(run: Run) -> Ended:
         await _absorb(run)
     except asyncio.CancelledError:
         if run.cancelled is None:
-            run.trace.end(StepOutcome.INTERRUPTED, "the hub stopped", run.scope.view)
+            run.trace.end(StepOutcome.INTERRUPTED, "the hub stopped", run.variables)
             raise
         if run.task is not None:
             run.task.uncancel()
@@ -72,11 +72,11 @@ async def execute(run: Run) -> Ended:
     if run.dry is None and (ended.outcome in BAD_OUTCOMES or ended.outcome is StepOutcome.INTERRUPTED):
         warn(run, ended)
     # Last: whoever sees that it has ended may set it off again.
-    run.trace.end(ended.outcome, ended.error or ended.reason or None, run.scope.view)
+    run.trace.end(ended.outcome, ended.error or ended.reason or None, run.variables)
     return ended
 
 
-def warn(run: Run, ended: Ended) -> None:
+def warn(run: RunState, ended: Ended) -> None:
     """Log that a run failed: the one line that tells it to whoever does not look at traces."""
     plan = run.plan
     name = plan.alias if plan.alias == plan.owner_id else f"{plan.alias} ({plan.trace_id})"
@@ -84,7 +84,7 @@ def warn(run: Run, ended: Ended) -> None:
     _log.warning("%s %s failed: %s", plan.owner_kind, name, plan.secrets.text(ended.error or ""), exc_info=error)
 
 
-async def _absorb(run: Run) -> None:
+async def _absorb(run: RunState) -> None:
     """Ignore a cancellation that arrived with the last step: the run has already ended."""
     if run.cancelled is None:
         return
@@ -95,7 +95,7 @@ async def _absorb(run: Run) -> None:
             run.task.uncancel()
 
 
-async def _whole(run: Run) -> Ended:
+async def _whole(run: RunState) -> Ended:
     try:
         ended = await _limited(run, _attempts)
     except TimedOut as error:
@@ -104,12 +104,10 @@ async def _whole(run: Run) -> Ended:
         ended = Ended(StepOutcome.FAILED, f"it could not be kept: {error.message}", failure=error)
     if ended.outcome in BAD_OUTCOMES and not isinstance(run.plan.on_error, str):
         await _handle(run, ended)
-    return Ended(
-        ended.outcome, ended.error, ended.response, ended.reason, ended.failure, run.root.conversation_response
-    )
+    return Ended(ended.outcome, ended.error, ended.response, ended.reason, ended.failure, run.conversation_response)
 
 
-async def _attempts(run: Run) -> Ended:
+async def _attempts(run: RunState) -> Ended:
     """Run it until it does not fail, or its attempts are used up."""
     position = run.position
     if position.error is not None:
@@ -117,17 +115,17 @@ async def _attempts(run: Run) -> Ended:
     if not run.defined:
         run.defined = True
         try:
-            await run.define(run.plan.variables_beside(run.scope.local))
+            await run.frame.define(run.plan.variables_beside(run.variables))
         except HubError as error:
             return Ended(StepOutcome.FAILED, f"variables: {error.message}", failure=error)
     retry = run.plan.retry
     if retry is not None and position.begun is None:
-        position.begun = dict(run.scope.local)
+        position.begun = dict(run.variables)
     if run.keeper is not None and not run.saved:
         await run.keeper.save(run)
     while True:
         if position.retry_at is not None:
-            await run.sleep_until(position.retry_at)
+            await sleep_until(run.parts.clock, position.retry_at)
             position.retry_at = None
         ended = await _attempt(run)
         if ended.outcome is not StepOutcome.FAILED or retry is None or position.attempt + 1 >= retry.attempts:
@@ -136,7 +134,7 @@ async def _attempts(run: Run) -> Ended:
         position.begin_again()
         delay_s = retry.delay_before(position.attempt)
         position.retry_at = run.parts.clock.time() + delay_s
-        run.scope = RunScope(dict(position.begun or {}))
+        run.begin_again(position.begun or {})
         run.trace.step("retry").result(attempt=position.attempt + 1, delay_s=delay_s, error=ended.error).end()
         if run.dry is not None:
             position.retry_at = None
@@ -144,28 +142,28 @@ async def _attempts(run: Run) -> Ended:
             await run.keeper.save(run)
 
 
-async def _attempt(run: Run) -> Ended:
+async def _attempt(run: RunState) -> Ended:
     try:
-        completed = await run.sequence(run.plan.actions, run.plan.root)
+        completed = await run.frame.sequence(run.plan.actions, run.plan.root)
     except StopRun as stop:
         if stop.error:
             return Ended(StepOutcome.FAILED, stop.text or "it was stopped with an error")
         return Ended(StepOutcome.STOPPED, response=stop.response, reason=stop.text)
     except Interrupted as error:
         return Ended(StepOutcome.INTERRUPTED, _told(run, error), failure=error)
-    except Exception as error:  # `Run.step` has told it in the trace; whoever runs this sees how it ended
+    except Exception as error:  # `Frame.step` has told it in the trace; whoever runs this sees how it ended
         return Ended(StepOutcome.FAILED, _told(run, error), failure=error)
     if not completed:
         return Ended(StepOutcome.STOPPED, reason="a condition among its actions does not hold")
     return Ended(StepOutcome.FINISHED)
 
 
-def _told(run: Run, error: Exception) -> str:
+def _told(run: RunState, error: Exception) -> str:
     path = run.failed_path if run.failure is error else None
     return f"{path}: {error_text(error)}" if path else error_text(error)
 
 
-async def _handle(run: Run, ended: Ended) -> None:
+async def _handle(run: RunState, ended: Ended) -> None:
     """Run the steps of `on_error`, which see `error`; their failures are recorded in the trace."""
     position = run.position
     if position.error is None:
@@ -177,7 +175,7 @@ async def _handle(run: Run, ended: Ended) -> None:
             "path": run.failed_path,
             "outcome": ended.outcome.value,
         }
-        run.scope.assign("error", position.error)
+        run.frame.assign("error", position.error)
         if run.keeper is not None:
             await run.keeper.save(run)
     run.started = run.parts.clock.time()
@@ -191,18 +189,18 @@ async def _handle(run: Run, ended: Ended) -> None:
         warn(run, Ended(StepOutcome.FAILED, f"{ON_ERROR}: {_told(run, error)}", failure=error))
 
 
-async def _handlers(run: Run) -> bool:
+async def _handlers(run: RunState) -> bool:
     steps = run.plan.on_error
-    return not isinstance(steps, str) and await run.sequence(steps, ON_ERROR)
+    return not isinstance(steps, str) and await run.frame.sequence(steps, ON_ERROR)
 
 
-def _failed_before(run: Run) -> Ended:
+def _failed_before(run: RunState) -> Ended:
     """Return the end of a run that was in its `on_error` when the hub stopped."""
     error = run.position.error or {}
     return Ended(StepOutcome(error.get("outcome", StepOutcome.FAILED)), error.get("message"))
 
 
-async def _limited(run: Run, work: Callable[[Run], Awaitable[T]]) -> T:
+async def _limited(run: RunState, work: Callable[[RunState], Awaitable[T]]) -> T:
     """Do `work`, for no longer than the plan's timeout, counted from when the run began.
 
     Raises:
@@ -216,7 +214,7 @@ async def _limited(run: Run, work: Callable[[Run], Awaitable[T]]) -> T:
 
     async def watch() -> None:
         nonlocal over
-        await run.sleep_until(run.started + limit_s)
+        await sleep_until(run.parts.clock, run.started + limit_s)
         over = True
         task.cancel()
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from msgspec import Struct
 
-from hub.automation.contract import Mode
+from hub.automation.contract import Act, Mode
+from hub.automation.definition.kinds import Kinds
 from hub.automation.definition.values import is_template
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid
 from hub.core.secret import SecretMask
 
 if TYPE_CHECKING:
-    from hub.automation.definition.kinds import Kinds
-    from hub.automation.running.run import Run
     from hub.template.compiled_value import CompiledValue
     from hub.template.engine import TemplateEngine
 
@@ -35,7 +34,7 @@ class Step(Struct, frozen=True):
     """One parsed step: its kind, and the keys that every kind has."""
 
     config: Mapping[str, Any]
-    run: Callable[[Mapping[str, Any], Run, str], Awaitable[None]]
+    run: Act
     enabled: bool | str
     continue_on_error: bool
     effect: bool

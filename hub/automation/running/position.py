@@ -1,13 +1,10 @@
-"""The position of a run, from which it resumes after a restart, and what stores it."""
+"""The position of a run, from which it resumes after a restart."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from msgspec import Struct, field
-
-if TYPE_CHECKING:
-    from hub.automation.running.run import Run
 
 
 class Position(Struct):
@@ -55,15 +52,3 @@ class TakenUp(Struct, frozen=True):
     id: str
     position: Position
     started: float
-
-
-class Keeper(Protocol):
-    """Keeps runs, so that they survive a restart."""
-
-    async def save(self, run: Run) -> None:
-        """Return once the current state of the run is on disk."""
-        ...
-
-    async def forget(self, run_id: str) -> None:
-        """The run has ended."""
-        ...

@@ -1,14 +1,14 @@
-"""One run of an automation or a script: its variables, its authority, its position, and what a step may ask of it."""
+"""One run of an automation or a script: what its branches share (`RunState`), and what a step is handed (`Frame`)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from hub.automation.contract import Asking, AutomationParts
-from hub.automation.definition.values import resolve_duration
+from hub.automation.contract import Asking
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.running.dry_run import DryRun
 from hub.automation.running.evaluate import (
     ConditionError,
@@ -19,35 +19,40 @@ from hub.automation.running.evaluate import (
     is_sync,
 )
 from hub.automation.running.plan import RunPlan, Step, Steps
-from hub.automation.running.position import Keeper, Position, TakenUp
+from hub.automation.running.position import Position, TakenUp
 from hub.automation.running.rendering import truth
 from hub.automation.running.scope import RunScope
 from hub.automation.running.signals import (
     Interrupted,
     SequenceEnded,
     Signal,
-    StopRun,
     UnknownService,
     error_text,
     is_foreseen,
 )
 from hub.automation.tracing.trace import StepTrace, TraceWriter, verdict_result
-from hub.core.clock import RECHECK_S
 from hub.core.context import Context
-from hub.core.errors import InvalidRequest
 from hub.core.ids import new_id
-from hub.core.schema import SchemaError, describe_error
+from hub.core.secret import SecretMask
 from hub.template.outside import noting_outside
-
-__all__ = ["DryRun", "Keeper", "Position", "Run", "RunPlan", "SequenceEnded", "Signal", "StopRun", "TakenUp"]
 
 _log = logging.getLogger(__name__)
 
 
-class Run:
-    """One run. `hub.automation.running.execute.execute` runs it from its beginning to its end.
+class Keeper(Protocol):
+    """Keeps runs, so that they survive a restart."""
 
-    A loop or a parallel branch works on a `fork` with variables of its own; all forks are one run.
+    async def save(self, run: RunState) -> None:
+        """Return once the current state of the run is on disk."""
+        ...
+
+    async def forget(self, run_id: str) -> None:
+        """The run has ended."""
+        ...
+
+
+class RunState:
+    """What all branches of one run share. `hub.automation.running.execute.execute` runs it from beginning to end.
 
     Args:
         plan: What runs.
@@ -58,27 +63,30 @@ class Run:
         dry: Record instead of doing.
         keeper: Keeps it over a restart; None when it need not survive.
         taken_up: What a run was when the hub stopped.
+
+    Attributes:
+        context: Why it runs, and what it may do; tainted from when something from outside came in.
+        frame: The run as its outermost steps see it; its scope has the variables of the whole run.
+        effect: Whether something was done since the position was saved last.
     """
 
     __slots__ = (
-        "_context",
-        "_effect",
         "cancelled",
+        "context",
         "conversation_response",
         "defined",
         "dry",
-        "entry",
+        "effect",
         "failed_path",
         "failure",
+        "frame",
         "id",
         "keeper",
         "parts",
         "plan",
         "position",
         "resumed",
-        "root",
         "saved",
-        "scope",
         "started",
         "task",
         "trace",
@@ -98,18 +106,16 @@ class Run:
     ) -> None:
         self.plan = plan
         self.parts = parts
+        self.context = context
         self.dry = dry
         self.keeper = keeper
         self.resumed = self.defined = self.saved = taken_up is not None
-        self.root = self
-        self.entry: StepTrace | None = None
-        self._effect = False
+        self.effect = False
         self.failure: Exception | None = None
         self.failed_path: str | None = None
         self.cancelled: str | None = None
-        self.conversation_response: Any = None
+        self.conversation_response: str | None = None
         self.task: asyncio.Task[Any] | None = None
-        self._context = context
         local = dict(variables) if variables else {}
         if taken_up is None:
             self.id = new_id()
@@ -124,7 +130,6 @@ class Run:
             self.id = taken_up.id
             self.position = taken_up.position
             self.started = taken_up.started
-        self.scope = RunScope(local)
         self.trace = TraceWriter(
             self.id,
             plan.trace_id,
@@ -135,26 +140,17 @@ class Run:
             zone=parts.zone(),
             config=plan.secrets,
         )
+        self.frame = Frame(self, RunScope(local))
 
     @property
-    def context(self) -> Context:
-        """Why it runs, and what it may do; tainted from when something from outside came in."""
-        return self.root._context
-
-    @property
-    def effect(self) -> bool:
-        """Whether something was done since the position was saved last."""
-        return self.root._effect
-
-    @effect.setter
-    def effect(self, effect: bool) -> None:
-        self.root._effect = effect
+    def variables(self) -> Mapping[str, Any]:
+        """The variables of the whole run."""
+        return self.frame.scope.local
 
     def taint(self) -> None:
-        """Something from outside came in: narrow what the run may do, for good."""
-        root = self.root
-        if not root._context.authority.tainted:
-            root._context = root._context.tainted()
+        """Mark the run as tainted: something from outside came in, and what it may do is narrowed for good."""
+        if not self.context.authority.tainted:
+            self.context = self.context.tainted()
 
     def cancel(self, reason: str) -> None:
         """End the run: its outcome becomes `cancelled`. Without this, cancelling its task only interrupts it."""
@@ -162,21 +158,102 @@ class Run:
         if self.task is not None:
             self.task.cancel()
 
-    def fork(self, path: str, local: dict[str, Any], *, branch: bool = False) -> Run:
-        """Return the same run with further variables that are seen only there.
+    def begin_again(self, variables: Mapping[str, Any]) -> None:
+        """Begin another attempt, with the variables that the first began with."""
+        self.frame = Frame(self, RunScope(dict(variables)))
+
+    async def save(self) -> None:
+        """Return once the current state is on disk, if the run is kept."""
+        self.effect = False
+        if self.keeper is not None:
+            await self.keeper.save(self)
+
+
+class Frame:
+    """A run as one branch of it sees it: the `StepRun` of its steps. Loops and parallel branches have their own.
+
+    Args:
+        run: What all branches share.
+        scope: The variables that are seen in this one.
+    """
+
+    __slots__ = ("dry", "entry", "memo", "parts", "plan", "position", "run", "scope")
+
+    def __init__(self, run: RunState, scope: RunScope) -> None:
+        self.run = run
+        self.scope = scope
+        self.plan = run.plan
+        self.parts = run.parts
+        self.dry = run.dry
+        self.position = run.position
+        self.memo = run.plan.memo
+        self.entry: StepTrace | None = None
+        """Of the step that runs now."""
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self.run.id
+
+    @property
+    def automation_id(self) -> str:
+        """The automation of the run; `script.<key>` for a script."""
+        return self.plan.trace_id
+
+    @property
+    def context(self) -> Context:
+        """Why it runs, and what it may do; tainted from when something from outside came in."""
+        return self.run.context
+
+    @property
+    def templates(self) -> bool:
+        """Whether texts may be templates."""
+        return self.plan.templates
+
+    @property
+    def secrets(self) -> SecretMask:
+        """The secrets of the definition."""
+        return self.plan.secrets
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it survives a restart of the hub."""
+        return self.run.keeper is not None
+
+    @property
+    def effect(self) -> bool:
+        """Whether something was done, here or in another branch, since the position was saved last."""
+        return self.run.effect
+
+    @effect.setter
+    def effect(self, effect: bool) -> None:
+        self.run.effect = effect
+
+    def taint(self) -> None:
+        """Mark the run as tainted; see `RunState.taint`."""
+        self.run.taint()
+
+    def respond(self, text: str | None) -> None:
+        """Set what is answered to the sentence that set the run off."""
+        self.run.conversation_response = text
+
+    def fork(self, path: str, local: dict[str, Any], *, branch: bool = False) -> Frame:
+        """Return the run as seen from within a step, with further variables that are seen only there.
 
         Args:
             path: Of the step that opens the scope.
             local: Its variables; a run that is taken up again has those it had instead.
             branch: Whether it is a parallel branch.
         """
-        fork: Run = object.__new__(Run)
-        for name in Run.__slots__:
-            setattr(fork, name, getattr(self, name))
-        if self.keeper is not None:
+        if self.run.keeper is not None:
             local = self.position.scopes.setdefault(path, local)
-        fork.scope = RunScope(local, self.scope, branch=branch)
+        fork = Frame(self.run, RunScope(local, self.scope, branch=branch))
+        fork.entry = self.entry
         return fork
+
+    def is_static(self, value: Any) -> bool:
+        """Whether a value of the configuration has no templates."""
+        return self.plan.is_static(value)
 
     def render(self, value: Any) -> Any:
         """Return a value of the configuration with its templates rendered; words of devices in them taint the run.
@@ -186,7 +263,7 @@ class Run:
         """
         if self.plan.is_static(value):
             return value
-        with noting_outside(self.taint):
+        with noting_outside(self.run.taint):
             return self.plan.compiled(value, self.parts.templates).render(self.scope.view)
 
     async def render_later(self, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
@@ -197,7 +274,7 @@ class Run:
         """
         if self.plan.is_static(value):
             return value
-        with noting_outside(self.taint):
+        with noting_outside(self.run.taint):
             return await self.plan.compiled(value, self.parts.templates).render_async(self.scope.view, quote=quote)
 
     async def define(self, variables: Mapping[str, Any]) -> None:
@@ -220,13 +297,24 @@ class Run:
         if self.entry is not None:
             self.entry.result(**result)
 
+    def record(self, path: str, **result: Any) -> None:
+        """Record a result at another path of the trace."""
+        self.run.trace.step(path).result(**result).end()
+
+    def child(
+        self, *, run_id: str | None = None, automation_id: str | None = None, session_key: str | None = None
+    ) -> None:
+        """Record in the trace what the current step started."""
+        if self.entry is not None:
+            self.entry.child(run_id=run_id, automation_id=automation_id, session_key=session_key)
+
     async def holds(self, conditions: Steps, path: str) -> bool:
         """Return whether all conditions hold, and record each verdict under `path`.
 
         A condition that cannot be evaluated does not hold; the trace tells why.
         """
         asking = self._asking()
-        memo = self.plan.memo
+        memo = self.memo
         known = memo.get(id(conditions))
         if known is None:
             known = memo[id(conditions)] = (conditions, is_sync(conditions, self.parts.kinds))
@@ -239,12 +327,12 @@ class Run:
             self._not_said(error, path)
             return False
         for place, child in verdict.children.items():
-            self.trace.verdict(f"{path}/{place}", child)
+            self.run.trace.verdict(f"{path}/{place}", child)
         return verdict.holds
 
     async def holds_here(self, condition: Mapping[str, Any], path: str) -> bool:
         """Like `holds`, for a condition that is itself the step that runs now."""
-        memo = self.plan.memo
+        memo = self.memo
         known = memo.get(id(condition))
         if known is None:
             known = memo[id(condition)] = (condition, is_sync([condition], self.parts.kinds))
@@ -256,17 +344,18 @@ class Run:
             return False
         self.tell(**verdict_result(verdict))
         for place, child in verdict.children.items():
-            self.trace.verdict(f"{path}/{place}", child)
+            self.run.trace.verdict(f"{path}/{place}", child)
         return verdict.holds
 
     def _asking(self) -> Asking:
-        return Asking(self.parts, self.scope.view, self.context, self.plan.trace_id, self.plan.templates)
+        plan = self.plan
+        return Asking(self.parts, self.scope.view, self.run.context, plan.trace_id, plan.templates)
 
     def _not_said(self, error: ConditionError, path: str) -> None:
         """Record why a condition cannot be evaluated."""
         for place, child in error.children.items():
-            self.trace.verdict(f"{path}/{place}", child)
-        entry = self.entry if error.path == path and self.entry is not None else self.trace.step(error.path)
+            self.run.trace.verdict(f"{path}/{place}", child)
+        entry = self.entry if error.path == path and self.entry is not None else self.run.trace.step(error.path)
         entry.result(holds=False).error(error.plain).end()
         _log.warning("%s: %s", self.plan.trace_id, error.message)
 
@@ -278,7 +367,7 @@ class Run:
         Args:
             path: What stands before the index of each: `action`, `action/0/then`.
         """
-        if self.keeper is not None:
+        if self.run.keeper is not None:
             return await self._kept_sequence(steps, path)
         try:
             for index, step in enumerate(steps):
@@ -289,11 +378,12 @@ class Run:
 
     async def step(self, config: Mapping[str, Any], path: str) -> None:
         """Run one step, if it is enabled, handle its errors, and record it in the trace."""
-        if self.root.cancelled is not None:
+        run = self.run
+        if run.cancelled is not None:
             await asyncio.sleep(0)  # it was cancelled by what it did itself, without anything that waits
         step = self.plan.step(config, self.parts.kinds)
         outer = self.entry
-        self.entry = entry = self.trace.step(path)
+        self.entry = entry = run.trace.step(path)
         try:
             if step.enabled is not True and not truth(self.render(step.enabled)):
                 entry.result(enabled=False)
@@ -301,7 +391,7 @@ class Run:
             try:
                 await step.run(config, self, path)
             finally:
-                self.effect |= step.effect
+                run.effect |= step.effect
         except Signal:
             raise
         except Exception as error:  # whatever a service does wrong ends this run (or not) and never the engine
@@ -312,10 +402,10 @@ class Run:
 
     def _failed(self, error: Exception, step: Step, path: str) -> None:
         """Record a step's error where it first happened, and raise it unless the run continues."""
-        root = self.root
-        if root.failure is not error or not (root.failed_path or "").startswith(f"{path}/"):
-            root.failure = error
-            root.failed_path = path
+        run = self.run
+        if run.failure is not error or not (run.failed_path or "").startswith(f"{path}/"):
+            run.failure = error
+            run.failed_path = path
             if self.entry is not None:
                 self.entry.error(error_text(error))
         covered = step.continue_on_error and not isinstance(error, UnknownService)
@@ -336,7 +426,8 @@ class Run:
                 position.leave(f"{path}/{index}")
                 index += 1
                 position.states[path] = index
-                await self.checkpoint()
+                if self.run.effect:
+                    await self.run.save()
         except SequenceEnded:
             position.states[path] = len(steps)
             return False
@@ -346,64 +437,22 @@ class Run:
 
     def resume(self, path: str) -> Any:
         """Return the state in which a step was when the hub stopped; None when it begins now."""
-        state = self.position.states.get(path) if self.keeper is not None else None
-        if state is not None and self.resumed:
+        state = self.position.states.get(path) if self.run.keeper is not None else None
+        if state is not None and self.run.resumed:
             self.tell(resumed=True)
         return state
 
     def note(self, path: str, state: Any) -> None:
         """Remember the state of a step; it is on disk with the next save."""
-        if self.keeper is not None:
+        if self.run.keeper is not None:
             self.position.states[path] = state
 
     def leave(self, path: str) -> None:
         """Drop the states below a path, which starts over."""
-        if self.keeper is not None:
+        if self.run.keeper is not None:
             self.position.leave(path)
 
     async def save(self, path: str, state: Any) -> None:
         """Remember the state of a step and return once it is on disk."""
         self.note(path, state)
-        await self._save()
-
-    async def checkpoint(self) -> None:
-        """Save the position when something was done since it was saved last."""
-        if self.effect and self.keeper is not None:
-            await self._save()
-
-    async def _save(self) -> None:
-        self.effect = False
-        if self.keeper is not None:
-            await self.keeper.save(self.root)
-
-    async def seconds(self, value: Any, key: str) -> float:
-        """Return the seconds of a `dynamic_duration`.
-
-        Raises:
-            InvalidRequest: What its template gave is not a duration.
-        """
-        if isinstance(value, float):
-            return value
-        rendered = await self.render_later(value)
-        try:
-            return resolve_duration(rendered, lambda value: value)
-        except SchemaError as error:
-            raise InvalidRequest(f"{key}: {describe_error(error)}") from error
-
-    async def deadline(self, seconds: float, path: str) -> float:
-        """Return when a wait that begins now, or began before the hub stopped, ends: seconds since the epoch."""
-        state = self.resume(path)
-        if isinstance(state, dict) and "deadline" in state:
-            return float(state["deadline"])
-        when = self.parts.clock.time() + seconds
-        await self.save(path, {"deadline": when})
-        return when
-
-    async def sleep_until(self, when: float) -> None:
-        """Wait until the wall clock shows `when`, and not longer than that is from now, however the clock jumps."""
-        clock = self.parts.clock
-        left = when - clock.time()
-        end = clock.monotonic() + left
-        while left > 0:
-            await clock.sleep(min(left, RECHECK_S))
-            left = min(when - clock.time(), end - clock.monotonic())
+        await self.run.save()

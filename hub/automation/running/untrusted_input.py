@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hub.automation.contract import StepRun
 from hub.automation.definition.fields import is_template
 from hub.automation.running.quoter import quoter
-from hub.automation.running.run import Run
 from hub.core.errors import Forbidden
 from hub.core.services import Service
 
@@ -20,7 +20,7 @@ CHOICES = ("agent", "session", "tools")
 DATA_KEYS = ("data", "data_template")
 
 
-def refuse_chosen_service(step: Mapping[str, Any], run: Run, name: str) -> None:
+def refuse_chosen_service(step: Mapping[str, Any], run: StepRun, name: str) -> None:
     """Refuse a service that words from outside chose; they may choose what is done within a domain that is written.
 
     Raises:
@@ -36,7 +36,7 @@ def refuse_chosen_service(step: Mapping[str, Any], run: Run, name: str) -> None:
         )
 
 
-def refuse_choices(step: Mapping[str, Any], run: Run, data: Mapping[str, Any]) -> None:
+def refuse_choices(step: Mapping[str, Any], run: StepRun, data: Mapping[str, Any]) -> None:
     """Refuse an agent, a session or tools that words from outside chose.
 
     The conversation that a message came in was not chosen by it.
@@ -54,7 +54,9 @@ def refuse_choices(step: Mapping[str, Any], run: Run, data: Mapping[str, Any]) -
         )
 
 
-async def quoted_data(step: Mapping[str, Any], run: Run, service: Service, data: Mapping[str, Any]) -> dict[str, Any]:
+async def quoted_data(
+    step: Mapping[str, Any], run: StepRun, service: Service, data: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the data of a call with what templates put into what a model reads quoted."""
     quote = quoter()
     quoted = dict(data)
@@ -66,9 +68,9 @@ async def quoted_data(step: Mapping[str, Any], run: Run, service: Service, data:
     return quoted
 
 
-def _literal(step: Mapping[str, Any], run: Run) -> set[str]:
+def _literal(step: Mapping[str, Any], run: StepRun) -> set[str]:
     """The keys of a call whose values are written out."""
-    if not run.plan.templates:
+    if not run.templates:
         return {key for given in _mappings(step) for key in given}
     last: dict[str, Any] = {}
     for name in (*DATA_KEYS, "target"):
@@ -76,13 +78,13 @@ def _literal(step: Mapping[str, Any], run: Run) -> set[str]:
         if is_template(given):
             return set()  # it may have given any key
         last.update(given or {})
-    return {key for key, value in last.items() if run.plan.is_static(value)}
+    return {key for key, value in last.items() if run.is_static(value)}
 
 
 def _mappings(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [step[name] for name in reversed(DATA_KEYS) if isinstance(step.get(name), Mapping)]
 
 
-def _conversation(run: Run) -> Any:
+def _conversation(run: StepRun) -> Any:
     message = (run.scope.view.get("trigger") or {}).get("message")
     return message.get("session_key") if isinstance(message, Mapping) else None

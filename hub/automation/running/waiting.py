@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import orjson
 from msgspec import Struct
 
-from hub.automation.contract import AutomationParts, StepOutcome
+from hub.automation.contract import StepOutcome
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.running.plan import RunPlan
 from hub.automation.running.position import Position, TakenUp
-from hub.automation.running.run import Run
+from hub.automation.running.run import RunState
 from hub.automation.running.saved_values import pack, unpack
 from hub.automation.tracing.trace import TraceWriter
 from hub.automation.tracing.trace_store import TraceStore
@@ -71,11 +72,11 @@ class Waiting(Struct, frozen=True):
     conversation_response: str | None
     keeper: WaitingRuns
 
-    def restore(self, plan: RunPlan, parts: AutomationParts) -> Run:
+    def restore(self, plan: RunPlan, parts: AutomationParts) -> RunState:
         """Return the run, to be executed from where it was."""
         kept = self.context
         context = Context(parts.people().as_now(kept.authority), kept.id, kept.parent_id, kept.chain)
-        run = Run(
+        run = RunState(
             plan,
             parts,
             context,
@@ -121,7 +122,7 @@ class WaitingRuns:
         self._db = db
         self._wall_time = wall_time
 
-    def saving(self, run: Run) -> Write:
+    def saving(self, run: RunState) -> Write:
         """Return the statements that store the current state of the run, for a transaction of the caller.
 
         Raises:
@@ -146,7 +147,7 @@ class WaitingRuns:
 
         return write
 
-    async def save(self, run: Run) -> None:
+    async def save(self, run: RunState) -> None:
         """Return once the current state of the run is on disk.
 
         Raises:
@@ -211,16 +212,15 @@ class WaitingRuns:
         )
 
 
-def _state_of(run: Run) -> str:
-    root = run.root
-    position = root.position
+def _state_of(run: RunState) -> str:
+    position = run.position
     state = {
         "format": FORMAT,
-        "definition": root.plan.definition_hash,
-        "alias": root.plan.alias,
-        "chain": root.context.chain,
-        "started": root.started,
-        "variables": pack(root.scope.local),
+        "definition": run.plan.definition_hash,
+        "alias": run.plan.alias,
+        "chain": run.context.chain,
+        "started": run.started,
+        "variables": pack(run.variables),
         "states": pack(position.states),
         "scopes": {path: pack(scope) for path, scope in position.scopes.items()},
         "counts": position.counts,
@@ -228,7 +228,7 @@ def _state_of(run: Run) -> str:
         "retry_at": position.retry_at,
         "begun": pack(position.begun),
         "error": position.error,
-        "conversation_response": root.conversation_response,
+        "conversation_response": run.conversation_response,
     }
     text = orjson.dumps(state)
     if len(text) > STATE_LIMIT_BYTES:

@@ -1,4 +1,4 @@
-"""Shared by all waiting actions: the timeout, the variable `wait`, and resuming after a restart."""
+"""Waiting, resumed after a restart: durations, deadlines, and the timeout and the variable `wait` of actions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from hub.automation.contract import StepRun
 from hub.automation.definition.fields import dynamic_duration
-from hub.automation.running.run import Run
+from hub.automation.definition.values import resolve_duration
 from hub.automation.running.signals import StopRun
-from hub.core.schema import Optional, boolean
+from hub.core.clock import RECHECK_S, Clock
+from hub.core.errors import InvalidRequest
+from hub.core.schema import Optional, SchemaError, boolean, describe_error
 
 TIMEOUT_FIELDS: Mapping[Any, Any] = {
     Optional("timeout", description="Maximum wait; unlimited by default."): dynamic_duration,
@@ -35,19 +38,53 @@ class Wait(Struct, frozen=True):
         return None if self.deadline is None else max(0.0, self.deadline - now)
 
 
-async def begin(step: Mapping[str, Any], run: Run, path: str) -> Wait:
+async def read_seconds(run: StepRun, value: Any, key: str) -> float:
+    """Return the seconds of a `dynamic_duration`.
+
+    Raises:
+        InvalidRequest: What its template gave is not a duration.
+    """
+    if isinstance(value, float):
+        return value
+    rendered = await run.render_later(value)
+    try:
+        return resolve_duration(rendered, lambda value: value)
+    except SchemaError as error:
+        raise InvalidRequest(f"{key}: {describe_error(error)}") from error
+
+
+async def deadline(run: StepRun, seconds: float, path: str) -> float:
+    """Return when a wait that begins now, or began before the hub stopped, ends: seconds since the epoch."""
+    state = run.resume(path)
+    if isinstance(state, dict) and "deadline" in state:
+        return float(state["deadline"])
+    when = run.parts.clock.time() + seconds
+    await run.save(path, {"deadline": when})
+    return when
+
+
+async def sleep_until(clock: Clock, when: float) -> None:
+    """Wait until the wall clock shows `when`, and not longer than that is from now, however the clock jumps."""
+    left = when - clock.time()
+    end = clock.monotonic() + left
+    while left > 0:
+        await clock.sleep(min(left, RECHECK_S))
+        left = min(when - clock.time(), end - clock.monotonic())
+
+
+async def begin(step: Mapping[str, Any], run: StepRun, path: str) -> Wait:
     """Begin a wait, or resume it where it was."""
     state = run.resume(path)
     if isinstance(state, dict) and "begun" in state:
         return Wait(state["begun"], state["deadline"])
     begun = run.parts.clock.time()
     timeout = step.get("timeout")
-    deadline = None if timeout is None else begun + await run.seconds(timeout, "timeout")
-    await run.save(path, {"begun": begun, "deadline": deadline})
-    return Wait(begun, deadline)
+    gives_up = None if timeout is None else begun + await read_seconds(run, timeout, "timeout")
+    await run.save(path, {"begun": begun, "deadline": gives_up})
+    return Wait(begun, gives_up)
 
 
-async def until(run: Run, arrived: asyncio.Future[Any], wait: Wait) -> bool:
+async def until(run: StepRun, arrived: asyncio.Future[Any], wait: Wait) -> bool:
     """Wait for a future; return whether it was done before the deadline.
 
     Raises:
@@ -56,7 +93,7 @@ async def until(run: Run, arrived: asyncio.Future[Any], wait: Wait) -> bool:
     if wait.deadline is None:
         await arrived
         return True
-    sleeper = asyncio.ensure_future(run.sleep_until(wait.deadline))
+    sleeper = asyncio.ensure_future(sleep_until(run.parts.clock, wait.deadline))
     try:
         await asyncio.wait((arrived, sleeper), return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -67,7 +104,7 @@ async def until(run: Run, arrived: asyncio.Future[Any], wait: Wait) -> bool:
     return True
 
 
-def end(step: Mapping[str, Any], run: Run, wait: Wait, completed: bool, **more: Any) -> None:
+def end(step: Mapping[str, Any], run: StepRun, wait: Wait, completed: bool, **more: Any) -> None:
     """Set `wait`, and end the run when it gave up and is not to go on.
 
     Raises:
@@ -80,7 +117,7 @@ def end(step: Mapping[str, Any], run: Run, wait: Wait, completed: bool, **more: 
         raise StopRun("a wait timed out")
 
 
-def skip(run: Run, path: str, text: str, **more: Any) -> None:
+def skip(run: StepRun, path: str, text: str, **more: Any) -> None:
     """Record a wait in a dry run, where it counts as completed."""
     if run.dry is not None:
         run.dry.skip(path, text)

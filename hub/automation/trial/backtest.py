@@ -13,7 +13,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.automation.contract import AutomationParts, Firing
+from hub.automation.contract import Firing
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import SavedStates
 from hub.automation.engine.trigger_host import ArmedTriggerHost, Schedules
 from hub.automation.running.signals import error_text

@@ -8,13 +8,14 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.automation.contract import Asking, AutomationParts, ConditionVerdict, Firing, NotRun
+from hub.automation.contract import Asking, ConditionVerdict, Firing, NotRun
 from hub.automation.engine.limits import AutomationLimits
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.running.dry_run import DryRun
 from hub.automation.running.evaluate import ConditionError, check_all_later
 from hub.automation.running.execute import Ended, execute
 from hub.automation.running.plan import RunPlan
-from hub.automation.running.run import Run
+from hub.automation.running.run import RunState
 from hub.automation.running.start_variables import run_variables
 from hub.automation.tracing.trace import shown_value, verdict_steps
 from hub.core.context import Context
@@ -86,7 +87,7 @@ class Trial:
 
     async def _run(self, firing: Firing, variables: Mapping[str, Any], verdict: ConditionVerdict) -> Tried:
         dry = DryRun()
-        run = Run(self._plan, self._parts, self._context, variables=variables, trigger=firing.trigger, dry=dry)
+        run = RunState(self._plan, self._parts, self._context, variables=variables, trigger=firing.trigger, dry=dry)
         run.defined = True
         for place, child in verdict.children.items():
             run.trace.verdict(f"condition/{place}", child)

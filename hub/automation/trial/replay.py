@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from hub.automation.contract import AutomationParts, RunSpending
+from hub.automation.contract import RunSpending
 from hub.automation.engine.firing_queue import FiringQueue
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.schedule.timetable import ScheduledEntry, Timetable
 from hub.automation.sources.webhooks import Webhook, Webhooks
 from hub.core.clock import Clock
@@ -161,9 +162,7 @@ class Replay:
             judge=None,
             spending=None if parts.spending is None else _SpentThen(parts.spending, self.clock),
             history=None,
-            webhooks=_RecordedWebhooks(self.clock, bus),
-            sentences=None,
-            egress=None,
+            sources={Webhooks: _RecordedWebhooks(self.clock, bus)},
             firings=FiringQueue(sys.maxsize),
         )
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.automation.contract import AutomationParts, Firing
+from hub.automation.contract import Firing
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.tracing.trace import shown_value
 from hub.automation.trial.dry_firing import Trial
 from hub.core.clock import Clock

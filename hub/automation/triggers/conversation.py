@@ -12,7 +12,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed, shown
-from hub.automation.sources.sentence_matcher import DEFAULT_LANGUAGE, SentenceMatch, problem_of
+from hub.automation.sources.sentence_matcher import DEFAULT_LANGUAGE, SentenceMatch, Sentences, problem_of
 from hub.automation.triggers.arming import told
 from hub.core.context import Context
 from hub.core.errors import Unavailable
@@ -50,7 +50,8 @@ def _sentences(value: Any) -> list[str]:
 
 
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
-    if host.parts.sentences is None:
+    sentences = host.parts.source(Sentences)
+    if sentences is None:
         raise Unavailable("nobody speaks here")
     language: str = config["language"]
 
@@ -67,7 +68,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
         authority = context.authority
         host.fire(trigger, context, tainted=authority.tainted or not authority.owner)
 
-    return host.parts.sentences.register(config["command"], said, language=language, fail=host.fail)
+    return sentences.register(config["command"], said, language=language, fail=host.fail)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed
-from hub.automation.sources.file_watch import HIDDEN
+from hub.automation.sources.file_watch import HIDDEN, FileWatch
 from hub.automation.triggers.arming import told
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
@@ -33,7 +33,8 @@ def _path(value: Any) -> str:
 
 
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
-    if host.parts.files is None:
+    files = host.parts.source(FileWatch)
+    if files is None:
         raise Unavailable("files are not watched here")
     wanted = frozenset(config["on"])
     patterns: list[str] = config.get("pattern", [])
@@ -49,7 +50,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
         # Whoever made the file chose its name, unless it is in the configuration.
         host.fire(trigger, tainted=path != named)
 
-    return host.parts.files.watch(config["path"], changed, is_recursive=config["recursive"])
+    return files.watch(config["path"], changed, is_recursive=config["recursive"])
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Required, ensure_list
 from hub.hooks.contract import HOOKS, HookKind, HookPayload
-from hub.hooks.registry import Hook
+from hub.hooks.registry import Hook, Hooks
 
 OBSERVING = tuple(name for name, payload in HOOKS.items() if payload.kind is HookKind.OBSERVE)
 FACTS = frozenset(
@@ -30,7 +30,7 @@ VALUE_LIMIT_BYTES = 16_384
 
 
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
-    hooks = host.parts.hooks
+    hooks = host.parts.source(Hooks)
     if hooks is None:  # in a simulation nothing is called
         return nothing
     ends: list[Unsubscribe] = []

@@ -9,7 +9,7 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text
 from hub.automation.definition.phrases import listed, shown
 from hub.automation.definition.values import is_template
-from hub.automation.sources.webhooks import ACCEPTED_PER_MINUTE, DEFAULT_METHODS, METHODS, WEBHOOK_ID, Webhook
+from hub.automation.sources.webhooks import ACCEPTED_PER_MINUTE, DEFAULT_METHODS, METHODS, WEBHOOK_ID, Webhook, Webhooks
 from hub.automation.triggers.arming import limited, told
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
@@ -116,7 +116,8 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
-    if host.parts.webhooks is None:
+    webhooks = host.parts.source(Webhooks)
+    if webhooks is None:
         raise Unavailable("no webhooks can come in here")
     hook = Webhook(
         id=str(limited(config["webhook_id"], host)),
@@ -131,7 +132,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     def called(data: dict[str, Any]) -> None:
         host.fire({**data, "description": "webhook"}, tainted=True)
 
-    return host.parts.webhooks.register(hook, called)
+    return webhooks.register(hook, called)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hub.automation.contract import AutomationParts
 from hub.automation.definition.grammar import automation
+from hub.automation.engine.parts import AutomationParts
+from hub.automation.running.dry_run import DryRun
 from hub.automation.running.execute import Ended, execute
 from hub.automation.running.plan import RunPlan
-from hub.automation.running.position import Keeper
-from hub.automation.running.run import DryRun, Run
+from hub.automation.running.run import Keeper, RunState
 from hub.core.context import SYSTEM, Authority, Context
 from hub.core.errors import Unavailable
 from hub.core.schema import ALLOW_EXTRA, Schema
@@ -74,18 +74,20 @@ class Bench:
         keeper: Keeper | None = None,
         trigger: Mapping[str, Any] | None = None,
         **config: Any,
-    ) -> Run:
+    ) -> RunState:
         """Make a run of steps as a person writes them."""
         valid = automation({"id": "test", "triggers": [], "actions": steps, **config})
         plan = RunPlan.of_automation("test", valid)
-        return Run(plan, self.parts, Context(authority), variables=variables, trigger=trigger, dry=dry, keeper=keeper)
+        return RunState(
+            plan, self.parts, Context(authority), variables=variables, trigger=trigger, dry=dry, keeper=keeper
+        )
 
-    async def ended(self, steps: Any, **more: Any) -> tuple[Ended, Run]:
+    async def ended(self, steps: Any, **more: Any) -> tuple[Ended, RunState]:
         """Run steps that wait for nothing."""
         run = self.run(steps, **more)
         return await execute(run), run
 
-    def start(self, run: Run) -> asyncio.Task[Ended]:
+    def start(self, run: RunState) -> asyncio.Task[Ended]:
         """Run it as a task; `advance` lets time pass."""
         return self.parts.tasks.spawn(execute(run), name="run")
 
@@ -99,12 +101,12 @@ class Bench:
         return [name for name, _ in self.calls]
 
 
-def steps_of(run: Run) -> dict[str, list[dict[str, Any]]]:
+def steps_of(run: RunState) -> dict[str, list[dict[str, Any]]]:
     """The steps in the trace of a run."""
     steps: dict[str, list[dict[str, Any]]] = run.trace.as_dict()["steps"]
     return steps
 
 
-def results(run: Run, path: str) -> list[dict[str, Any]]:
+def results(run: RunState, path: str) -> list[dict[str, Any]]:
     """What came of each execution of a step."""
     return [entry.get("result", {}) for entry in steps_of(run)[path]]

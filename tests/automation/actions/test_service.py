@@ -8,7 +8,7 @@ import pytest
 
 from hub.automation.contract import StepOutcome
 from hub.automation.definition.fields import sequence
-from hub.automation.running.run import DryRun
+from hub.automation.running.dry_run import DryRun
 from hub.core.schema import Invalid
 from tests.automation.actions.bench import Bench, results, steps_of
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.automation.contract import StepOutcome
-from hub.automation.running.run import DryRun
+from hub.automation.running.dry_run import DryRun
 from hub.automation.sources.mqtt_topics import EVENT_MESSAGE
 from tests.automation.actions.bench import Bench, results
 from tests.automation.ground import clock_of

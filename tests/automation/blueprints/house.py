@@ -12,7 +12,7 @@ from typing import Any
 
 from hub.agent.tidy.service import TIDY_SCHEMA
 from hub.automation.blueprints.blueprints import Blueprints
-from hub.automation.contract import AutomationParts
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.services.agent_run import AGENT_RUN_SCHEMA
 from hub.automation.services.heartbeat import DUE_SCHEMA, HEARTBEAT_SCHEMA
 from hub.automation.services.messages import NOTIFY_SCHEMA, SEND_SCHEMA

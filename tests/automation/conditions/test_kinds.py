@@ -11,9 +11,10 @@ from hypothesis import given, strategies as st
 
 from hub.automation.conditions.logic import explain_condition
 from hub.automation.conditions.time import within
-from hub.automation.contract import AutomationParts, ConditionVerdict, Location
+from hub.automation.contract import ConditionVerdict, Location
 from hub.automation.definition.fields import conditions
 from hub.automation.definition.kinds import CONDITIONS, OUR_KINDS
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.running.evaluate import ConditionError, evaluate
 from hub.core.json_schema import to_json_schema
 from hub.core.schema import Invalid, Schema, describe_error

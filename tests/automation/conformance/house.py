@@ -88,7 +88,7 @@ class ConformanceHouse(Engine):
         parts = make_parts(self.home, start=self.at if at is None else at, location=PLACE)
         self.webhooks = Webhooks(parts.clock)
         sentences = Sentences(parts.tasks)
-        self._parts = parts = replace(parts, webhooks=self.webhooks, sentences=sentences)
+        self._parts = parts = replace(parts, sources={Webhooks: self.webhooks, Sentences: sentences})
         self.spoken = SpokenCommands(sentences, parts.bus, lambda: "en")
         parts.bus.listen(ANY, self.heard.append)
         for name in SERVICES:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from hub.automation.contract import AutomationParts
+from hub.automation.engine.parts import AutomationParts
 from tests.automation.conformance.house import local_time
 from tests.automation.ground import make_parts
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hub.automation.contract import NotRun, StepOutcome
-from hub.automation.running.run import Run
+from hub.automation.running.run import RunState
 from hub.core.context import system_context
 from hub.core.errors import NotFound, Unavailable
 from tests.automation.engine_rig import Engine
@@ -85,7 +85,7 @@ async def test_the_time_until_its_turn_does_not_count_for_the_timeout(engine: En
 async def test_the_time_until_the_owner_says_yes_does_not_count_for_the_timeout(tmp_path: Any) -> None:
     asked = asyncio.Event()
 
-    async def yes(run: Run) -> bool:
+    async def yes(run: RunState) -> bool:
         await asked.wait()
         return True
 
@@ -243,7 +243,7 @@ async def test_it_removes_itself_once_it_ran_when_it_says_so(engine: Engine) -> 
 async def test_a_refused_approval_ends_the_run_before_anything_is_done(tmp_path: Any) -> None:
     answers = [False, True]
 
-    async def approve(run: Run) -> bool:
+    async def approve(run: RunState) -> bool:
         return answers.pop(0)
 
     engine = Engine(tmp_path, approve)
@@ -262,7 +262,7 @@ async def test_an_approval_that_is_asked_for_is_asked_again_after_a_restart(tmp_
     asked: list[str] = []
     answer = asyncio.Event()
 
-    async def approve(run: Run) -> bool:
+    async def approve(run: RunState) -> bool:
         asked.append(run.id)
         await answer.wait()
         return True

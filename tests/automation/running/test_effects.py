@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hub.automation.contract import ActionKind
+from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.kinds import Kinds
-from hub.automation.running.run import Run
 from hub.automation.running.waiting import WaitingRuns
 from hub.core.schema import Required, string
 from hub.storage.database import Database
@@ -24,7 +23,7 @@ from tests.automation.ground import make_parts
 
 @pytest.mark.parametrize("enabled", [True, False, "{{ false }}"])
 async def test_only_a_step_that_ran_has_an_effect(enabled: bool | str) -> None:
-    async def blow(step: Mapping[str, Any], run: Run, path: str) -> None:
+    async def blow(step: Mapping[str, Any], run: StepRun, path: str) -> None:
         """Blow."""
 
     kind = ActionKind("blow", {Required("blow"): string}, blow, lambda _: "", "Blow.")
@@ -44,7 +43,7 @@ async def test_what_an_action_of_an_integration_did_is_not_done_again(tmp_path: 
     done: list[str] = []
     reached = asyncio.Event()
 
-    async def blow(step: Mapping[str, Any], run: Run, path: str) -> None:
+    async def blow(step: Mapping[str, Any], run: StepRun, path: str) -> None:
         done.append(step["blow"])
         if step["blow"] == "last":
             reached.set()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hub.automation.contract import StepOutcome
+from hub.automation.running.dry_run import DryRun
 from hub.automation.running.execute import execute
-from hub.automation.running.run import DryRun
 from hub.automation.running.waiting import WaitingRuns
 from tests.automation.actions.bench import Bench, results, steps_of
 from tests.automation.dying import Mortal, memory_database

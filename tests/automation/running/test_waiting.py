@@ -257,7 +257,7 @@ async def test_authority_variables_and_chain_come_back(db: Database) -> None:
 
     assert restored.id == run.id
     assert restored.context == run.context
-    assert restored.scope.local == run.scope.local
+    assert restored.variables == run.variables
 
 
 async def test_a_retry_that_waits_survives(db: Database) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from hub.automation.conditions.heartbeat import KIND
-from hub.automation.contract import Asking, AutomationParts
+from hub.automation.contract import Asking
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.heartbeat.state import HeartbeatState, load
 from hub.automation.services.agent_runs import AgentRunFailed
 from hub.core.context import Context, system_context

@@ -145,7 +145,7 @@ def test_mistakes_are_told(config: dict[str, Any], message: str) -> None:
 
 async def test_the_trigger_chooses_changes_and_names(watched: Watched) -> None:
     bench = Bench(watched.home)
-    bench.with_parts(files=watched.files)
+    bench.with_source(FileWatch, watched.files)
     made = bench.arm({"trigger": "file", "path": "notes", "on": "created", "pattern": ["*.md", "notes/deep/*"]})
     gone = bench.arm({"trigger": "file", "path": "notes", "on": ["deleted"]})
     await watched.files.ready.wait()

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.agent.tidy.judge import EVENT_MEMORY_JUDGED
-from hub.automation.contract import AutomationParts
 from hub.automation.definition.fields import conditions
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.running.evaluate import evaluate
 from hub.automation.services.judge import EVENT_JUDGED
 from hub.automation.tracing.spending import PIECE_S, SpendingLog, _Series

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hub.automation.contract import AutomationParts
 from hub.automation.definition.grammar import automation
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.trial.simulation import simulate
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import Schema, string

@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
-from hub.automation.contract import AutomationParts, Location
+from hub.automation.contract import Location
 from hub.automation.definition.fields import triggers
 from hub.automation.definition.kinds import OUR_KINDS
 from hub.automation.engine.firing_queue import FiringQueue
+from hub.automation.engine.parts import AutomationParts
 from hub.automation.schedule.timetable import Timetable
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Authority, Context
@@ -28,6 +29,8 @@ from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.security.people import People, Person
 from hub.template.engine import TemplateEngine
+
+T = TypeVar("T")
 
 START = 1_767_225_600.0
 """2026-01-01 00:00 in UTC, a Thursday."""
@@ -149,9 +152,9 @@ class Bench:
         assert ask is not None
         return ask(checked, self.site(**changes))
 
-    def with_parts(self, **parts: Any) -> None:
-        """Hand triggers further parts."""
-        self.parts = replace(self.parts, **parts)
+    def with_source(self, kind: type[T], source: T) -> None:
+        """Hand triggers something to watch."""
+        self.parts = replace(self.parts, sources={**self.parts.sources, kind: source})
 
     def fire(self, type: str, data: dict[str, Any] | None = None, authority: Authority = SYSTEM) -> Context:
         """Fire an event; return its context."""

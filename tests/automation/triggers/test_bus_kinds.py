@@ -288,7 +288,7 @@ async def test_with_five_thousand_filters_a_message_costs_as_many_calls_as_with_
 
 async def test_a_webhook_fires_with_what_was_sent(bench: Bench) -> None:
     table = Webhooks(bench.clock)
-    bench.with_parts(webhooks=table)
+    bench.with_source(Webhooks, table)
     site = bench.arm({"trigger": "webhook", "webhook_id": "{{ 'my' }}-hook"})
     request = WebhookRequest(
         "my-hook", "POST", "127.0.0.1", True, {"content-type": "application/json"}, [("q", "1")], b'{"a": 1}'
@@ -308,7 +308,7 @@ async def test_a_webhook_fires_with_what_was_sent(bench: Bench) -> None:
 
 async def test_a_webhook_that_is_taken_or_cannot_come_in_is_told(bench: Bench) -> None:
     nowhere = bench.arm({"trigger": "webhook", "webhook_id": "a"})
-    bench.with_parts(webhooks=Webhooks(bench.clock))
+    bench.with_source(Webhooks, Webhooks(bench.clock))
     bench.arm({"trigger": "webhook", "webhook_id": "a"})
     taken = bench.arm({"trigger": "webhook", "webhook_id": "a"})
 
@@ -350,7 +350,7 @@ def test_each_is_explained_in_plain_words(config: dict[str, Any], words: str) ->
 
 
 async def test_a_signature_of_ones_own_form_is_judged(bench: Bench) -> None:
-    bench.with_parts(webhooks=(table := Webhooks(bench.clock)))
+    bench.with_source(Webhooks, table := Webhooks(bench.clock))
     own = {"header": "X-Sign", "prefix": "v1=", "encoding": "base64", "timestamp_header": "X-Time", "tolerance": "1m"}
     site = bench.arm({"trigger": "webhook", "webhook_id": "a", "secret": SECRET, "signature": own})
     form = SignatureForm("x-sign", "v1=", "base64", "x-time", tolerance_s=60)

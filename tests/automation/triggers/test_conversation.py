@@ -27,7 +27,7 @@ def test_mistakes_are_told(config: dict[str, Any], message: str) -> None:
 
 
 async def test_it_fires_with_what_home_assistant_shows(bench: Bench) -> None:
-    bench.with_parts(sentences=(table := Sentences(bench.tasks)))
+    bench.with_source(Sentences, table := Sentences(bench.tasks))
     site = bench.arm({"trigger": "conversation", "command": ["turn on {area} light"]})
 
     for authority in (OWNER, STRANGER):

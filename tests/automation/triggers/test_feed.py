@@ -40,7 +40,7 @@ async def server() -> AsyncIterator[WebServer]:
 async def feeds(bench: Bench, server: WebServer) -> AsyncIterator[Bench]:
     """A bench from which this one server can be reached."""
     egress = Egress(lambda: {server.target})
-    bench.with_parts(egress=egress)
+    bench.with_source(Egress, egress)
     yield bench
     await egress.close()
 
@@ -153,7 +153,7 @@ async def test_it_is_told_when_it_failed_three_times_and_it_goes_on(feeds: Bench
 
 async def test_what_may_not_be_reached_and_where_nothing_may_be_fetched_is_told(bench: Bench) -> None:
     nowhere = bench.arm({"trigger": "feed", "url": "https://news.example/feed"})
-    bench.with_parts(egress=Egress(lambda: ()))
+    bench.with_source(Egress, Egress(lambda: ()))
     private = bench.arm({"trigger": "feed", "url": "http://127.0.0.1:9/feed"})
     for _ in range(3):
         await look_again(bench)

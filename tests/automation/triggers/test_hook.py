@@ -20,7 +20,7 @@ RUN: dict[str, Any] = {"context": Context(OWNER), "run_id": "r", "session_key": 
 @pytest.fixture
 def hooks(bench: Bench) -> Hooks:
     hooks = Hooks(TaskOwner("hooks"))
-    bench.with_parts(hooks=hooks)
+    bench.with_source(Hooks, hooks)
     return hooks
 
 
