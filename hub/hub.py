@@ -172,8 +172,7 @@ class Hub(Lifecycle):
             ),
         )
         self.automation = automation.engine
-        spoken = self.automation.spoken
-        self.inbox.answer_with(lambda accepted: spoken.hear(accepted.message.text, accepted.context))
+        self.inbox.add_interceptor(self.automation.spoken.interceptor())
         clients = ClientsComponent(
             ClientDependencies(
                 gateway=self.gateway,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import replace
 from typing import Any
 
@@ -116,6 +116,11 @@ class Approvals:
             self._end_at_once(waiting, ApprovalState.CANCELLED, CHANGED)
             return ApprovalDecision(False, ApprovalState.CANCELLED, None, CHANGED)
         return await self._wait(waiting)
+
+    @property
+    def waiting(self) -> Sized:
+        """All that waits for somebody's word; empty most of the time."""
+        return self._waiting
 
     def pending(self) -> list[Approval]:
         """Return what waits for the owner's word, oldest first."""

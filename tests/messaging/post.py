@@ -174,7 +174,7 @@ class Post:
         self.inbox = Inbox(
             house.db, router, queue, self.commands, self.outbox, buttons=buttons, bus=house.bus, clock=house.clock
         )
-        self.inbox.offer_pairing_with(self.pairings.offer)
+        self.inbox.handle_strangers_with(self.pairings.offer)
         self.channels.connect(self.inbox.receive, Cursors(house.db), router.admits)
 
     async def open(self) -> int:

@@ -55,7 +55,7 @@ async def counter(post: Post) -> AsyncIterator[Counter]:
     counter = Counter(post, approvals)
     answers = QuestionAnswers(approvals, lambda: post.settings.language)
     post.commands.add(answers.command())
-    post.inbox.answer_with(answers.hear)
+    post.inbox.add_interceptor(answers.interceptor())
     messages = QuestionMessages(
         approvals,
         post.owner_places,

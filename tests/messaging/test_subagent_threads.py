@@ -43,7 +43,7 @@ class Threading(Delegating):
         super().__init__(folder, base_url, pigeons or Pigeons(limits=ChannelLimits(text=400, threads=True)))
         threads = SubagentThreads(self.subagents, self.places, lambda: "en")
         self.commands.add(threads.command())
-        self.inbox.answer_with(threads.hear)
+        self.inbox.add_interceptor(threads.interceptor())
 
     async def write(self, text: str, thread: str | None, who: str = "7", peer: str = "7") -> None:
         assert self.pigeons.receive is not None

@@ -63,7 +63,7 @@ async def desk(post: Post) -> AsyncIterator[Desk]:
     approvals = Approvals(house.db, house.bus, house.clock, house.redactor)
     await approvals.open()
     add_approval_commands(post.commands, approvals)
-    post.inbox.answer_with(QuestionAnswers(approvals, lambda: post.settings.language).hear)
+    post.inbox.add_interceptor(QuestionAnswers(approvals, lambda: post.settings.language).interceptor())
     notices = WaitingNotices(approvals, post.router, house.sessions.get, post.outbox, house.clock)
     post.inbox.tell_queued_with(notices.queued)
     yield Desk(post, approvals)

@@ -35,7 +35,7 @@ class SubagentsComponent(Component):
         self.subagents = Subagents(agents.runner, db, answers)
         threads = SubagentThreads(self.subagents, answers, base.language)
         messaging.commands.add(threads.command())
-        messaging.inbox.answer_with(threads.hear)
+        messaging.inbox.add_interceptor(threads.interceptor())
         add_subagent_command(messaging.commands, self.subagents, agents.runner.parts.now_ms)
         self.exchanges = Exchanges(agents.runner, answers)
 

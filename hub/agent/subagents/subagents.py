@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from functools import partial
 
 from msgspec.structs import replace
@@ -147,6 +147,11 @@ class Subagents:
     def running(self) -> list[Subagent]:
         """Return all that are at work."""
         return [each for each in self._known.values() if each.state is SubagentState.RUNNING]
+
+    @property
+    def at_work(self) -> Sized:
+        """Those that hear what is said to them."""
+        return self._mail
 
     def below(self, session_key: str) -> list[Subagent]:
         """Return the subagents of a conversation and those that they spawned, the oldest first."""

@@ -12,7 +12,7 @@ from hub.core.errors import HubError
 from hub.messaging.access.decide import Accept
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall
 from hub.messaging.contract import Address
-from hub.messaging.inbox.inbox import Answer
+from hub.messaging.inbox.interceptor import Answer, Interceptor
 from hub.messaging.texts import say
 
 
@@ -35,7 +35,11 @@ class SubagentThreads:
         """Return the command /unfocus."""
         return ChatCommand("unfocus", self._unfocus, Category.SESSION, people_only=True)
 
-    async def hear(self, accepted: Accept) -> Answer | None:
+    def interceptor(self) -> Interceptor:
+        """Return what passes messages on to subagents at work."""
+        return Interceptor(self._subagents.at_work, self._intercept)
+
+    async def _intercept(self, accepted: Accept) -> Answer | None:
         """Return what passes a message on to a subagent; None where an agent answers it."""
         found = self._in(accepted.message.address, accepted.context.authority)
         if found is None or not accepted.message.text.strip():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -107,8 +107,10 @@ class Sentences:
         self._new: list[_Entry] = []
         self._loading: asyncio.Task[None] | None = None
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    @property
+    def registered(self) -> Sized:
+        """All of them, as they come and go."""
+        return self._entries
 
     def register(
         self,

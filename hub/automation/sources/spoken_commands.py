@@ -12,6 +12,7 @@ from hub.automation.engine.automation_runs import EVENT_FINISHED
 from hub.automation.sources.sentence_matcher import SentenceMatch, Sentences
 from hub.core.context import Context
 from hub.core.events import Event, EventBus
+from hub.messaging.inbox.interceptor import Interceptor
 from hub.messaging.texts import say
 
 ANSWER_LIMIT_S = 20.0
@@ -30,6 +31,12 @@ class SpokenCommands:
         self._bus = bus
         self._language = language
 
+    def interceptor(self) -> Interceptor:
+        """Return what has automations answer what people write."""
+        return Interceptor(
+            self._sentences.registered, lambda accepted: self.hear(accepted.message.text, accepted.context)
+        )
+
     async def hear(self, text: str, context: Context) -> Callable[[], Awaitable[str]] | None:
         """Return the function that triggers the automation and returns its answer; None when no sentence matches.
 
@@ -37,7 +44,7 @@ class SpokenCommands:
             text: What was said.
             context: Of the message; only people of this home are heard.
         """
-        if not self._sentences or context.authority.person is None:
+        if context.authority.person is None:
             return None
         match = await self._sentences.match(text)
         if match is None:

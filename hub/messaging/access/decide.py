@@ -159,17 +159,19 @@ def decide(inbound: Inbound, context: Context, facts: Facts) -> Decision:
     if len(message.text) > settings.text_limit:
         text = say("text.too_long", settings.language, limit=settings.text_limit)
         return Refuse(text, answer=text)
-    by_owner = _is_owner(message, allowed, facts)
-    triggers = settings.reset_triggers
-    reading = read_message(message, verdict.authority, facts.knows_model, by_owner=by_owner, reset_triggers=triggers)
-    at_once = None
-    if reading.commands:
-        first, *more = reading.commands
-        at_once = CommandCall(*first, message, agent_id, session_key, allowed, by_owner, tuple(more))
-    if reading.message is None and at_once is not None:
-        return at_once
-    accepted = reading.message or message
-    return Accept(accepted, agent_id, session_key, allowed, at_once, verdict.group, tuple(also))
+    at_once, triggers = None, settings.reset_triggers
+    if "/" in message.text or triggers:
+        by_owner = _is_owner(message, allowed, facts)
+        reading = read_message(
+            message, verdict.authority, facts.knows_model, by_owner=by_owner, reset_triggers=triggers
+        )
+        if reading.commands:
+            first, *more = reading.commands
+            at_once = CommandCall(*first, message, agent_id, session_key, allowed, by_owner, tuple(more))
+            if reading.message is None:
+                return at_once
+        message = reading.message or message
+    return Accept(message, agent_id, session_key, allowed, at_once, verdict.group, tuple(also))
 
 
 def accept_as_said(message: InboundMessage, context: Context, facts: Facts, session_key: str | None) -> Accept:

@@ -145,9 +145,9 @@ class MessagingComponent(Component):
         self.inbox = Inbox(
             db, self.router, queue, self.commands, self.outbox, buttons=buttons, bus=base.bus, clock=base.clock
         )
-        self.inbox.offer_pairing_with(self.pairings.offer)
+        self.inbox.handle_strangers_with(self.pairings.offer)
         answers = QuestionAnswers(engines.approvals, base.language)
-        self.inbox.answer_with(answers.hear)
+        self.inbox.add_interceptor(answers.interceptor())
         self.commands.add(answers.command())
         notices = WaitingNotices(engines.approvals, self.router, sessions.get, self.outbox, base.clock)
         self.inbox.tell_queued_with(notices.queued)

@@ -23,6 +23,7 @@ from hub.messaging.contract import ButtonPressed, Inbound, InboundEvent, Inbound
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.feedback import FEEDBACK, Feedback, feedback
 from hub.messaging.inbox.inbox_rows import InboxRow
+from hub.messaging.inbox.interceptor import Answer, Interceptor
 from hub.messaging.inbox.stored import load_event
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
@@ -34,12 +35,8 @@ from hub.storage.database import Database
 EVENT_MESSAGE_RECEIVED = "message_received"
 EVENT_MESSAGE_REJECTED = "message_rejected"
 EVENT_COMMAND_RECEIVED = "command_received"
-Answer = Callable[[], Awaitable[str | None]]
-"""Returns the answer to a message; None leaves it to an agent after all."""
-Offer = Callable[[Inbound], Awaitable[bool]]
+StrangerHandler = Callable[[Inbound], Awaitable[bool]]
 """Offers a stranger to be let in; returns whether they are answered."""
-Hear = Callable[[Accept], Awaitable[Answer | None]]
-"""Returns what answers a message instead of an agent, or None when nothing does."""
 Queued = Callable[[Accept], Awaitable[None]]
 
 CLEAR_EVERY = 500
@@ -75,25 +72,22 @@ class Inbox:
         self._outbox = outbox
         self._bus = bus
         self._clock = clock
-        self._hear: list[Hear] = []
-        self._offer_pairing: Offer | None = None
+        self._interceptors: list[Interceptor] = []
+        self._handle_stranger: StrangerHandler | None = None
         self._tell_queued: Queued | None = None
         self._rejected = 0
 
-    def answer_with(self, hear: Hear) -> None:
-        """Let something else answer a message before an agent does, such as an automation that waits for a sentence.
-
-        Those that were added first are asked first.
-        """
-        self._hear.append(hear)
+    def add_interceptor(self, interceptor: Interceptor) -> None:
+        """Let something else answer messages before an agent does; those that were added first are asked first."""
+        self._interceptors.append(interceptor)
 
     def tell_queued_with(self, queued: Queued) -> None:
         """Let those who write be told what a message waits for that was queued."""
         self._tell_queued = queued
 
-    def offer_pairing_with(self, offer: Offer) -> None:
+    def handle_strangers_with(self, handle: StrangerHandler) -> None:
         """Let strangers whose policy is `pairing` ask to be let in."""
-        self._offer_pairing = offer
+        self._handle_stranger = handle
 
     async def receive(self, inbound: Inbound, context: Context) -> Receipt:
         """Take one message or event; when this returns it is on disk and may be acknowledged to the platform.
@@ -137,8 +131,8 @@ class Inbox:
 
         What a crash keeps from being queued for the others comes again: each has a row of its own.
         """
-        for hear in self._hear:
-            if (answer := await hear(accepted)) is not None:
+        for each in self._interceptors:
+            if each.pending and (answer := await each.intercept(accepted)) is not None:
                 return await self._at_once(accepted, answer)
         return await self._queue_for_all(accepted)
 
@@ -270,8 +264,8 @@ class Inbox:
         receipt = await self._reject(inbound, context, refused.reason, answer=refused.answer)
         if isinstance(inbound, ButtonPressed):
             return replace(receipt, notice=say("button.refused", self._router.settings.language))
-        if refused.may_pair and not receipt.duplicate and self._offer_pairing is not None:
-            await self._offer_pairing(inbound)
+        if refused.may_pair and not receipt.duplicate and self._handle_stranger is not None:
+            await self._handle_stranger(inbound)
         return receipt
 
     async def _overhear(self, overheard: Overheard) -> Receipt:

@@ -8,7 +8,7 @@ from hub.core.errors import HubError
 from hub.messaging.access.decide import Accept
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall
 from hub.messaging.inbound import ChatType
-from hub.messaging.inbox.inbox import Answer
+from hub.messaging.inbox.interceptor import Answer, Interceptor
 from hub.messaging.texts import say
 from hub.tools.approval_rights import may_answer_question
 from hub.tools.approvals import Approvals
@@ -27,7 +27,11 @@ class QuestionAnswers:
         self._approvals = approvals
         self._language = language
 
-    async def hear(self, accepted: Accept) -> Answer | None:
+    def interceptor(self) -> Interceptor:
+        """Return what takes the next message of whoever was asked for the answer."""
+        return Interceptor(self._approvals.waiting, self._intercept)
+
+    async def _intercept(self, accepted: Accept) -> Answer | None:
         """Return what takes a message for an answer; None when no question to its sender waits here."""
         message, authority = accepted.message, accepted.context.authority
         if message.images or message.media or message.contacts or message.location is not None:

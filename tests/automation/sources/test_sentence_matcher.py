@@ -82,7 +82,7 @@ async def test_what_ended_is_not_matched_and_what_came_later_is() -> None:
 
     assert await table.match("good night") is None
     assert await table.match("sleep well") is not None
-    assert len(table) == 1
+    assert len(table.registered) == 1
 
 
 async def test_a_sentence_that_cannot_be_read_is_told_and_others_go_on() -> None:

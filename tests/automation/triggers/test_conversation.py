@@ -42,7 +42,7 @@ async def test_it_fires_with_what_home_assistant_shows(bench: Bench) -> None:
     assert trigger["user_input"]["text"] == "Turn on kitchen light"
     assert [fired.tainted for fired in site.fired] == [False, True]
     bench.disarm()
-    assert len(table) == 0
+    assert len(table.registered) == 0
 
 
 async def test_where_nobody_speaks_it_is_told(bench: Bench) -> None:
