@@ -13,8 +13,8 @@ from hub.core.tasks import TaskOwner
 from hub.gateway.calls.routes import RouteTable
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
 from hub.messaging.outbox.approval_messages import question
-from hub.messaging.outbox.outbox_sending import MESSAGE_ENDS
 from hub.messaging.outbox.question_messages import question_text
+from hub.messaging.outbox.sending import MESSAGE_ENDS
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import (
     EVENT_APPROVAL_REQUESTED,

@@ -10,7 +10,7 @@ from hub.core.surfaces import ADMIN, Route
 from hub.gateway.pages import NavigationItem
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED
 from hub.messaging.channels import EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS
-from hub.messaging.outbox.outbox_sending import MESSAGE_ENDS
+from hub.messaging.outbox.sending import MESSAGE_ENDS
 from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
 from web.core.page_routes import form, page

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.surfaces import ADMIN, Route
 from hub.gateway.pages import NavigationItem
-from hub.messaging.outbox.outbox_sending import MESSAGE_ENDS
+from hub.messaging.outbox.sending import MESSAGE_ENDS
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
 from web.core.lazy_pages import LazyPages
 from web.core.page_routes import form, page
