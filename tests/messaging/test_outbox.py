@@ -23,8 +23,8 @@ from hub.messaging.contract import (
 from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.outbound_policy import ATTEMPTS, DeliveryRetry
 from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.outbox.outbox_repairs import STUCK_S
 from hub.messaging.outbox.sending import EVENT_MESSAGE_DEAD
-from hub.messaging.outbox.outbox_waiting import STUCK_S
 from hub.storage.readers import THREADS
 from tests.messaging.outbox_bench import DELIVERED, Bench, Connected, Platform
 

@@ -26,10 +26,10 @@ from hub.messaging.contract import Address, Channel, ChannelLimits, TextUnit
 from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.chunking import chunk, length
 from hub.messaging.outbox.outbound_policy import OutboundPolicy, OutboxSettings, ReplyToMode
-from hub.messaging.outbox.outbox_repairs import OutboxRepairs
+from hub.messaging.outbox.outbox_repairs import OutboxRepairs, WaitingMessages, explained, waiting_rows
+from hub.messaging.outbox.outbox_rows import OutboxRow, insert_row
+from hub.messaging.outbox.outgoing import NewMessage, NewText, Outgoing, RowSource
 from hub.messaging.outbox.sending import AGE_LIMIT_S, EXPIRED, OutboxSender
-from hub.messaging.outbox.outbox_waiting import WaitingMessages, explained, waiting_rows
-from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow, Outgoing, RowSource, insert_row
 from hub.storage.database import Database
 
 ASSUMED_LIMITS = ChannelLimits(text=2_000, unit=TextUnit.UTF16)
@@ -74,9 +74,9 @@ class Outbox:
             bus,
             clock,
             tasks,
-            repairs=self._repairs,
             settings=settings,
             ended=self._ended,
+            refresh=self._repairs.refresh,
         )
         self._sender.hooks = hooks
         self._waiting: dict[str, asyncio.Future[OutboxRow]] = {}

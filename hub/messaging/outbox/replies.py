@@ -19,7 +19,8 @@ from hub.messaging.contract import Address, ChatType, MediaKind, OutboundMedia
 from hub.messaging.limit_texts import limit_text, notice_text
 from hub.messaging.outbox.chunking import closed
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.outgoing import NewMessage, NewText, OutboxRow, Outgoing, RowSource, Withdrawal, select_rows
+from hub.messaging.outbox.outbox_rows import OutboxRow, select_rows
+from hub.messaging.outbox.outgoing import NewMessage, NewText, Outgoing, RowSource, Withdrawal
 from hub.messaging.outbox.reply import ParsedReply, digest, failed_tool, parse_reply, prefixed, rest_of, was_said
 from hub.messaging.texts import say
 

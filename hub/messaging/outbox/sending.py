@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -16,27 +17,29 @@ from hub.core.clock import Clock
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import HubError, LimitExceeded, NotFound, TimedOut, Unavailable
 from hub.core.events import EventBus
+from hub.core.executors import FILES
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.hooks.contract import MessageSending
 from hub.hooks.registry import Hooks
+from hub.messaging.capabilities import CanDelete, CanEdit, CanFind, CanPoll, CanReact
 from hub.messaging.channels import Attached, ChannelRegistry
-from hub.messaging.contract import ChannelState, Delivery, DeliveryState
+from hub.messaging.contract import Channel, ChannelLimits, ChannelState, Delivery, DeliveryState, OutboundMedia
 from hub.messaging.outbox import outbox_rows
+from hub.messaging.outbox.chunking import length
 from hub.messaging.outbox.outbound_policy import OutboxSettings
-from hub.messaging.outbox.outbox_attempt import attempt, can_find, find
-from hub.messaging.outbox.outbox_repairs import OutboxRepairs
-from hub.messaging.outbox.outbox_rows import ChatKey
+from hub.messaging.outbox.outbox_rows import ChatKey, OutboxRow, keep_outgoing
 from hub.messaging.outbox.outgoing import (
+    REPEATABLE,
     NewMessage,
+    NewPoll,
+    NewReaction,
     NewText,
-    OutboxRow,
     Outgoing,
     Withdrawal,
-    is_repeatable,
-    keep_outgoing,
 )
-from hub.messaging.outbox.sending_hooks import ask_before_sending
+from hub.messaging.texts import say
+from hub.security.root import Root
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -55,6 +58,8 @@ BEGUN_LIMIT = 10_000
 """Chats whose row that was written as begun is remembered; of a transaction that is undone it stays until the next."""
 STORE_DELAY_S = 5.0
 """Wait before a state is written again that could not be, such as on a full disk."""
+SEND_LIMIT_S = 60.0
+FIND_LIMIT_S = 30.0
 
 
 class OutboxSender:
@@ -64,6 +69,7 @@ class OutboxSender:
         channels: The channels that send; rows of one that is not logged in wait for it.
         tasks: Owner of the workers.
         ended: Called with each row that was sent or given up.
+        refresh: Brings the repairs up to date, once a row was not sent.
 
     Attributes:
         hooks: May change what is sent, or stop it.
@@ -77,19 +83,19 @@ class OutboxSender:
         clock: Clock,
         tasks: TaskOwner,
         *,
-        repairs: OutboxRepairs,
         settings: Callable[[], OutboxSettings],
         ended: Callable[[OutboxRow], None],
+        refresh: Callable[[], Awaitable[None]],
     ) -> None:
         self._db = db
         self._channels = channels
         self._bus = bus
         self._clock = clock
         self._tasks = tasks
-        self._repairs = repairs
         self._settings = settings
-        self._tell_ended = ended
         self.hooks: Hooks | None = None
+        self._tell_ended = ended
+        self._refresh = refresh
         self._workers: dict[ChatKey, asyncio.Task[None]] = {}
         self._again: set[ChatKey] = set()
         self._begun: dict[ChatKey, OutboxRow] = {}
@@ -119,7 +125,7 @@ class OutboxSender:
         In the transaction and thread of who writes it; `wake` then sends it.
         """
         attached = self._channels.get(*row.chat[:2])
-        if attached is None or attached.channel.limits.idempotent or is_repeatable(row.outgoing):
+        if attached is None or attached.channel.limits.idempotent or isinstance(row.outgoing, REPEATABLE):
             return False
         if self.hooks is not None and self.hooks.wants(MessageSending):
             return False
@@ -203,10 +209,10 @@ class OutboxSender:
                     return True
             if row.state == "queued" and not asked:
                 asked = True
-                if (why := await ask_before_sending(self.hooks, row, attached)) is not None:
+                if (why := await _ask_before_sending(self.hooks, row, attached)) is not None:
                     await self._ended(row, "stopped", Delivery(DeliveryState.PERMANENT, error=why))
                     return True
-            safe = attached.channel.limits.idempotent or is_repeatable(row.outgoing)
+            safe = attached.channel.limits.idempotent or isinstance(row.outgoing, REPEATABLE)
             if row.state == "sending":
                 delivery = await self._cleared_up(row, attached, safe=safe)
                 # Once at once: a platform that fails again and again, and shows nothing, is in trouble.
@@ -239,7 +245,7 @@ class OutboxSender:
                 await self._write(lambda connection: outbox_rows.set_state(connection, row, self._now_ms()))
         row.updated_ms = self._now_ms()
         settings = self._settings()
-        return await attempt(row, attached, settings.language, settings.media_roots)
+        return await _attempt(row, attached, settings.language, settings.media_roots)
 
     async def _resolved(self, outgoing: NewText | Withdrawal) -> Outgoing:
         """Return it with the platform's id of the message that its row became; without one, a text as a message."""
@@ -255,8 +261,8 @@ class OutboxSender:
 
     async def _cleared_up(self, row: OutboxRow, attached: Attached, *, safe: bool) -> Delivery:
         """Return what happened to an attempt that nobody saw the end of; transient when another one is right."""
-        if can_find(row, attached):
-            return await find(row, attached)
+        if _can_find(row, attached):
+            return await _find(row, attached)
         if safe:
             return Delivery(DeliveryState.TRANSIENT)
         return Delivery(DeliveryState.UNKNOWN, error=row.error or "the hub stopped while it was sent")
@@ -277,7 +283,7 @@ class OutboxSender:
         row.next_ms = self._now_ms() + int(wait_s * 1000)
         row.error = delivery.error
         exhausted = row.attempts >= retry.attempts
-        if delivery.state is DeliveryState.UNKNOWN and can_find(row, attached) and not exhausted:
+        if delivery.state is DeliveryState.UNKNOWN and _can_find(row, attached) and not exhausted:
             row.state = "sending"
             return False
         if delivery.state is DeliveryState.TRANSIENT and (cut_off or not exhausted):
@@ -305,7 +311,7 @@ class OutboxSender:
         row.state, row.error = state, delivery.error or "no reason given"
         await self._write(lambda connection: outbox_rows.set_state(connection, row, self._now_ms()))
         self._tell(EVENT_MESSAGE_UNKNOWN if state == "unknown" else EVENT_MESSAGE_DEAD, row, {"error": delivery.error})
-        await self._repairs.refresh()
+        await self._refresh()
 
     def _tell(self, event: str, row: OutboxRow, more: dict[str, Any]) -> None:
         self._tell_ended(row)
@@ -338,3 +344,152 @@ class OutboxSender:
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)
+
+
+async def _ask_before_sending(hooks: Hooks | None, row: OutboxRow, attached: Attached) -> str | None:
+    """Ask the handlers about a row once, and give it the text that they chose.
+
+    Reactions and messages that are taken back are not asked about.
+
+    Returns:
+        Why it is not sent; None when it is.
+    """
+    outgoing = row.outgoing
+    if hooks is None or not hooks.wants(MessageSending) or not isinstance(outgoing, NewMessage | NewText | NewPoll):
+        return None
+    if isinstance(outgoing, NewMessage) and outgoing.settled:
+        return None
+    text = outgoing.question if isinstance(outgoing, NewPoll) else outgoing.text
+    asked = MessageSending(
+        context=Context(authority=SYSTEM, parent_id=row.context_id),
+        outbox_id=row.id,
+        message_kind=row.kind,
+        channel=row.address.channel,
+        account=row.address.account,
+        peer=row.address.peer,
+        session_key=row.session_key,
+        run_id=row.run_id,
+        text=text,
+    )
+    chosen = await hooks.modify(asked)
+    if chosen.block:
+        return f"a hook stopped it: {chosen.block}"
+    if chosen.text == text:
+        return None
+    if not chosen.text.strip() and not (isinstance(outgoing, NewMessage) and outgoing.media):
+        return "a hook left nothing of its text"
+    limit = _text_limit(attached, outgoing)
+    if (found := length(chosen.text, attached.channel.limits.unit)) > limit:
+        return f"a hook made its text too long: {found}; {attached.channel.name} takes {limit}"
+    match outgoing:
+        case NewMessage():
+            row.outgoing = replace(outgoing, text=chosen.text, settled=True)
+        case NewText():
+            row.outgoing = replace(outgoing, text=chosen.text)
+        case NewPoll():
+            row.outgoing = replace(outgoing, question=chosen.text)
+    row.changed = True
+    return None
+
+
+def _text_limit(attached: Attached, outgoing: NewMessage | NewText | NewPoll) -> int:
+    limits = attached.channel.limits
+    if isinstance(outgoing, NewMessage) and outgoing.media and outgoing.text:
+        return limits.caption
+    return limits.text
+
+
+async def _attempt(row: OutboxRow, attached: Attached, language: str, roots: Iterable[Path]) -> Delivery:
+    """Send a row once.
+
+    Args:
+        row: A `NewText` in it names a platform's id.
+        attached: Its channel.
+        language: Of a line that says what could not be carried.
+        roots: Directories below which attachments may lie.
+    """
+    channel = attached.channel
+    if isinstance(row.outgoing, NewMessage) and row.outgoing.media:
+        row = replace(row, outgoing=await _carried(row.outgoing, channel.limits, language, tuple(roots)))
+    call = _call(row, channel)
+    if call is None:
+        return Delivery(DeliveryState.PERMANENT, error=f"{channel.name} cannot do this")
+    try:
+        async with asyncio.timeout(SEND_LIMIT_S):
+            return await call
+    except TimeoutError:
+        return Delivery(DeliveryState.UNKNOWN, error=f"no answer within {SEND_LIMIT_S:g} s")
+    except Exception as error:  # a channel that raises breaks its contract; the message must not be lost to it
+        _log.exception("channel %s failed to send %s", channel.name, row.id)
+        return Delivery(DeliveryState.UNKNOWN, error=f"the channel failed: {error}")
+
+
+async def _find(row: OutboxRow, attached: Attached) -> Delivery:
+    """Look up what happened to a message whose sending was cut off; transient means that it is to be sent again.
+
+    Only where `_can_find` says so. An unknown delivery means that the lookup failed.
+    """
+    channel = attached.channel
+    if not isinstance(channel, CanFind):
+        raise TypeError(f"{channel.name} has no history")
+    try:
+        async with asyncio.timeout(FIND_LIMIT_S):
+            found = await channel.find(row.message(), row.updated_ms / 1000)
+    except TimeoutError:
+        return Delivery(DeliveryState.UNKNOWN, error=f"it could not be looked up within {FIND_LIMIT_S:g} s")
+    except HubError as error:
+        return Delivery(DeliveryState.UNKNOWN, error=f"it could not be looked up: {error.message}")
+    except Exception as error:  # as above: a broken channel must not end the worker
+        _log.exception("channel %s failed to look up %s", channel.name, row.id)
+        return Delivery(DeliveryState.UNKNOWN, error=f"it could not be looked up: {error}")
+    return found or Delivery(DeliveryState.TRANSIENT)
+
+
+def _can_find(row: OutboxRow, attached: Attached) -> bool:
+    """Whether a channel can look up what happened to a row."""
+    return isinstance(attached.channel, CanFind) and isinstance(row.outgoing, NewMessage)
+
+
+def _call(row: OutboxRow, channel: Channel) -> Awaitable[Delivery] | None:
+    match row.outgoing:
+        case NewMessage():
+            return channel.send(row.message())
+        case NewText(text=text, platform_id=platform_id) if isinstance(channel, CanEdit):
+            return channel.edit(row.address, platform_id, text)
+        case Withdrawal(platform_id=platform_id) if isinstance(channel, CanDelete):
+            return channel.delete(row.address, platform_id)
+        case NewReaction(platform_id=platform_id, emoji=emoji) if isinstance(channel, CanReact):
+            return channel.react(row.address, platform_id, emoji)
+        case NewPoll() if isinstance(channel, CanPoll):
+            return channel.poll(row.poll())
+    return None
+
+
+async def _carried(message: NewMessage, limits: ChannelLimits, language: str, roots: tuple[Path, ...]) -> NewMessage:
+    """Return a message with the attachments that its channel can carry; of the others a line says so."""
+    carried: list[OutboundMedia] = []
+    lines = [message.text] if message.text else []
+    for media in message.media:
+        name = media.name or Path(media.path).name
+        size = await FILES.run(_size_of, media.path, roots)
+        if size is None:
+            lines.append(say("media.gone", language, name=name))
+        elif media.kind not in limits.media:
+            lines.append(say("media.kind", language, name=name))
+        elif size > limits.media_bytes:
+            lines.append(say("media.size", language, name=name, limit=f"{limits.media_bytes / 1e6:.3g}"))
+        else:
+            carried.append(media)
+    return replace(message, media=tuple(carried), text="\n".join(lines))
+
+
+def _size_of(path: str, roots: Iterable[Path]) -> int | None:
+    """Return the bytes of a plain file below one of the directories, not through symlinks; None when there is none."""
+    for root in roots:
+        if Path(path).is_relative_to(root):
+            try:
+                found = Root(root).stat(Path(path).relative_to(root).as_posix())
+            except (OSError, HubError):
+                return None
+            return found.size_bytes if found.is_file else None
+    return None
