@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,10 @@ HERE = Path(__file__).parent
 
 # What collecting makes stays: looking through it again and again took a third of that time, and a tenth of the rest.
 gc.disable()
+
+# Programs that a shell runs in its background ignore Ctrl+C, and so would every command that a test presses it for.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says more of the machine than of the program. CI judges a change, so it looks at the same
 # examples each time; everybody else looks for new ones.

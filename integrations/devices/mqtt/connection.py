@@ -278,6 +278,8 @@ def _write_here(client: Client) -> None:
 def _written(client: Client, topic: str, payload: bytes, *, retain: bool) -> bool:
     """Write a message at QoS 0, which nobody acknowledges, to the socket; False when that is full or lost."""
     paho = client._client
+    if paho.want_write():  # what was left before, by a subscription for instance, only waits for the loop
+        paho.loop_write()
     return not (paho.want_write() or paho.publish(topic, payload, 0, retain).rc or paho.loop_write())
 
 
