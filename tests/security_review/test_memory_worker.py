@@ -16,7 +16,7 @@ from aiohttp import web
 from hub.core.schema import Invalid, url
 from hub.core.secret import Secret
 from integrations.memory.notes.client.process import INHERITED
-from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.address import Endpoint
 from integrations.memory.notes.index.embeddings.client import ANSWER_LIMIT_BYTES, Client
 from integrations.memory.notes.index.embeddings.provider import ProviderFailed
 from tests.security_review.besieged import Besieged, besieged
@@ -151,7 +151,7 @@ async def bomb() -> AsyncIterator[str]:
 
 @pytest.mark.parametrize("path", ["packed", "deep"])
 async def test_an_answer_is_bounded_however_it_is_packed(bomb: str, path: str) -> None:
-    client = Client("x", "m", Where(bomb), {}, (Secret(KEY),), timeout_s=60.0)
+    client = Client("x", "m", Endpoint(bomb), {}, (Secret(KEY),), timeout_s=60.0)
     try:
         with pytest.raises(ProviderFailed) as failed:
             await client.call("GET", f"{bomb}/{path}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from integrations.memory.notes.files.patches import Hunk, Moved, hunks_between, taken_back, taken_out, unified
+from integrations.memory.notes.files.patches import Hunk, PatchConflict, hunks_between, taken_back, taken_out, unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  x", "é", "\udcff", "d\r"]), max_size=12).map("\n".join)
 
@@ -44,7 +44,7 @@ def test_one_addition_is_taken_out_and_another_stays(text: str, at: int, other_a
     ],
 )
 def test_what_is_not_there_or_not_clear_is_not_guessed(before: str, after: str, now: str) -> None:
-    with pytest.raises(Moved):
+    with pytest.raises(PatchConflict):
         taken_out(now, hunks_between(before, after))
 
 

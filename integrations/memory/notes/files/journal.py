@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from hub.core.errors import Conflict, Unavailable
 from integrations.memory.notes.files.history import CREATED_LIMIT, SUMMARY_LIMIT, FileChange, History, Record
-from integrations.memory.notes.files.memory_files import Changed, Draft, MemoryFiles, hash_of
-from integrations.memory.notes.files.patches import Hunk, Moved, hunks_between, taken_back
+from integrations.memory.notes.files.memory_files import Draft, MemoryFiles, StaleWrite, hash_of
+from integrations.memory.notes.files.patches import Hunk, PatchConflict, hunks_between, taken_back
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Journal:
         """Change files together: all or none.
 
         Raises:
-            Changed: A file is not what it was; nothing was written.
+            StaleWrite: A file is not what it was; nothing was written.
             HubError, OSError: They cannot be written; nothing was.
         """
         self.heal()
@@ -73,8 +73,8 @@ class Journal:
             drafts = [Draft(path, before, after) for path, (before, after) in texts.items()]
             try:
                 return self.change(drafts, reason=reason, who=who, summary=summary)
-            except Changed as changed:
-                path = changed.path
+            except StaleWrite as stale:
+                path = stale.path
         raise Unavailable(f"{path} is being written by somebody else; try again", retry_after_s=1.0)
 
     def forget(self, drafts: Sequence[Draft], *, who: str) -> Record:
@@ -87,8 +87,8 @@ class Journal:
         summary = f"forgot something in {drafts[0].path}" if count == 1 else f"forgot something in {count} files"
         try:
             return self.change(drafts, reason="forget", who=who, summary=summary)
-        except Changed as changed:
-            raise Conflict(f"{changed.path} changed meanwhile; nothing in it was forgotten") from changed
+        except StaleWrite as stale:
+            raise Conflict(f"{stale.path} changed meanwhile; nothing in it was forgotten") from stale
 
     def heal(self) -> None:
         """Take back, once, what was cut off in the middle; files that somebody changed since are left as they are."""
@@ -105,7 +105,7 @@ class Journal:
     def _put_back(self, file: FileChange) -> None:
         now = self.files.text(file.path)
         if hash_of(now) == file.after and (file.before is None or file.hunks is not None):
-            with suppress(Moved):
+            with suppress(PatchConflict):
                 self.files.put_back(Draft(file.path, text_before(file, now), now))
 
     def _is_begun(self, record: Record) -> bool:
@@ -124,15 +124,15 @@ def text_before(file: FileChange, now: str | None) -> str | None:
     """Return what a file was before a change, exactly; `now` is what the change made of it.
 
     Raises:
-        Moved: It is not, or what the change was is not kept any more.
+        PatchConflict: It is not, or what the change was is not kept any more.
     """
     if file.before is None:
         return None
     if file.hunks is None:
-        raise Moved
+        raise PatchConflict
     before = "\n".join(file.hunks[0].before) if file.after is None else taken_back(now or "", file.hunks)
     if hash_of(before) != file.before:
-        raise Moved
+        raise PatchConflict
     return before
 
 

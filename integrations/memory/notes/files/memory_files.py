@@ -33,7 +33,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _BEING_WRITTEN = ".homarus-"
 
 
-class Changed(Exception):
+class StaleWrite(Exception):
     """A file is not what it was when its new text was made; nothing was written."""
 
     def __init__(self, path: str) -> None:
@@ -134,7 +134,7 @@ class MemoryFiles:
             id: Names what is being written; see `clear`.
 
         Raises:
-            Changed: A file is not what it was.
+            StaleWrite: A file is not what it was.
             LimitExceeded, PathRefused, OSError: They cannot be written.
         """
         done: list[Draft] = []
@@ -144,7 +144,7 @@ class MemoryFiles:
                     self._stage(draft, _temporary(draft.path, id, number))
             for draft in drafts:
                 if self.text(draft.path) != draft.before:
-                    raise Changed(draft.path)
+                    raise StaleWrite(draft.path)
             for number, draft in enumerate(drafts):
                 self._take(draft, _temporary(draft.path, id, number))
                 done.append(draft)

@@ -26,7 +26,7 @@ from hub.memory.scope import MemoryProvenance, MemoryScope
 from integrations.memory.notes.files import elsewhere
 from integrations.memory.notes.files.file_worker import FileWorker, FileWorkers
 from integrations.memory.notes.files.history import Record
-from integrations.memory.notes.files.memory_files import Changed, Draft, MemoryFiles, hash_of, shown
+from integrations.memory.notes.files.memory_files import Draft, MemoryFiles, StaleWrite, hash_of, shown
 from integrations.memory.notes.files.undoing import summary_of_undoing, undone
 from integrations.memory.notes.job import FILE_LIMIT_BYTES, Source
 
@@ -255,8 +255,8 @@ def _change(
 ) -> Record:
     try:
         return worker.journal.change(drafts, reason=reason, who=who, summary=summary, undoes=undoes)
-    except Changed as changed:
-        raise _changed(changed.path) from changed
+    except StaleWrite as stale:
+        raise _changed(stale.path) from stale
 
 
 def _changed(path: str) -> Conflict:

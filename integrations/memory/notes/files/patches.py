@@ -32,7 +32,7 @@ class Hunk(Struct, frozen=True):
     below: tuple[str, ...] = ()
 
 
-class Moved(Exception):
+class PatchConflict(Exception):
     """What is to be taken back is not there any more, or cannot be distinguished from the same elsewhere."""
 
 
@@ -69,13 +69,13 @@ def taken_back(text: str, hunks: Sequence[Hunk]) -> str:
     """Return the text without the change, exactly; `text` is what the change made.
 
     Raises:
-        Moved: It is not.
+        PatchConflict: It is not.
     """
     lines = text.split("\n")
     for hunk in reversed(hunks):
         end = hunk.after_at + len(hunk.after)
         if tuple(lines[hunk.after_at : end]) != hunk.after:
-            raise Moved
+            raise PatchConflict
         lines[hunk.after_at : end] = hunk.before
     return "\n".join(lines)
 
@@ -84,7 +84,7 @@ def taken_out(text: str, hunks: Sequence[Hunk]) -> str:
     """Return a text that was changed again without one of its changes; every other line stays.
 
     Raises:
-        Moved: What was changed is not there as it was, or it is not clear which of several it is.
+        PatchConflict: What was changed is not there as it was, or it is not clear which of several it is.
     """
     lines = text.split("\n")
     for hunk in reversed(hunks):
@@ -136,7 +136,7 @@ def _place(lines: Sequence[str], hunk: Hunk) -> int:
     best = max(near.values(), default=0)
     places = [at for at, around in near.items() if around == best]
     if len(places) != 1:
-        raise Moved
+        raise PatchConflict
     return places[0]
 
 

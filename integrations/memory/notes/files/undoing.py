@@ -6,7 +6,7 @@ from hub.core.errors import Conflict
 from integrations.memory.notes.files.history import FileChange, Record
 from integrations.memory.notes.files.journal import text_before
 from integrations.memory.notes.files.memory_files import Draft, hash_of
-from integrations.memory.notes.files.patches import Hunk, Moved, taken_out
+from integrations.memory.notes.files.patches import Hunk, PatchConflict, taken_out
 
 TOOK_BACK, BROUGHT_BACK = "took back: ", "brought back: "
 
@@ -21,10 +21,10 @@ def undone(file: FileChange, now: str | None) -> Draft:
         if hash_of(now) == file.after:
             return Draft(file.path, now, text_before(file, now))
         if now is None or file.after is None or file.hunks is None:
-            raise Moved
+            raise PatchConflict
         hunks = file.hunks if file.before is not None else tuple(_without_title(hunk) for hunk in file.hunks)
         return Draft(file.path, now, taken_out(now, hunks))
-    except Moved:
+    except PatchConflict:
         raise Conflict(
             f"{file.path} was changed again since, where this change was; nothing was taken back. Edit it by hand",
             details={"path": file.path},
@@ -48,5 +48,5 @@ def _without_title(hunk: Hunk) -> Hunk:
     while lines and not lines[-1].strip():
         del lines[-1]
     if not lines:
-        raise Moved
+        raise PatchConflict
     return Hunk(0, 0, (), tuple(lines))

@@ -46,7 +46,7 @@ class Progress:
     problems: list[str] = field(default_factory=list)
 
 
-class Pace:
+class AdaptiveBatch:
     """The size of a batch of passages, learned from earlier batches.
 
     An engine takes some time for each batch and some for each passage in it. Where the first is so long that small
@@ -80,7 +80,7 @@ class Pace:
         return max(0.0, mean_s - slope * mean_n), slope
 
 
-class Hurry(Pace):
+class BulkBatch(AdaptiveBatch):
     """Use batches of the largest size, however long they take."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class Filling:
         self._thread = thread
         self._readers = readers
         self._settings = settings
-        self._pace = Pace()
+        self._size = AdaptiveBatch()
 
     async def everything(
         self, version: IndexVersion, sources: Sequence[Source], progress: Progress, *, hurry: bool = False
@@ -123,7 +123,7 @@ class Filling:
             row.path for row in known.values() if row.path not in listing.files and row.source not in listing.unread
         ]
         progress.total += len(changed)
-        await self._bring_in(version, sources, changed, gone, known, progress, Hurry() if hurry else self._pace)
+        await self._bring_in(version, sources, changed, gone, known, progress, BulkBatch() if hurry else self._size)
 
     async def some(
         self, version: IndexVersion, sources: Sequence[Source], paths: Collection[str], progress: Progress
@@ -145,7 +145,7 @@ class Filling:
         changed = [each for each in present if _differs(each, known.get(each.path))]
         progress.total += len(changed)
         await self._bring_in(
-            version, sources, changed, [path for path in gone if path in known], known, progress, self._pace
+            version, sources, changed, [path for path in gone if path in known], known, progress, self._size
         )
 
     async def _bring_in(
@@ -156,12 +156,12 @@ class Filling:
         gone: Sequence[str],
         known: Known,
         progress: Progress,
-        pace: Pace,
+        size: AdaptiveBatch,
     ) -> None:
-        await self._apply(version, [], gone, pace)
+        await self._apply(version, [], gone, size)
         at = 0
         while at < len(changed):
-            batch = await self._read(lambda at=at: self._some_files(changed, at, sources, known, pace))  # type: ignore[misc]
+            batch = await self._read(lambda at=at: self._some_files(changed, at, sources, known, size))  # type: ignore[misc]
             at += len(batch)
             progress.done += len(batch)
             files = [each for each in batch if isinstance(each, ReadFile)]
@@ -169,22 +169,24 @@ class Filling:
             if same:
                 await self._thread.run(lambda same=same: version.touch(same))  # type: ignore[misc]
             vanished = [each for each in batch if isinstance(each, str) and each in known]
-            await self._apply(version, [each for each in files if each not in same], vanished, pace)
+            await self._apply(version, [each for each in files if each not in same], vanished, size)
             for each in files:
                 if each.problem is not None and len(progress.problems) < PROBLEMS_LIMIT:
                     progress.problems.append(f"{each.present.path} is left out: {each.problem}.")
 
-    async def _apply(self, version: IndexVersion, files: Sequence[ReadFile], gone: Sequence[str], pace: Pace) -> None:
+    async def _apply(
+        self, version: IndexVersion, files: Sequence[ReadFile], gone: Sequence[str], size: AdaptiveBatch
+    ) -> None:
         """Hand over what was read, in portions."""
         while files or gone:
-            budget = pace.passages
+            budget = size.passages
             call = partial(version.apply, files, gone, budget)
             portion, seconds = await self._thread.run(partial(_timed, call))
-            pace.learn(portion.size, seconds)
+            size.learn(portion.size, seconds)
             files, gone = portion.left, portion.left_gone
 
     def _some_files(
-        self, changed: Sequence[Present], at: int, sources: Sequence[Source], known: Known, pace: Pace
+        self, changed: Sequence[Present], at: int, sources: Sequence[Source], known: Known, size: AdaptiveBatch
     ) -> list[ReadFile | str]:
         """Read files until there are some passages; at least one file. Those that vanished are given by path."""
         found: list[ReadFile | str] = []
@@ -195,7 +197,7 @@ class Filling:
             file = read(present, sources, self._settings, row.hash if row is not None and row.problem is None else None)
             found.append(file or present.path)
             count += len(file.passages) if file is not None else 0
-            if count >= pace.passages or time.monotonic() > until:
+            if count >= size.passages or time.monotonic() > until:
                 break
         return found
 

@@ -10,10 +10,10 @@ import pytest
 
 from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
 from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
-from integrations.memory.notes.index.embeddings.sender import Patience
+from integrations.memory.notes.index.embeddings.sender import RetryPolicy
 from tests.servers.embedding_server import EmbeddingServer
 
-QUICK = Patience(tries=4, first_s=0.01, most_s=0.02, asked_s=1.0)
+QUICK = RetryPolicy(tries=4, first_s=0.01, most_s=0.02, asked_s=1.0)
 Make = Callable[..., Awaitable[CachingEmbedder]]
 
 
@@ -37,7 +37,7 @@ async def make(server: EmbeddingServer, cache_path: Path) -> AsyncIterator[Make]
 
     async def one(**settings: Any) -> CachingEmbedder:
         given = {"provider": "openai", "base_url": server.base_url, "model": "words", "timeout_s": 5.0, **settings}
-        embedder, notes = await choose(EmbeddingSettings(**given), cache_path, patience=QUICK)
+        embedder, notes = await choose(EmbeddingSettings(**given), cache_path, retries=QUICK)
         assert isinstance(embedder, CachingEmbedder), notes
         made.append(embedder)
         return embedder

@@ -29,7 +29,7 @@ class Chooser:
         self._made: list[Embedder] = []
 
     async def __call__(self, **settings: Any) -> Embedder | None:
-        embedder, self.notes = await choose(EmbeddingSettings(**settings), self._cache_path, patience=QUICK)
+        embedder, self.notes = await choose(EmbeddingSettings(**settings), self._cache_path, retries=QUICK)
         if embedder is not None:
             self._made.append(embedder)
         return embedder

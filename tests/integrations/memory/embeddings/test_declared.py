@@ -45,7 +45,7 @@ def settings_of(home: Path, source: str) -> dict[str, Any]:
 async def test_its_vectors_are_normalised_and_it_is_told_what_is_a_query(tmp_path: Path, cache_path: Path) -> None:
     engines = settings_of(tmp_path, ENGINE.format(model="one", broken=""))
 
-    embedder, notes = await choose(EmbeddingSettings(provider="mine", engines=engines), cache_path, patience=QUICK)
+    embedder, notes = await choose(EmbeddingSettings(provider="mine", engines=engines), cache_path, retries=QUICK)
 
     assert embedder is not None
     query, (document, spent) = await embedder.query("boiler"), await embedder.documents(["boiler"])
@@ -61,7 +61,7 @@ async def test_its_vectors_are_normalised_and_it_is_told_what_is_a_query(tmp_pat
 async def test_one_that_fails_in_its_own_way_is_an_embedding_that_failed(tmp_path: Path, cache_path: Path) -> None:
     engines = settings_of(tmp_path, ENGINE.format(model="one", broken="[texts]"))
 
-    embedder, _ = await choose(EmbeddingSettings(provider="mine", engines=engines), cache_path, patience=QUICK)
+    embedder, _ = await choose(EmbeddingSettings(provider="mine", engines=engines), cache_path, retries=QUICK)
 
     assert embedder is not None
     with pytest.raises(EmbeddingFailed, match=r"mine .* failed: TypeError"):
@@ -82,7 +82,7 @@ async def test_one_that_cannot_be_opened_gives_way_to_words(
 ) -> None:
     engines = settings_of(tmp_path, source)
 
-    embedder, notes = await choose(EmbeddingSettings(provider="mine", engines=engines), cache_path, patience=QUICK)
+    embedder, notes = await choose(EmbeddingSettings(provider="mine", engines=engines), cache_path, retries=QUICK)
 
     assert embedder is None
     assert notes[0].startswith(f"mine is not used: {reason}")
@@ -90,7 +90,7 @@ async def test_one_that_cannot_be_opened_gives_way_to_words(
 
 
 async def test_a_name_that_no_integration_has_gives_way_to_words(cache_path: Path) -> None:
-    embedder, notes = await choose(EmbeddingSettings(provider="nobody"), cache_path, patience=QUICK)
+    embedder, notes = await choose(EmbeddingSettings(provider="nobody"), cache_path, retries=QUICK)
 
     assert embedder is None
     assert "There is no engine called 'nobody'" in notes[0]

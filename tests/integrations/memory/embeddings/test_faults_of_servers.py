@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.address import Endpoint
 from integrations.memory.notes.index.embeddings.faults import fault_of, sentence, words_of
 from integrations.memory.notes.index.embeddings.provider import Fault
 
@@ -103,13 +103,13 @@ def test_each_sentence_ends_with_what_was_said(fault: Fault) -> None:
     ],
 )
 def test_an_address_is_shown_without_what_is_secret(url: str, shown: str, endpoint: str) -> None:
-    where = Where(url)
+    where = Endpoint(url)
 
     assert (where.shown, where.endpoint("embeddings")) == (shown, endpoint)
 
 
 def test_secrets_of_an_address_are_known() -> None:
-    assert [each.reveal() for each in Where("https://user:secret@h/v1?key=hidden").secrets] == [
+    assert [each.reveal() for each in Endpoint("https://user:secret@h/v1?key=hidden").secrets] == [
         "secret",
         "user",
         "hidden",

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from integrations.memory.notes.index.filling import BATCH_FEWEST, BATCH_MOST, BATCH_S, Hurry, Pace
+from integrations.memory.notes.index.filling import BATCH_FEWEST, BATCH_MOST, BATCH_S, AdaptiveBatch, BulkBatch
 
 
 def taught(each_s: float, more_s: float) -> int:
     """How large batches become with an engine that takes so long for each, and for each passage in it."""
-    pace = Pace()
+    batch = AdaptiveBatch()
     for number in range(30):
-        size = max(1, pace.passages - number % 7)
-        pace.learn(size, each_s + more_s * size)
-    return pace.passages
+        size = max(1, batch.passages - number % 7)
+        batch.learn(size, each_s + more_s * size)
+    return batch.passages
 
 
 def test_an_engine_that_takes_its_time_by_the_passage_gets_what_fits() -> None:
@@ -26,15 +26,15 @@ def test_an_engine_that_takes_long_for_each_batch_gets_larger_ones() -> None:
 
 
 def test_nobody_waits_in_a_hurry() -> None:
-    pace = Hurry()
-    pace.learn(10, 5.0)
+    batch = BulkBatch()
+    batch.learn(10, 5.0)
 
-    assert pace.passages == BATCH_MOST
+    assert batch.passages == BATCH_MOST
 
 
 @given(st.lists(st.tuples(st.integers(0, 600), st.floats(0, 10)), max_size=40))
 def test_a_batch_is_never_too_small_nor_too_large(seen: list[tuple[int, float]]) -> None:
-    pace = Pace()
+    batch = AdaptiveBatch()
     for passages, seconds in seen:
-        pace.learn(passages, seconds)
-        assert BATCH_FEWEST <= pace.passages <= BATCH_MOST
+        batch.learn(passages, seconds)
+        assert BATCH_FEWEST <= batch.passages <= BATCH_MOST

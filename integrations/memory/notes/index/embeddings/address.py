@@ -9,7 +9,7 @@ from hub.core.secret import Secret
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class Endpoint:
     """An address as it is called, and as it may be shown: without user, password and query."""
 
     base_url: str

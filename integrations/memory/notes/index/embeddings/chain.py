@@ -20,7 +20,7 @@ from hub.core.secret import Secret
 from hub.memory.engine_contract import EngineMissing
 from integrations.memory.notes.index.contract import Embedder
 from integrations.memory.notes.index.embeddings import gemini, openai_api, voyage
-from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.address import Endpoint
 from integrations.memory.notes.index.embeddings.cache import Cache
 from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.declared import Declared
@@ -36,7 +36,7 @@ from integrations.memory.notes.index.embeddings.local import (
 )
 from integrations.memory.notes.index.embeddings.openai_api import OPENAI_URL, OpenAI, bearer, find_model
 from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Provider, ProviderFailed
-from integrations.memory.notes.index.embeddings.sender import Patience
+from integrations.memory.notes.index.embeddings.sender import RetryPolicy
 from integrations.memory.notes.index.embeddings.store import Store
 from integrations.memory.notes.index.embeddings.vectors import normalise
 from integrations.memory.notes.index.embeddings.voyage import VOYAGE_URL, Voyage
@@ -87,21 +87,21 @@ class EmbeddingSettings:
 
 
 async def choose(
-    settings: EmbeddingSettings, cache_path: Path, *, patience: Patience | None = None
+    settings: EmbeddingSettings, cache_path: Path, *, retries: RetryPolicy | None = None
 ) -> tuple[Embedder | None, list[str]]:
     """Return who makes vectors, and why those before it do not; None for words alone.
 
     Args:
         settings: What the owner wants.
         cache_path: Database of cache and costs; made when it is missing.
-        patience: With failures that pass.
+        retries: After failures that pass.
 
     Cancelling leaves nothing open.
     """
     if settings.provider == "none":
         return None, ["Vectors are switched off (memory.embeddings.provider: none); search goes by words."]
     store = Store(cache_path)
-    choice = _Choice(settings, store, patience)
+    choice = _Choice(settings, store, retries)
     try:
         embedder = await choice.make()
     except BaseException:
@@ -116,11 +116,11 @@ async def choose(
 class _Choice:
     """One walk along the chain."""
 
-    def __init__(self, settings: EmbeddingSettings, store: Store, patience: Patience | None) -> None:
+    def __init__(self, settings: EmbeddingSettings, store: Store, retries: RetryPolicy | None) -> None:
         self.notes: list[str] = []
         self._settings = settings
         self._store = store
-        self._patience = patience
+        self._retries = retries
 
     async def make(self) -> CachingEmbedder | None:
         for step in CHAIN if self._settings.provider == AUTO else (self._settings.provider,):
@@ -182,7 +182,7 @@ class _Choice:
             return None
         explicit = settings.provider == step
         usual = settings.urls.get(step) if key == settings.keys.get(step) else None
-        where = Where(settings.base_url if explicit and settings.base_url else usual or _URLS[step])
+        where = Endpoint(settings.base_url if explicit and settings.base_url else usual or _URLS[step])
         owner = step if explicit else _owner_of(settings.model)
         if settings.model and not settings.base_url and owner not in {step, None}:
             self._pass(step, f"memory.embeddings.model names a model of another: {settings.model}.")
@@ -200,7 +200,7 @@ class _Choice:
         if not settings.base_url:
             self._pass(SERVER, "memory.embeddings.base_url is not set.")
             return None
-        where = Where(settings.base_url)
+        where = Endpoint(settings.base_url)
         at_openai = where.host == openai_api.OPENAI_HOST
         # A key found for OpenAI is for OpenAI: another server gets only the one that was configured for it.
         key = settings.api_key or (self._key_of("openai") if at_openai else None)
@@ -211,7 +211,7 @@ class _Choice:
         name = "OpenAI" if at_openai else "The embedding server"
         return OpenAI(name, where, model, secret, settings.dimensions, timeout_s=settings.timeout_s)
 
-    async def _model_at(self, where: Where, key: Secret | None) -> str | None:
+    async def _model_at(self, where: Endpoint, key: Secret | None) -> str | None:
         """Return the model that a server has, or had when it was last asked."""
         kept = await self._kept(where.shown)
         client = Client("The embedding server", "", where, bearer(key), (key,) if key else (), timeout_s=ASK_TIMEOUT_S)
@@ -246,7 +246,7 @@ class _Choice:
             self._store,
             cache,
             parallel=settings.parallel,
-            patience=self._patience,
+            retries=self._retries,
             notes=self.notes,
         )
 

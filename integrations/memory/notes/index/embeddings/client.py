@@ -14,7 +14,7 @@ from hub.core.light_packages import load_package
 from hub.core.secret import Secret
 from hub.models.classify import clean_message
 from hub.models.retry_after import retry_after_s
-from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.address import Endpoint
 from integrations.memory.notes.index.embeddings.faults import fault_of, sentence, words_of
 from integrations.memory.notes.index.embeddings.provider import Fault, ProviderFailed
 
@@ -44,7 +44,7 @@ class Client:
         self,
         name: str,
         model: str,
-        where: Where,
+        where: Endpoint,
         headers: Mapping[str, str],
         secrets: tuple[Secret, ...],
         *,

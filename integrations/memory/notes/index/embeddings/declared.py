@@ -7,7 +7,13 @@ from typing import Any, Self
 
 from hub.memory.engine_contract import EmbeddingModel, EngineMissing, EngineUnavailable
 from integrations.memory.notes.index.contract import EmbedderId
-from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Fault, Limits, Made, ProviderFailed
+from integrations.memory.notes.index.embeddings.provider import (
+    EmbeddingBatch,
+    EmbeddingRole,
+    Fault,
+    Limits,
+    ProviderFailed,
+)
 from integrations.memory.notes.index.engines import engine_module
 
 _LIMITS = Limits(texts=64, tokens=16_000)
@@ -44,10 +50,10 @@ class Declared:
         except Exception as error:  # whatever an integration does, memory is searched by words
             raise EngineMissing(f"The model of {name} cannot be opened: {type(error).__name__}: {error}.") from error
 
-    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> EmbeddingBatch:
         """See `Provider.embed`."""
         try:
-            return Made(list(await self._model.embed(texts, query=role is EmbeddingRole.QUERY)))
+            return EmbeddingBatch(list(await self._model.embed(texts, query=role is EmbeddingRole.QUERY)))
         except EngineUnavailable as error:
             raise ProviderFailed(Fault.AWAY, error.text) from error
         except Exception as error:  # whatever an integration does, memory is searched by words

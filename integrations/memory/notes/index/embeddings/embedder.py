@@ -15,7 +15,7 @@ from integrations.memory.notes.index.contract import EmbeddingFailed, Spent
 from integrations.memory.notes.index.embeddings.cache import Cache
 from integrations.memory.notes.index.embeddings.costs import Costs
 from integrations.memory.notes.index.embeddings.provider import OURS, PASSING, Provider, ProviderFailed
-from integrations.memory.notes.index.embeddings.sender import Part, Patience, Sender
+from integrations.memory.notes.index.embeddings.sender import Part, RetryPolicy, Sender
 from integrations.memory.notes.index.embeddings.store import Store
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class CachingEmbedder:
         store: Of cache and costs; closed with this.
         cache: Of the provider's model.
         parallel: Requests at a time.
-        patience: With what passes.
+        retries: After failures that pass.
         notes: Why those before it in the chain are not used.
     """
 
@@ -49,14 +49,14 @@ class CachingEmbedder:
         cache: Cache,
         *,
         parallel: int = 4,
-        patience: Patience | None = None,
+        retries: RetryPolicy | None = None,
         notes: Sequence[str] = (),
     ) -> None:
         self._provider = provider
         self._store = store
         self._cache = cache
         self._costs = Costs(store, provider.id.provider, provider.id.model, priced=provider.priced)
-        self._sender = Sender(provider, parallel, patience or Patience())
+        self._sender = Sender(provider, parallel, retries or RetryPolicy())
         self._queries: OrderedDict[str, Vector] = OrderedDict()
         self._resting: tuple[float, ProviderFailed] | None = None
         self.id: EmbedderId = provider.id

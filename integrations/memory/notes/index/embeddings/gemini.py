@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from hub.core.secret import Secret
 from integrations.memory.notes.index.contract import EmbedderId
-from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.address import Endpoint
 from integrations.memory.notes.index.embeddings.client import Client
-from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Fault, Limits, Made
+from integrations.memory.notes.index.embeddings.provider import EmbeddingBatch, EmbeddingRole, Fault, Limits
 
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 DEFAULT_MODEL = "gemini-embedding-001"
@@ -26,7 +26,7 @@ _WORDS = {EmbeddingRole.DOCUMENT: "title: none | text: ", EmbeddingRole.QUERY: "
 class Gemini:
     """Speaks `batchEmbedContents`; see `OpenAI` for the arguments."""
 
-    def __init__(self, where: Where, model: str, key: Secret, dimensions: int | None, timeout_s: float) -> None:
+    def __init__(self, where: Endpoint, model: str, key: Secret, dimensions: int | None, timeout_s: float) -> None:
         model = model.removeprefix("models/")
         self.limits = _LIMITS
         self.priced = where.host == "generativelanguage.googleapis.com"
@@ -35,7 +35,7 @@ class Gemini:
         self.client = Client("Gemini", model, where, {"x-goog-api-key": key.reveal()}, (key,), timeout_s=timeout_s)
         self._in_words = model.startswith("gemini-embedding-2")
 
-    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> EmbeddingBatch:
         """See `Provider.embed`."""
         url = self.client.where.endpoint(f"models/{quote(self.id.model, safe='')}:batchEmbedContents")
         answer = await self.client.post(url, {"requests": [self.request(text, role) for text in texts]})
@@ -44,7 +44,7 @@ class Gemini:
             count = len(entries) if isinstance(entries, list) else "no"
             raise self.client.failed(Fault.NONSENSE, f"sent {count} vectors for {len(texts)} texts")
         rows = [entry.get("values") if isinstance(entry, dict) else None for entry in entries]
-        return Made(rows, usage_of(answer))
+        return EmbeddingBatch(rows, usage_of(answer))
 
     async def close(self) -> None:
         """See `Provider.close`."""

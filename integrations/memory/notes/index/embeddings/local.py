@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hub.memory.chunking import tokens_in
 from integrations.memory.notes.index.contract import EmbedderId
-from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Fault, Limits, Made, ProviderFailed
+from integrations.memory.notes.index.embeddings.provider import (
+    EmbeddingBatch,
+    EmbeddingRole,
+    Fault,
+    Limits,
+    ProviderFailed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +106,7 @@ class Local:
         leave_room()
         return cls(encoder, version())
 
-    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> EmbeddingBatch:
         """See `Provider.embed`; cancelling does not stop the group that is being computed, but nothing follows it."""
         model = self._model
         if model is None:
@@ -108,7 +114,7 @@ class Local:
         # Half of a pair of surrogates is no text to the model.
         whole = [text[:CHARACTERS_LIMIT].encode("utf-8", "replace").decode() for text in texts]
         rows = await asyncio.get_running_loop().run_in_executor(self._threads[role], model.encode, whole)
-        return Made(list(rows), sum(map(tokens_in, whole)))
+        return EmbeddingBatch(list(rows), sum(map(tokens_in, whole)))
 
     async def close(self) -> None:
         """See `Provider.close`."""

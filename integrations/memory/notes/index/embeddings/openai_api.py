@@ -9,9 +9,15 @@ from urllib.parse import urlsplit
 
 from hub.core.secret import Secret
 from integrations.memory.notes.index.contract import EmbedderId
-from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.address import Endpoint
 from integrations.memory.notes.index.embeddings.client import Client
-from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Fault, Limits, Made, ProviderFailed
+from integrations.memory.notes.index.embeddings.provider import (
+    EmbeddingBatch,
+    EmbeddingRole,
+    Fault,
+    Limits,
+    ProviderFailed,
+)
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_HOST = "api.openai.com"
@@ -45,7 +51,7 @@ class OpenAI:
     def __init__(
         self,
         name: str,
-        where: Where,
+        where: Endpoint,
         model: str,
         key: Secret | None,
         dimensions: int | None,
@@ -63,7 +69,7 @@ class OpenAI:
         self._prefix = ""
         self._base64 = True
 
-    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> EmbeddingBatch:
         """See `Provider.embed`; what the server does not know (base64, `/v1`) is left out from then on."""
         while True:
             try:
@@ -72,7 +78,7 @@ class OpenAI:
                 if not self._adapt(error):
                     raise
                 continue
-            return Made(rows_of(self.client, answer, len(texts)), tokens_of(answer, "prompt_tokens"))
+            return EmbeddingBatch(rows_of(self.client, answer, len(texts)), tokens_of(answer, "prompt_tokens"))
 
     def endpoint(self, path: str) -> str:
         """Return the address of an endpoint beside `/embeddings`."""
@@ -178,5 +184,5 @@ def tokens_of(answer: Any, *names: str) -> int | None:
     return None
 
 
-def _ends_in_version(where: Where) -> bool:
+def _ends_in_version(where: Endpoint) -> bool:
     return re.search(r"/v\d+\w*/?$", urlsplit(where.base_url).path) is not None

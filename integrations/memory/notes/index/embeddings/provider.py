@@ -64,8 +64,8 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """What one request gave.
+class EmbeddingBatch:
+    """The vectors of one request.
 
     Attributes:
         rows: For each text its raw numbers (a list, an array or bytes of float32), None when there were none.
@@ -86,7 +86,7 @@ class Provider(Protocol):
     priced: bool
     """Whether it is the provider's own address, so that its list prices hold."""
 
-    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> EmbeddingBatch:
         """Return what the provider makes of the texts, in their order.
 
         Raises:

@@ -13,9 +13,9 @@ from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.embeddings.packing import pack
 from integrations.memory.notes.index.embeddings.provider import (
     PASSING,
+    EmbeddingBatch,
     EmbeddingRole,
     Fault,
-    Made,
     Provider,
     ProviderFailed,
 )
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long to retry after temporary failures.
 
     Attributes:
@@ -70,14 +70,14 @@ class Sender:
     Args:
         provider: Whom.
         parallel: Requests at a time.
-        patience: With what passes.
+        retries: After failures that pass.
     """
 
-    def __init__(self, provider: Provider, parallel: int, patience: Patience) -> None:
+    def __init__(self, provider: Provider, parallel: int, retries: RetryPolicy) -> None:
         self._provider = provider
         self._parallel = parallel
         self._slots = asyncio.Semaphore(parallel)
-        self._patience = patience
+        self._retries = retries
         self._open_at = 0.0
         self._refused_chars: int | None = None
         self._taken_chars: int = provider.limits.text_chars
@@ -180,18 +180,18 @@ class Sender:
             self._any_taken = True
         return True
 
-    async def _patient(self, texts: Sequence[str]) -> Made:
+    async def _patient(self, texts: Sequence[str]) -> EmbeddingBatch:
         """Send one group of documents, again while the failure is one that passes."""
         clock = asyncio.get_running_loop().time
-        for attempt in range(1, self._patience.tries + 1):
+        for attempt in range(1, self._retries.tries + 1):
             await asyncio.sleep(max(0.0, self._open_at - clock()))
             try:
                 return await self._provider.embed(texts, EmbeddingRole.DOCUMENT)
             except ProviderFailed as error:
-                if error.fault not in PASSING or attempt == self._patience.tries:
+                if error.fault not in PASSING or attempt == self._retries.tries:
                     raise
                 asked = error.retry_after_s
-                if asked is not None and asked > self._patience.asked_s:
+                if asked is not None and asked > self._retries.asked_s:
                     raise
                 pause = self._pause(attempt, asked)
                 if error.fault is Fault.LIMITED:
@@ -203,7 +203,7 @@ class Sender:
         raise AssertionError("the last attempt returns or raises")
 
     def _pause(self, attempt: int, asked: float | None) -> float:
-        longest = min(self._patience.most_s, self._patience.first_s * 2.0 ** (attempt - 1))
+        longest = min(self._retries.most_s, self._retries.first_s * 2.0 ** (attempt - 1))
         jitter = longest * (0.5 + random.random() / 2)  # noqa: S311  only spreads requests
         return jitter if asked is None else asked + jitter / 4
 
@@ -214,7 +214,7 @@ class Sender:
         # A lone surrogate is no text and can be sent nowhere.
         return text[:limit].encode("utf-8", "replace").decode("utf-8")
 
-    def _part(self, places: Sequence[int], made: Made, requests: int) -> Part:
+    def _part(self, places: Sequence[int], made: EmbeddingBatch, requests: int) -> Part:
         vectors = normalise(made.rows)
         if len(vectors) != len(places):
             raise ProviderFailed(Fault.NONSENSE, f"{self._provider.id.shown} sent vectors for other texts")

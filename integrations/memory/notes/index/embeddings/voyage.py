@@ -7,10 +7,10 @@ from typing import Any
 
 from hub.core.secret import Secret
 from integrations.memory.notes.index.contract import EmbedderId
-from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.address import Endpoint
 from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.openai_api import bearer, rows_of, tokens_of
-from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Limits, Made
+from integrations.memory.notes.index.embeddings.provider import EmbeddingBatch, EmbeddingRole, Limits
 
 VOYAGE_URL = "https://api.voyageai.com/v1"
 DEFAULT_MODEL = "voyage-4"
@@ -29,7 +29,7 @@ class Voyage:
 
     def __init__(
         self,
-        where: Where,
+        where: Endpoint,
         model: str,
         key: Secret,
         dimensions: int | None,
@@ -44,11 +44,11 @@ class Voyage:
         self.client = Client("Voyage", model, where, bearer(key), (key,), timeout_s=timeout_s)
         self.length = dimensions
 
-    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> EmbeddingBatch:
         """See `Provider.embed`."""
         body = {**self.parameters(role), "input": list(texts), "encoding_format": "base64"}
         answer = await self.client.post(self.client.where.endpoint("embeddings"), body)
-        return Made(rows_of(self.client, answer, len(texts)), tokens_of(answer))
+        return EmbeddingBatch(rows_of(self.client, answer, len(texts)), tokens_of(answer))
 
     def parameters(self, role: EmbeddingRole) -> dict[str, Any]:
         """Return the parameters that hold for all texts of a request."""
