@@ -11,7 +11,7 @@ import pytest
 
 from hub.core.schema import Invalid, own_secret
 from hub.core.secret import Secret
-from tests.security.test_foreign_parsers import imported, trees
+from tests.security.test_foreign_parsers import imported, trees_with
 
 THEIRS = {
     "hub/automation/definition/grammar.py secret": "signs what this hub sends",
@@ -68,7 +68,7 @@ _OPENS = ("start_server", "start_unix_server", "create_server", "TCPSite", "Unix
 def plain_secrets() -> set[str]:
     """Return each use of `secret` in a schema: the file, and the key it stands for."""
     found = set()
-    for path, tree in trees().items():
+    for path, tree in trees_with(["secret"]):
         if ("hub.core.schema.secret", "secret") not in set(imported(tree)):
             continue
         for node in ast.walk(tree):
@@ -108,7 +108,7 @@ def test_what_can_be_guessed_is_no_secret_of_ours(weak: str) -> None:
 def listening() -> set[str]:
     """Return the files that open a socket for others."""
     found = set()
-    for path, tree in trees().items():
+    for path, tree in trees_with(_OPENS):
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
