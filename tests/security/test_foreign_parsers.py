@@ -161,8 +161,8 @@ def test_a_parser_is_used_in_the_outside_reader_alone() -> None:
 def test_what_reads_outside_is_called_nowhere_else() -> None:
     guarded = {f"{module}.{name}" for module, name in entries()}
     for path in users().keys() - ALLOWED.keys() - CALLS.keys():
-        names = functions_with_parser(tree_of(path))
-        guarded |= {f"{module_of(path)}.{name}" for name in names if name not in WRITES}
+        reading = set(functions_with_parser(tree_of(path))) - WRITES
+        guarded |= {f"{module_of(path)}.{name}" for name in reading}
     called = []
     for path, tree in trees_with({each.split(".")[-2] for each in guarded}):
         names = {local: full for full, local in imported(tree)}
