@@ -15,6 +15,8 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from msgspec import Struct
+
 from hub.core.context import Context, system_context
 from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.core.tasks import TaskOwner
@@ -31,16 +33,13 @@ PutOff = Callable[[Callable[[Any], None], Sequence[Any]], object]
 Unsubscribe = Callable[[], None]
 
 
-class Event:
+class Event(Struct, eq=False):
     """Something that happened: its type, its data, when (seconds since the epoch) and why."""
 
-    __slots__ = ("context", "data", "time_fired", "type")
-
-    def __init__(self, type: str, data: dict[str, Any], context: Context, time_fired: float) -> None:
-        self.type = type
-        self.data = data
-        self.context = context
-        self.time_fired = time_fired
+    type: str
+    data: dict[str, Any]
+    context: Context
+    time_fired: float
 
     def __repr__(self) -> str:
         return f"Event({self.type!r}, {self.data!r})"

@@ -91,9 +91,11 @@ class Message(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     @property
     def text(self) -> str:
         """All its text blocks, joined."""
-        if len(self.content) == 1 and type(self.content[0]) is TextBlock:
-            return self.content[0].text
-        return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+        text = ""
+        for block in self.content:
+            if isinstance(block, TextBlock):
+                text += block.text
+        return text
 
     @property
     def tool_calls(self) -> tuple[ToolCallBlock, ...]:

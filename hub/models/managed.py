@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -223,9 +222,12 @@ def fit_request(request: ModelRequest, info: ModelInfo) -> ModelRequest:
     """Return the request without what the model cannot take: tools, and images, which leave a note in their place."""
     if request.tools and not info.tools:
         request = replace(request, tools=())
-    if info.images or Image not in map(type, chain.from_iterable(message.content for message in request.messages)):
+    if info.images:
         return request
-    return replace(request, messages=tuple(_without_images(message, info) for message in request.messages))
+    for message in request.messages:
+        if Image in map(type, message.content):
+            return replace(request, messages=tuple(_without_images(each, info) for each in request.messages))
+    return request
 
 
 def _without_images(message: Message, info: ModelInfo) -> Message:

@@ -68,9 +68,9 @@ class Redactor:
     def begun_at(self, text: str) -> int:
         """Return where at the end of a text a registered value may have begun; its length where none has."""
         for at in range(max(0, len(text) - self._longest + 1), len(text) - BEGUN_LENGTH + 1):
-            begun = self._by_letter.get(text[at])
-            if begun and any(form.startswith(text[at:]) for form in begun):
-                return at
+            for form in self._by_letter.get(text[at], ()):
+                if form.startswith(text[at:]):
+                    return at
         return len(text)
 
     def redact_data(self, data: Any) -> Any:

@@ -134,6 +134,7 @@ class SessionKey(Struct, frozen=True):
         return ":".join(parts)
 
     @classmethod
+    @lru_cache(maxsize=1_024)
     def parse(cls, text: str, default_agent: str = DEFAULT_AGENT) -> SessionKey:
         """Read a key.
 
@@ -145,21 +146,16 @@ class SessionKey(Struct, frozen=True):
         Raises:
             InvalidRequest: It is not a key, or not in its one spelling; the message says what was expected.
         """
-        return _parsed(text, default_agent)
-
-
-@lru_cache(maxsize=1_024)
-def _parsed(text: str, default_agent: str) -> SessionKey:
-    if not text or len(text) > KEY_LIMIT:
-        raise InvalidRequest(f"a session key is a text of 1 to {KEY_LIMIT} characters")
-    full = _expand(text, default_agent)
-    parts = full.split(":")
-    if len(parts) < 3 or parts[0] != "agent":
-        raise _malformed(text)
-    key = _assemble(text, parts[1], parts[2:])
-    if str(key) != full:
-        raise InvalidRequest(f"the session key {text!r} must be spelled {str(key)!r}")
-    return key
+        if not text or len(text) > KEY_LIMIT:
+            raise InvalidRequest(f"a session key is a text of 1 to {KEY_LIMIT} characters")
+        full = _expand(text, default_agent)
+        parts = full.split(":")
+        if len(parts) < 3 or parts[0] != "agent":
+            raise _malformed(text)
+        key = _assemble(text, parts[1], parts[2:])
+        if str(key) != full:
+            raise InvalidRequest(f"the session key {text!r} must be spelled {str(key)!r}")
+        return key
 
 
 def agent_of(key: str) -> str | None:

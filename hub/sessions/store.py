@@ -67,6 +67,8 @@ class SessionStore:
         self._redact = redact
         self._open_limit = open_transcripts
         self._sessions: dict[str, Session] = {}
+        self.get: Callable[[str], Session | None] = self._sessions.get
+        """Returns a session by its full key, or None when there is none; asked a dozen times for each message."""
         self._recent: OrderedDict[str, Transcript] = OrderedDict()
         # A run may hold a transcript longer than it is among the recent; there is still only one object per file.
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
@@ -110,10 +112,6 @@ class SessionStore:
         self._open_limit = open_transcripts
         self._reset_rules = reset
         self._evict()
-
-    def get(self, key: str) -> Session | None:
-        """Return a session by its full key, or None when there is none."""
-        return self._sessions.get(key)
 
     def list(self, agent_id: str | None = None) -> list[Session]:
         """Return the sessions, of one agent or all, the one that was active last first."""

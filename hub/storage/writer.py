@@ -12,6 +12,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread, current_thread
 from typing import Any
 
+from msgspec import Struct
+
 from hub.core.errors import LimitExceeded, TimedOut, Unavailable
 from hub.storage.errors import from_sqlite, is_damage, query_failed
 
@@ -28,12 +30,9 @@ IDLE_S = 0.5
 CHECKPOINT_COMMITS = 50
 
 
-class _Job:
-    __slots__ = ("future", "work")
-
-    def __init__(self, work: Work, future: asyncio.Future[Any] | None) -> None:
-        self.work = work
-        self.future = future
+class _Job(Struct, eq=False):
+    work: Work
+    future: asyncio.Future[Any] | None
 
 
 _Outcome = tuple[_Job, Any, BaseException | None]
@@ -120,7 +119,7 @@ class Writer:
         loop = self._loop
         if not self._accepts or loop is None:
             raise Unavailable(f"{self._path.name} is closed and accepts no more writes")
-        if self.waiting() >= WAITING_LIMIT:
+        if self._given - self._taken >= WAITING_LIMIT:
             self.rejected += 1
             raise LimitExceeded(
                 f"{WAITING_LIMIT} writes already wait for {self._path.name}; the disk does not keep up",
@@ -138,7 +137,7 @@ class Writer:
         It waits for company here, so that the thread wakes once for all of it.
         """
         loop = self._loop
-        if not self._accepts or loop is None or self.waiting() >= WAITING_LIMIT:
+        if not self._accepts or loop is None or self._given - self._taken >= WAITING_LIMIT:
             self.rejected += 1
             return False
         if current_thread() is self._thread:

@@ -172,7 +172,7 @@ class FullRig(Rig):
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, repairs=self.repairs)
         buttons = CommandButtons(Secret("key of buttons"), self.channels)
         router = Router(
-            self.channels, self.agents, lambda: people, MessagingSettings, models=self.models, buttons=buttons
+            self.channels, self.agents, lambda: people, MessagingSettings(), models=self.models, buttons=buttons
         )
         media = MediaStore(self.channels, self.workspaces, self.clock, MediaSettings, lambda: None)
         queue = self.queue = MessageQueue(

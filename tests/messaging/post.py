@@ -104,7 +104,6 @@ class Post:
             ],
             self.channels.is_home,
         )
-        self.settings = settings or MessagingSettings(queue=ONE_BY_ONE)
         self.pigeons = pigeons or Pigeons()
         self._access = access or AccessPolicy(dm=DmPolicy.OPEN)
         house = self.house
@@ -158,7 +157,7 @@ class Post:
             self.channels,
             house.agents,
             lambda: self.people,
-            lambda: self.settings,
+            settings or MessagingSettings(queue=ONE_BY_ONE),
             models=house.models,
             paired=self.pairings.paired,
             session=house.sessions.get,
@@ -176,6 +175,15 @@ class Post:
         )
         self.inbox.handle_strangers_with(self.pairings.offer)
         self.channels.connect(self.inbox.receive, Cursors(house.db), router.admits)
+
+    @property
+    def settings(self) -> MessagingSettings:
+        """What holds for messages now."""
+        return self.router.settings
+
+    @settings.setter
+    def settings(self, settings: MessagingSettings) -> None:
+        self.router.settings = settings
 
     async def open(self) -> int:
         """Stand up as the hub does; return how many messages are answered again."""

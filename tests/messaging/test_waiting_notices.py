@@ -65,7 +65,7 @@ async def desk(post: Post) -> AsyncIterator[Desk]:
     add_approval_commands(post.commands, approvals)
     post.inbox.add_interceptor(QuestionAnswers(approvals, lambda: post.settings.language).interceptor())
     notices = WaitingNotices(approvals, post.router, house.sessions.get, post.outbox, house.clock)
-    post.inbox.tell_queued_with(notices.queued)
+    post.inbox.tell_queued_with(notices.queued, approvals.waiting)
     yield Desk(post, approvals)
     await approvals.close()
 

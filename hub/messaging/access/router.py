@@ -34,7 +34,7 @@ class Router:
 
     Args:
         people: The people of this home as configured now.
-        settings: The current settings.
+        settings: The settings; they are set anew when the configuration changes.
         models: Know whether a model that a message names exists.
         paired: Returns the identities that are paired with the account of an address.
         session: Returns a session by its key; what was chosen for it comes before what is configured.
@@ -46,7 +46,7 @@ class Router:
         channels: ChannelRegistry,
         agents: Agents,
         people: Callable[[], People],
-        settings: Callable[[], MessagingSettings],
+        settings: MessagingSettings,
         *,
         models: ModelRegistry,
         buttons: CommandButtons,
@@ -56,16 +56,11 @@ class Router:
         self._channels = channels
         self._agents = agents
         self._people = people
-        self._settings = settings
+        self.settings = settings
         self._models = models
         self._paired = paired
         self._session = session
         self._buttons = buttons
-
-    @property
-    def settings(self) -> MessagingSettings:
-        """The current settings."""
-        return self._settings()
 
     def decide(self, inbound: Inbound, context: Context) -> Decision:
         """Return what is done with a message or event; see `hub.messaging.access.decide`."""
@@ -137,7 +132,7 @@ class Router:
 
     def _facts(self, address: Address) -> Facts:
         people, paired = self._people(), self._paired(address)
-        policy, settings = self._policy(address), self._settings()
+        policy, settings = self._policy(address), self.settings
         pressed = self._buttons.command
         return Facts(policy, people, self._agents, settings, self._knows_model, paired, self._activation, pressed)
 

@@ -58,7 +58,7 @@ class MessagingComponent(Component):
 
     name = "messaging"
     sections = frozenset({"messages", "bindings", "broadcast"})
-    follows = frozenset({"hub", "session"})
+    follows = frozenset({"hub", "session", "agents"})
 
     def __init__(
         self,
@@ -76,7 +76,6 @@ class MessagingComponent(Component):
         self._db = db
         self._runs = agents.tasks
         self._agents = agents.agents
-        self._settings = self._configured()
         self._sending = self._sending_configured()
         self.commands = chat_commands(
             base, engines, agents=agents, sessions=sessions, models=models, channels=channels, people=people
@@ -88,9 +87,7 @@ class MessagingComponent(Component):
             base.clock,
             base.tasks,
             repairs=base.repairs,
-            settings=lambda: replace(
-                self._sending, media_roots=tuple(agent.workspace for agent in agents.agents.all())
-            ),
+            settings=lambda: self._sending,
             hooks=agents.runner.parts.hooks,
         )
         AccountNames(db, self.outbox, base.bus, base.tasks)
@@ -128,7 +125,7 @@ class MessagingComponent(Component):
             channels,
             agents.agents,
             people,
-            lambda: self._settings,
+            self._configured(),
             models=models,
             buttons=buttons,
             paired=self.pairings.paired,
@@ -137,7 +134,7 @@ class MessagingComponent(Component):
         self._publisher = CommandPublisher(self.commands, channels, base.bus, base.tasks)
         self._models = models
         self._media = MediaStore(
-            channels, agents.workspaces, base.clock, lambda: self._settings.media, self.transcriber
+            channels, agents.workspaces, base.clock, lambda: self.router.settings.media, self.transcriber
         )
         queue = self._queue = MessageQueue(
             db, self.router, agents.runner, self.outbox, self._media, clock=base.clock, tasks=agents.tasks
@@ -150,7 +147,7 @@ class MessagingComponent(Component):
         self.inbox.add_interceptor(answers.interceptor())
         self.commands.add(answers.command())
         notices = WaitingNotices(engines.approvals, self.router, sessions.get, self.outbox, base.clock)
-        self.inbox.tell_queued_with(notices.queued)
+        self.inbox.tell_queued_with(notices.queued, engines.approvals.waiting)
         channels.connect(self.inbox.receive, Cursors(db), self.router.admits)
 
     def methods(self) -> Iterable[Method]:
@@ -163,14 +160,14 @@ class MessagingComponent(Component):
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the settings of messages."""
-        self._settings = self._configured()
+        self.router.settings = self._configured()
         self._sending = self._sending_configured()
 
     def _configured(self) -> MessagingSettings:
         return MessagingSettings.from_config(self._base.section, self._base.language())
 
     def _transcribe(self, models: ModelRegistry) -> Transcribe | None:
-        ref = self._settings.transcription_model
+        ref = self.router.settings.transcription_model
         if ref is None:
             return None
 
@@ -186,7 +183,8 @@ class MessagingComponent(Component):
         return self._transcribe(self._models)
 
     def _sending_configured(self) -> OutboxSettings:
-        return OutboxSettings.from_config(self._base.section("messages"), self._base.language())
+        settings = OutboxSettings.from_config(self._base.section("messages"), self._base.language())
+        return replace(settings, media_roots=tuple(agent.workspace for agent in self._agents.all()))
 
     async def _start(self) -> None:
         await self.outbox.open()

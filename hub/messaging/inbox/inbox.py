@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Sized
 from functools import partial
 from typing import Any
 
@@ -75,15 +75,16 @@ class Inbox:
         self._interceptors: list[Interceptor] = []
         self._handle_stranger: StrangerHandler | None = None
         self._tell_queued: Queued | None = None
+        self._holding_up: Sized = ()
         self._rejected = 0
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
         """Let something else answer messages before an agent does; those that were added first are asked first."""
         self._interceptors.append(interceptor)
 
-    def tell_queued_with(self, queued: Queued) -> None:
-        """Let those who write be told what a message waits for that was queued."""
-        self._tell_queued = queued
+    def tell_queued_with(self, queued: Queued, pending: Sized) -> None:
+        """Let those who write be told what a message waits for that was queued; not while `pending` is empty."""
+        self._tell_queued, self._holding_up = queued, pending
 
     def handle_strangers_with(self, handle: StrangerHandler) -> None:
         """Let strangers whose policy is `pairing` ask to be let in."""
@@ -152,7 +153,7 @@ class Inbox:
         receipt = await self._queue.add(accepted)
         if not receipt.duplicate:
             self._tell_received(accepted, receipt.inbox_id)
-            if self._tell_queued is not None:
+            if self._tell_queued is not None and self._holding_up:
                 await self._tell_queued(accepted)
             if accepted.at_once is not None:
                 self._tell_command(accepted.at_once)

@@ -41,6 +41,8 @@ def is_silent(text: str) -> bool:
 
 def declines(text: str) -> bool:
     """Whether an answer is not to be delivered: it is a token and nothing else, or it begins with `NO_REPLY`."""
+    if NO_REPLY not in text and HEARTBEAT_OK not in text:
+        return not text.strip()
     return _cut_start(text, NO_REPLY)[1] or is_silent(text)
 
 

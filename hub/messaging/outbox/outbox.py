@@ -219,6 +219,9 @@ class Outbox:
         if isinstance(outgoing, NewText):
             more = (NewMessage(text, derived=outgoing.derived) for text in texts[1:])
             return [replace(outgoing, text=texts[0]), *more] if texts else []
+        reply_to = None if policy.reply_to_mode is ReplyToMode.OFF else outgoing.reply_to
+        if len(texts) == 1 and not outgoing.media:
+            return [replace(outgoing, text=texts[0], reply_to=reply_to)]
         media = list(outgoing.media)
         pieces: list[NewMessage] = []
         if media and len(texts) == 1 and length(texts[0], limits.unit) <= limits.caption:
@@ -232,8 +235,8 @@ class Outbox:
         pieces[-1] = replace(pieces[-1], covers=outgoing.covers, digest=outgoing.digest)
         last_text = max((at for at, each in enumerate(pieces) if each.text), default=0)
         pieces[last_text] = replace(pieces[last_text], buttons=outgoing.buttons)
-        replying = {ReplyToMode.OFF: 0, ReplyToMode.FIRST: 1, ReplyToMode.ALL: len(pieces)}[policy.reply_to_mode]
-        return [replace(each, reply_to=outgoing.reply_to if at < replying else None) for at, each in enumerate(pieces)]
+        replying = len(pieces) if policy.reply_to_mode is ReplyToMode.ALL else 1
+        return [replace(each, reply_to=reply_to if at < replying else None) for at, each in enumerate(pieces)]
 
     # --- looking, and deciding by hand ---
 

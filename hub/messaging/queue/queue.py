@@ -213,7 +213,8 @@ class MessageQueue:
         )
         set_due(waiting, fresh, timing, self._clock.monotonic())
         waiting.append(fresh)
-        self._drop_over(session_key, conversation_of(address), policy)
+        if len(waiting) > min(policy.cap, MENTIONED_LIMIT):
+            self._drop_over(session_key, fresh.conversation, policy)
         self._pump(session_key)
 
     def _drop_over(self, session_key: str, conversation: Conversation, policy: QueuePolicy) -> None:
@@ -349,13 +350,17 @@ class MessageQueue:
     def _steerable(self, turn: Turn) -> list[WaitingMessage]:
         """Return what waits and may be heard by a running turn: of its conversation, under its own rights."""
         key, address = turn.session_key, turn.address
-        found = steerable(self._waiting.get(key, ()), turn.first)
+        if not (waiting := self._waiting.get(key)):
+            return []
+        found = steerable(waiting, turn.first)
         return [each for each in found if self._policy(key, address, each.message).mode in STEERING]
 
     async def _steer(self, turn: Turn) -> Sequence[SteeredMessage]:
         """Return the messages that a running turn is to hear, and let it answer them."""
         again, turn.heard = turn.heard, ()
         found, key = self._steerable(turn), turn.session_key
+        if not found and not again:
+            return ()
         taken = [each for each in found if self._policy(key, turn.address, each.message).mode is QueueMode.STEER]
         if taken:
             self._waiting[key] = [each for each in self._waiting[key] if each not in taken]
@@ -382,9 +387,7 @@ class MessageQueue:
         return TurnRules(policy.mode, self._requests.gap_ms(message.address.channel))
 
     def _here(self, session_key: str, conversation: Conversation) -> list[WaitingMessage]:
-        return [
-            each for each in self._waiting.get(session_key, ()) if conversation_of(each.message.address) == conversation
-        ]
+        return [each for each in self._waiting.get(session_key, ()) if each.conversation == conversation]
 
     def _kept(self, session_key: str, conversation: Conversation) -> list[WaitingMessage]:
         return [each for each in self._here(session_key, conversation) if not each.dropped]

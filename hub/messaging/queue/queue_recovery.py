@@ -34,5 +34,5 @@ def taken_up(
             continue
         messages = tuple(each for each, row in zip(found, group, strict=True) if row.reason != "steered")
         heard = tuple(each for each, row in zip(found, group, strict=True) if row.reason == "steered")
-        turns.append(Turn(session_key, messages, heard=heard, steered=heard, begun=True))
+        turns.append(Turn(session_key, messages, heard=heard, begun=True))
     return turns, waiting

@@ -42,6 +42,9 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
         messages: At least one that was not dropped, all of one conversation.
         gap_ms: See `bursts`.
     """
+    only = messages[0]
+    if len(messages) == 1 and not only.overheard:
+        return TurnContent(Message(Role.USER, content_of(only.message)), only.context, only.message.sender_name)
     dropped = [each for each in messages if each.dropped]
     kept = [each for each in messages if not each.dropped]
     least = reduce(Authority.meet, (each.context.authority for each in messages))
@@ -74,6 +77,8 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
 
 def said_in(messages: Sequence[WaitingMessage], gap_ms: int) -> tuple[str, ...]:
     """Return the run of each of the parts that a turn's text consists of; empty when there is only one."""
+    if len(messages) == 1:
+        return ()
     parts = bursts([each for each in messages if not each.dropped], gap_ms)
     return tuple(own_run(part[0].message) or part[0].run_id for part in parts) if len(parts) > 1 else ()
 

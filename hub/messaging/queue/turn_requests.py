@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.parts import RunDependencies
@@ -29,12 +28,16 @@ BY_HUB = "by_hub"
 """The option of a message whose words are the hub's own, such as one that asks for a greeting."""
 
 
-class Turn(Struct, eq=False):
+class Turn:
     """A turn that is about to run, or runs.
 
     Attributes:
         session_key: The session.
+        agent_id: The agent that answers.
         messages: What it is about; at least one that was not dropped.
+        first: The first of them that was not, whose run it is.
+        run_id: The run.
+        address: Where the answer goes.
         superseded: Messages that are closed without an answer when it begins.
         heard: Messages that it is to hear again, which an earlier attempt had heard.
         steered: Messages that it answers because it heard them while it ran.
@@ -43,29 +46,26 @@ class Turn(Struct, eq=False):
         written: The rows of its answer, once its end is on disk.
     """
 
-    session_key: str
-    messages: tuple[WaitingMessage, ...]
-    superseded: tuple[WaitingMessage, ...] = ()
-    heard: tuple[WaitingMessage, ...] = ()
-    steered: tuple[WaitingMessage, ...] = ()
-    stopped: bool = False
-    begun: bool = False
-    written: Sequence[str] = ()
-
-    @property
-    def agent_id(self) -> str:
-        """The agent that answers."""
-        return SessionKey.parse(self.session_key).agent
-
-    @property
-    def first(self) -> WaitingMessage:
-        """The first message that it answers, whose run it is."""
-        return next(each for each in self.messages if not each.dropped)
-
-    @property
-    def run_id(self) -> str:
-        """The run."""
-        return self.first.run_id
+    def __init__(
+        self,
+        session_key: str,
+        messages: tuple[WaitingMessage, ...],
+        superseded: tuple[WaitingMessage, ...] = (),
+        *,
+        heard: tuple[WaitingMessage, ...] = (),
+        begun: bool = False,
+    ) -> None:
+        self.session_key = session_key
+        self.agent_id = SessionKey.parse(session_key).agent
+        self.messages = messages
+        self.first = next(each for each in messages if not each.dropped)
+        self.run_id = self.first.run_id
+        self.address = messages[-1].message.address
+        self.superseded = superseded
+        self.heard = self.steered = heard
+        self.stopped = False
+        self.begun = begun
+        self.written: Sequence[str] = ()
 
     @property
     def joined(self) -> list[tuple[str, WaitingMessage]]:
@@ -85,11 +85,6 @@ class Turn(Struct, eq=False):
             inbox_id=first.row_id,
             kind="message",
         )
-
-    @property
-    def address(self) -> Address:
-        """Where the answer goes."""
-        return self.messages[-1].message.address
 
 
 class TurnRequests:

@@ -38,6 +38,7 @@ class WaitingMessage(Struct, eq=False):
         dropped: Whether it gave way and is only mentioned.
         steered: Whether the running turn heard it already.
         overheard: What was said in its group before it.
+        conversation: The conversation that it is of.
     """
 
     row_id: str
@@ -50,6 +51,10 @@ class WaitingMessage(Struct, eq=False):
     dropped: bool = False
     steered: bool = False
     overheard: tuple[OverheardLine, ...] = ()
+    conversation: Conversation = ("", "", "", None)
+
+    def __post_init__(self) -> None:
+        self.conversation = conversation_of(self.message.address)
 
 
 class Timing(NamedTuple):
@@ -122,9 +127,9 @@ def set_due(waiting: Iterable[WaitingMessage], fresh: WaitingMessage, timing: Ti
     inbound_s = timing.inbound_ms / 1_000 if is_text(fresh.message) else ALBUM_S if fresh.message.album else 0.0
     wait_s = max(inbound_s, timing.busy_ms / 1_000)
     fresh.due, fresh.latest = now + wait_s, now + PATIENCE * wait_s
-    conversation = conversation_of(fresh.message.address)
+    conversation = fresh.conversation
     for each in waiting:
-        if conversation_of(each.message.address) != conversation:
+        if each.conversation != conversation:
             continue
         same = each.message.sender == fresh.message.sender
         if timing.busy_ms or (same and inbound_s):
@@ -136,7 +141,7 @@ def set_due(waiting: Iterable[WaitingMessage], fresh: WaitingMessage, timing: Ti
 def flush(waiting: Iterable[WaitingMessage], conversation: Conversation, sender: str, now: float) -> None:
     """Let a sender's messages wait no longer."""
     for each in waiting:
-        if each.message.sender == sender and conversation_of(each.message.address) == conversation:
+        if each.message.sender == sender and each.conversation == conversation:
             each.due = min(each.due, now)
 
 
@@ -152,11 +157,11 @@ def revise(each: WaitingMessage, event: InboundEvent) -> InboundMessage | None:
 
 def steerable(waiting: Iterable[WaitingMessage], heard: WaitingMessage) -> list[WaitingMessage]:
     """Return what a turn over `heard` may hear while it runs: of its conversation, and with the rights that it has."""
-    conversation = conversation_of(heard.message.address)
+    conversation = heard.conversation
     return [
         each
         for each in waiting
-        if conversation_of(each.message.address) == conversation
+        if each.conversation == conversation
         and each.context.authority == heard.context.authority
         and not (each.dropped or each.steered)
     ]
@@ -174,11 +179,11 @@ def next_turn(
     """
     seen: set[Conversation] = set()
     for first in waiting:
-        conversation = conversation_of(first.message.address)
+        conversation = first.conversation
         if first.dropped or conversation in seen:
             continue
         seen.add(conversation)
-        here = [each for each in waiting if conversation_of(each.message.address) == conversation]
+        here = [each for each in waiting if each.conversation == conversation]
         due = [each for each in here if each.dropped or each.due <= now]
         begins = next((each for each in due if not each.dropped), None)
         if begins is None:

@@ -127,10 +127,10 @@ def last_turn(messages: Sequence[Message]) -> tuple[str, list[StepResult]]:
 
 def spoken_of(messages: Sequence[Message]) -> list[Told]:
     """Return the entries that the turn before the last was about: those remembered, or else those found."""
-    turns = [number for number, message in enumerate(messages) if _is_said(message)]
+    turns = _said_last(messages, 2)
     if len(turns) < 2:
         return []
-    before = messages[turns[-2] : turns[-1]]
+    before = messages[turns[1] : turns[0]]
     kept = [str(call.arguments.get("text", "")) for each in before for call in each.tool_calls if call.name == REMEMBER]
     if kept:
         return [Told(kept[-1])]
@@ -141,7 +141,7 @@ def spoken_of(messages: Sequence[Message]) -> list[Told]:
 
 def reminders(messages: Sequence[Message], language: str) -> list[str]:
     """Return the hub's notes of the last turn: the text right before the user's message."""
-    last = max((number for number, message in enumerate(messages) if _is_said(message)), default=0)
+    last = (_said_last(messages, 1) or [0])[0]
     found: list[str] = []
     for message in reversed(messages[:last]):
         if message.role is not Role.USER or _is_said(message):
@@ -149,6 +149,15 @@ def reminders(messages: Sequence[Message], language: str) -> list[str]:
         if _REMINDER.match(message.text):
             key = "reminded_from_outside" if _OUTSIDE in message.text else "reminded"
             found = [*(reply(key, language, text=text) for text in reminded(message.text)), *found]
+    return found
+
+
+def _said_last(messages: Sequence[Message], count: int) -> list[int]:
+    """Return where the last messages of a person are, the newest first."""
+    found: list[int] = []
+    for number in range(len(messages) - 1, -1, -1):
+        if len(found) < count and _is_said(messages[number]):
+            found.append(number)
     return found
 
 
