@@ -44,7 +44,7 @@ class Mode(StrEnum):
     PARALLEL = "parallel"
 
 
-class StepOutcome(StrEnum):
+class RunOutcome(StrEnum):
     """How a run ended."""
 
     FINISHED = "finished"
@@ -83,7 +83,7 @@ class Location(Struct, frozen=True):
     elevation_m: float = 0.0
 
 
-class SentenceQuestion(Struct, frozen=True):
+class JudgeQuestion(Struct, frozen=True):
     """The question that an `agent` condition asks a model.
 
     Attributes:
@@ -104,7 +104,7 @@ class SentenceQuestion(Struct, frozen=True):
     automation_id: str | None = None
 
 
-class SentenceAnswer(Struct, frozen=True):
+class JudgeAnswer(Struct, frozen=True):
     """The model's answer: True/False, a score, or one of the choices; with its reason and cost."""
 
     value: bool | float | str
@@ -113,7 +113,7 @@ class SentenceAnswer(Struct, frozen=True):
     cost_usd: float | None = None
 
 
-Judge = Callable[[SentenceQuestion, Context], Awaitable[SentenceAnswer]]
+Judge = Callable[[JudgeQuestion, Context], Awaitable[JudgeAnswer]]
 
 
 class RunSpending(Protocol):
@@ -351,7 +351,7 @@ class ConditionVerdict(Struct, frozen=True):
     children: Mapping[str, ConditionVerdict] = field(default_factory=dict)
 
 
-class Asking(Struct, frozen=True):
+class ConditionContext(Struct, frozen=True):
     """The environment of a condition check: the parts, the variables (with `trigger`), the authority.
 
     `templates` is false for text written by a model, which is never rendered.
@@ -379,8 +379,8 @@ class ConditionKind(Struct, frozen=True, eq=False):
     fields: Mapping[Any, Any]
     explain: Explain
     description: str
-    check: Callable[[Mapping[str, Any], Asking], ConditionVerdict] | None = None
-    check_later: Callable[[Mapping[str, Any], Asking], Awaitable[ConditionVerdict]] | None = None
+    check: Callable[[Mapping[str, Any], ConditionContext], ConditionVerdict] | None = None
+    check_later: Callable[[Mapping[str, Any], ConditionContext], Awaitable[ConditionVerdict]] | None = None
     rule: Rule | None = None
 
 

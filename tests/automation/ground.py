@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from hub.automation.contract import Asking, Judge, Location, RunSpending
+from hub.automation.contract import ConditionContext, Judge, Location, RunSpending
 from hub.automation.definition.kinds import OUR_KINDS
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.schedule.timetable import Timetable
@@ -68,6 +68,8 @@ def clock_of(parts: AutomationParts) -> ManualClock:
     return parts.clock
 
 
-def asking(parts: AutomationParts, variables: dict[str, Any] | None = None, *, templates: bool = True) -> Asking:
+def asking(
+    parts: AutomationParts, variables: dict[str, Any] | None = None, *, templates: bool = True
+) -> ConditionContext:
     """Ask as the automation `morning`, with the rights of the hub."""
-    return Asking(parts, variables or {}, Context(SYSTEM), "morning", templates)
+    return ConditionContext(parts, variables or {}, Context(SYSTEM), "morning", templates)

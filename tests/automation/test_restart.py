@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.automation.contract import NotRun, StepOutcome
+from hub.automation.contract import NotRun, RunOutcome
 from tests.automation.engine_rig import Engine
 
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
@@ -154,7 +154,7 @@ async def test_a_run_whose_automation_was_changed_meanwhile_is_told_and_given_up
     await engine.settle()
 
     [trace] = await engine.traces.list("steps")
-    assert (trace["outcome"], len(engine.calls)) == (StepOutcome.INTERRUPTED, 1)
+    assert (trace["outcome"], len(engine.calls)) == (RunOutcome.INTERRUPTED, 1)
     assert "changed" in trace["error"]
 
 
@@ -220,7 +220,7 @@ async def test_an_automation_may_turn_itself_off(engine: Engine) -> None:
     await engine.settle()
 
     assert engine.automations.status("steps").state == "off"
-    assert [each.outcome for each in engine.results] == [StepOutcome.CANCELLED]
+    assert [each.outcome for each in engine.results] == [RunOutcome.CANCELLED]
 
 
 async def test_what_was_due_behind_a_stop_is_told_also_when_it_is_never_made_up(engine: Engine) -> None:

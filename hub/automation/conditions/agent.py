@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict, SentenceAnswer, SentenceQuestion
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict, JudgeAnswer, JudgeQuestion
 from hub.automation.definition.fields import dynamic_text, match_text, template
 from hub.automation.definition.phrases import listed, shown
 from hub.automation.running.quoter import quoter
@@ -34,7 +34,7 @@ QUESTION_LIMIT = 8_000
 DATA_LIMIT = 32_000
 
 
-async def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+async def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     quote = quoter() if asking.context.authority.tainted else None
     text = str(render(asking, config["question"], quote=quote)).strip()
     data = str(render(asking, config["data"])) if "data" in config else ""
@@ -47,7 +47,7 @@ async def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
             phrase("no model is asked in a test; “{question}” is taken as true", question=shown(text)),
             {"question": text, "asked": False},
         )
-    question = SentenceQuestion(
+    question = JudgeQuestion(
         text[:QUESTION_LIMIT],
         tuple(config["choices"]) if config["answer"] == CHOICE else config["answer"],
         config.get("agent"),
@@ -72,7 +72,7 @@ async def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     return _judged(config, text, answer)
 
 
-def _judged(config: Mapping[str, Any], text: str, answer: SentenceAnswer) -> ConditionVerdict:
+def _judged(config: Mapping[str, Any], text: str, answer: JudgeAnswer) -> ConditionVerdict:
     value = answer.value
     details = {
         "question": text,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import duration
 from hub.automation.definition.phrases import all_of, span
 from hub.core.errors import Unavailable
@@ -30,7 +30,7 @@ def since(per: str | float, now: float, zone: tzinfo) -> float:
     return now - (3_600.0 if isinstance(per, str) else per)
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     spending = asking.parts.spending
     if spending is None:
         raise Unavailable("what was spent is not known here")

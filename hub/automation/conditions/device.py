@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from hub.automation.conditions import numeric_state, state
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.device_words import state_of
 from hub.automation.definition.fields import dynamic_duration, number_or_entity
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, entity_or_registry_id, string
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     found: dict[str, Any] = {"entity_id": [config["entity_id"]], "match": state.ALL}
     found |= {key: config[key] for key in ("for", "above", "below") if key in config}
     kind = numeric_state.KIND if "above" in found or "below" in found else state.KIND

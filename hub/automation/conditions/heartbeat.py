@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, boolean, slug
 
 
-async def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+async def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     found = await asking.parts.services.call(
         "agent",
         "heartbeat_due",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import entity_ids, number_or_entity, template
 from hub.automation.definition.phrases import explain_range, listed, shown
 from hub.automation.running.rendering import render
@@ -17,7 +17,7 @@ from hub.core.states import EntityState
 _NOT_KNOWN = ("unavailable", "unknown")
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     above, below = config.get("above"), config.get("below")
     verdict = ConditionVerdict(True)
     reasons = []
@@ -29,7 +29,9 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     return ConditionVerdict(True, listed(reasons), verdict.details)
 
 
-def _check_one(entity: str, config: Mapping[str, Any], above: Any, below: Any, asking: Asking) -> ConditionVerdict:
+def _check_one(
+    entity: str, config: Mapping[str, Any], above: Any, below: Any, asking: ConditionContext
+) -> ConditionVerdict:
     state = asking.parts.states.get(entity)
     if state is None:
         raise NotFound(phrase("there is no entity {entity}", entity=entity))
@@ -61,9 +63,9 @@ def _outside(what: str, value: float, name: str, limit: str) -> str:
     return phrase("{what} is {value}, not below {limit}", what=what, value=f"{value:g}", limit=limit)
 
 
-def _value(state: EntityState, config: Mapping[str, Any], asking: Asking) -> tuple[Any, str]:
+def _value(state: EntityState, config: Mapping[str, Any], asking: ConditionContext) -> tuple[Any, str]:
     if "value_template" in config:
-        inner = Asking(
+        inner = ConditionContext(
             asking.parts,
             {**asking.variables, "state": state},
             asking.context,
@@ -78,7 +80,7 @@ def _value(state: EntityState, config: Mapping[str, Any], asking: Asking) -> tup
     return state.state, state.entity_id
 
 
-def _limit(bound: float | str, asking: Asking) -> tuple[float | None, str]:
+def _limit(bound: float | str, asking: ConditionContext) -> tuple[float | None, str]:
     if not isinstance(bound, str):
         return bound, f"{bound:g}"
     state = asking.parts.states.get(bound)

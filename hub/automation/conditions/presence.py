@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.phrases import listed
 from hub.core.errors import NotFound
 from hub.core.phrases import phrase
@@ -19,7 +19,7 @@ _ANYBODY = "any"
 _NOT_KNOWN = ("unknown", "unavailable", "")
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     people = asking.parts.people()
     named: list[str] = config["person"]
     if named in ([_EVERYBODY], [_ANYBODY]):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import dynamic_duration, entity_ids, resolve_duration
 from hub.automation.definition.phrases import listed, shown, span, span_of
 from hub.automation.running.rendering import render
@@ -20,7 +20,7 @@ _INPUT = re.compile(r"^input_(?:select|text|number|boolean|datetime)\.[a-z0-9_]+
 """The state to be in may be that of such an entity."""
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     wanted = [_wanted(each, asking) for each in config["state"]]
     for_s = resolve_duration(config["for"], lambda value: render(asking, value)) if "for" in config else 0.0
     verdicts: list[ConditionVerdict] = []
@@ -43,7 +43,7 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     return ConditionVerdict(config["match"] == ALL, listed(each.reason for each in verdicts), verdicts[0].details)
 
 
-def _wanted(value: Any, asking: Asking) -> Any:
+def _wanted(value: Any, asking: ConditionContext) -> Any:
     if not isinstance(value, str) or not _INPUT.match(value):
         return value
     named = asking.parts.states.get(value)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.phrases import SUN_EVENTS, all_of, any_of
 from hub.automation.schedule.sun import GeoPosition, SunCondition, SunEvent, sun_position
 from hub.automation.triggers.scheduled import explain_offset, offset
@@ -17,7 +17,7 @@ from hub.core.schema import In, Invalid, Optional
 _EVENTS = [event.value for event in SunEvent]
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     parts = asking.parts
     location = parts.location()
     if location is None:

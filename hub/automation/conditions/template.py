@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import template
 from hub.automation.definition.phrases import shown
 from hub.automation.running.rendering import render, truth
@@ -13,7 +13,7 @@ from hub.core.phrases import phrase
 from hub.core.schema import Required
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     text = config["value_template"]
     value = render(asking, text)
     details = {"value": value}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import time_of_day, weekdays
 from hub.automation.definition.phrases import all_of, any_of, days, time_of_day as clock_time
 from hub.core.errors import InvalidRequest, NotFound
@@ -30,7 +30,7 @@ def within(now: float, after: float | None, before: float | None) -> bool:
     return now >= start or now < end
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     parts = asking.parts
     now = parts.clock.now().astimezone(parts.zone())
     second = now.hour * 3_600 + now.minute * 60 + now.second + now.microsecond / 1e6
@@ -58,7 +58,7 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     return ConditionVerdict(True, phrase("it is {time}", time=time), details)
 
 
-def _second(value: int | str, asking: Asking) -> float | None:
+def _second(value: int | str, asking: ConditionContext) -> float | None:
     """Return seconds since midnight of a time, or of the entity that holds one; None when it is not known."""
     if isinstance(value, int):
         return value

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed
 from hub.core.phrases import phrase
 from hub.core.schema import Required
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
+def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     trigger = asking.variables.get("trigger")
     id = trigger.get("id") if isinstance(trigger, Mapping) else None
     details = {"id": id, "wanted": config["id"]}

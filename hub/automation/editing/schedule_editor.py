@@ -21,7 +21,7 @@ from hub.automation.editing.schedule_authority import Asker, ScheduleAuthorities
 from hub.automation.editing.schedule_request import ScheduleRequest, from_item, to_item
 from hub.automation.engine.automation_status import AutomationStatus
 from hub.automation.engine.automations import Automations
-from hub.automation.engine.environment import Begun
+from hub.automation.engine.environment import FiringResult
 from hub.automation.services.addresses import Addresses, DeliveryTarget
 from hub.config.store import ConfigStore
 from hub.core.clock import Clock
@@ -210,7 +210,7 @@ class ScheduleService:
         if names:
             await self._config.reload()
 
-    async def run(self, id: str, asker: Asker) -> Begun:
+    async def run(self, id: str, asker: Asker) -> FiringResult:
         """Set one of them off now.
 
         Raises:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from msgspec.structs import replace
 
 from hub.automation.editing.schedule_request import (
-    Do,
+    ScheduledAction,
     ScheduleRequest,
     at_trigger,
     cron_trigger,
@@ -77,7 +77,7 @@ FIELDS: Mapping[Any, Any] = {
     Optional("payload"): PAYLOAD,
     Optional("delivery"): AnyOf(None, DELIVERY),
 }
-_KINDS = {"systemEvent": Do.EVENT, "agentTurn": Do.RUN, "message": Do.REMIND}
+_KINDS = {"systemEvent": ScheduledAction.EVENT, "agentTurn": ScheduledAction.RUN, "message": ScheduledAction.REMIND}
 
 
 def new_request(params: Mapping[str, Any], default_agent: str, now: float, zone: tzinfo) -> ScheduleRequest:
@@ -103,8 +103,8 @@ def new_request(params: Mapping[str, Any], default_agent: str, now: float, zone:
         do,
         "",
         agent,
-        session="main" if do is Do.EVENT else "isolated",
-        address="none" if do is Do.EVENT else "last",
+        session="main" if do is ScheduledAction.EVENT else "isolated",
+        address="none" if do is ScheduledAction.EVENT else "last",
         once=params.get("deleteAfterRun", trigger["trigger"] == "at"),
     )
     return changed_request(fresh, params, now, zone)
@@ -137,7 +137,7 @@ def changed_request(request: ScheduleRequest, patch: Mapping[str, Any], now: flo
         once=patch.get("deleteAfterRun", request.once),
         wake=patch["wakeMode"] == "now" if "wakeMode" in patch else request.wake,
     )
-    if request.do is Do.EVENT and request.session == "isolated":
+    if request.do is ScheduledAction.EVENT and request.session == "isolated":
         raise InvalidRequest('sessionTarget: a system event is for a session; use "main", or an agentTurn')
     if not request.text:
         raise InvalidRequest("payload: say what is to be said")
@@ -162,8 +162,8 @@ def _trigger(schedule: Mapping[str, Any], now: float, zone: tzinfo) -> dict[str,
 def _with_payload(request: ScheduleRequest, payload: Mapping[str, Any]) -> ScheduleRequest:
     do = _KINDS[payload["kind"]]
     if do is not request.do:
-        session = "main" if do is Do.EVENT else "isolated"
-        request = replace(request, do=do, session=session, address="none" if do is Do.EVENT else "last")
+        session = "main" if do is ScheduledAction.EVENT else "isolated"
+        request = replace(request, do=do, session=session, address="none" if do is ScheduledAction.EVENT else "last")
     text = payload.get("message", payload.get("text", request.text))
     timeout = payload.get("timeoutSeconds", request.timeout_s)
     return replace(

@@ -27,7 +27,7 @@ LATEST_S = 10 * 366 * 86_400.0
 _SIZES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
-class Do(StrEnum):
+class ScheduledAction(StrEnum):
     """The action of a schedule."""
 
     REMIND = "remind"
@@ -57,7 +57,7 @@ class ScheduleRequest(Struct, frozen=True):
     """
 
     trigger: Mapping[str, Any]
-    do: Do
+    do: ScheduledAction
     text: str
     agent_id: str
     name: str = ""
@@ -153,7 +153,7 @@ def to_item(request: ScheduleRequest, id: str, made_by: str | None) -> dict[str,
     item |= {
         "triggers": [dict(request.trigger)],
         "actions": [_action(request, id)],
-        "mode": "queued" if request.do is Do.REMIND else "single",
+        "mode": "queued" if request.do is ScheduledAction.REMIND else "single",
     }
     if request.once:
         item["delete_after_run"] = True
@@ -176,12 +176,12 @@ def from_item(item: Mapping[str, Any], default_agent: str) -> ScheduleRequest | 
         return None
     match service:
         case "message.send":
-            do, text = Do.REMIND, data.get("text", data.get("message"))
+            do, text = ScheduledAction.REMIND, data.get("text", data.get("message"))
             address: Any = {key: str(data[key]) for key in ("channel", "to", "account", "thread") if key in data}
         case "agent.run":
-            do, text, address = Do.RUN, data.get("message"), data.get("announce", "none")
+            do, text, address = ScheduledAction.RUN, data.get("message"), data.get("announce", "none")
         case "agent.system_event":
-            do, text, address = Do.EVENT, data.get("text"), "none"
+            do, text, address = ScheduledAction.EVENT, data.get("text"), "none"
         case _:
             return None
     if not isinstance(text, str) or not isinstance(address, (str, Mapping)):
@@ -193,7 +193,7 @@ def from_item(item: Mapping[str, Any], default_agent: str) -> ScheduleRequest | 
         text=text,
         agent_id=str(data.get("agent", default_agent)),
         name=str(item.get("alias") or ""),
-        session=str(data.get("session", "main" if do is Do.EVENT else "isolated")),
+        session=str(data.get("session", "main" if do is ScheduledAction.EVENT else "isolated")),
         address=(_plain(address) or "last") if isinstance(address, Mapping) else address,
         model=data.get("model"),
         thinking=data.get("thinking"),
@@ -237,10 +237,10 @@ def _counted(minutes: int) -> list[tuple[int, str]]:
 
 
 def _action(request: ScheduleRequest, id: str) -> dict[str, Any]:
-    if request.do is Do.REMIND:
+    if request.do is ScheduledAction.REMIND:
         address = dict(request.address) if isinstance(request.address, Mapping) else {"agent": request.agent_id}
         return {"action": "message.send", "data": {"text": request.text, **address}}
-    if request.do is Do.EVENT:
+    if request.do is ScheduledAction.EVENT:
         mode = {"mode": "now"} if request.wake else {}
         data = {"text": request.text, "agent": request.agent_id, "session": request.session, **mode}
         return {"action": "agent.system_event", "data": data}

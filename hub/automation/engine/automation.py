@@ -6,10 +6,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionVerdict, Firing, Mode, NotRun
+from hub.automation.contract import ConditionContext, ConditionVerdict, Firing, Mode, NotRun
 from hub.automation.engine.armed_triggers import REPAIRS, ArmedTriggers
 from hub.automation.engine.automation_runs import AutomationRuns
-from hub.automation.engine.environment import Begun, EngineEnvironment
+from hub.automation.engine.environment import EngineEnvironment, FiringResult
 from hub.automation.engine.limits import AutomationLimits
 from hub.automation.engine.modes import ModeDecision, decide, refusal
 from hub.automation.engine.saved_states import as_moment
@@ -159,7 +159,7 @@ class Automation:
         if self._watches:
             self.handle(firing)
 
-    def handle(self, firing: Firing) -> Begun | None:
+    def handle(self, firing: Firing) -> FiringResult | None:
         """Take a firing; None when a condition has to be waited for. Never waits itself."""
         if firing.skipped:
             late = int(self._parts.clock.time() - (firing.planned or 0.0))
@@ -191,7 +191,7 @@ class Automation:
 
     async def trigger(
         self, variables: Mapping[str, Any], context: Context, *, skip_conditions: bool = True, trigger: Any = None
-    ) -> Begun:
+    ) -> FiringResult:
         """Set it off as a person does; also when it is off.
 
         Args:
@@ -233,10 +233,10 @@ class Automation:
             return
         self._judged(firing, variables, verdict)
 
-    def _undecided(self, firing: Firing, error: ConditionError) -> Begun:
+    def _undecided(self, firing: Firing, error: ConditionError) -> FiringResult:
         return self._not_run(firing, NotRun.ERROR, error.message, error.children)
 
-    def _judged(self, firing: Firing, variables: Mapping[str, Any], verdict: ConditionVerdict) -> Begun:
+    def _judged(self, firing: Firing, variables: Mapping[str, Any], verdict: ConditionVerdict) -> FiringResult:
         if not verdict.holds:
             return self._not_run(firing, NotRun.CONDITIONS, verdict.reason, verdict.children)
         refusal = self._limits.refusal()
@@ -258,7 +258,7 @@ class Automation:
             case ModeDecision.QUEUE:
                 return self._runs.queue(self._run(firing, variables, verdict), firing)
 
-    def _exceeded(self, firing: Firing) -> Begun:
+    def _exceeded(self, firing: Firing) -> FiringResult:
         text = refusal(self._mode, self.config["max"])
         level = self.config["max_exceeded"]
         if level != "silent":
@@ -302,7 +302,7 @@ class Automation:
 
     def _not_run(
         self, firing: Firing, reason: NotRun, text: str, children: Mapping[str, ConditionVerdict] | None = None
-    ) -> Begun:
+    ) -> FiringResult:
         if self._runs.mark(firing):
             self._env.kept.changed(self.id)
         if reason is NotRun.ERROR:
@@ -312,7 +312,7 @@ class Automation:
         self._parts.bus.fire(
             EVENT_NOT_RUN, {"automation_id": self.id, "reason": reason.value, "text": text}, firing.context
         )
-        return Begun(not_run=reason, text=text)
+        return FiringResult(not_run=reason, text=text)
 
     # --- inside ---
 
@@ -325,8 +325,8 @@ class Automation:
     def _variables_of(self, firing: Firing) -> Mapping[str, Any]:
         return run_variables(self.config, firing, self._parts.states.get(self.entity_id), self._parts.templates)
 
-    def _asking(self, firing: Firing, variables: Mapping[str, Any]) -> Asking:
-        return Asking(self._parts, variables, self._context(firing), self.id, self.config["templates"])
+    def _asking(self, firing: Firing, variables: Mapping[str, Any]) -> ConditionContext:
+        return ConditionContext(self._parts, variables, self._context(firing), self.id, self.config["templates"])
 
     def _context(self, firing: Firing) -> Context:
         cause = firing.context

@@ -6,11 +6,9 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
-from hub.automation.contract import Firing, StepOutcome
+from hub.automation.contract import Firing, RunOutcome
 from hub.automation.engine.armed_triggers import REPAIRS
-from hub.automation.engine.environment import Begun, EngineEnvironment, StartOutcome
+from hub.automation.engine.environment import ActiveRun, EngineEnvironment, FiringResult, StartOutcome
 from hub.automation.running.execute import BAD_OUTCOMES, Ended, execute, warn
 from hub.automation.running.run import RunState
 from hub.core.context import CHAIN_LIMIT, Context
@@ -27,11 +25,6 @@ FAN_OUT_LIMIT = 64
 OWN_CONTEXTS_KEPT = 256
 
 
-class _Going(Struct):
-    run: RunState
-    task: asyncio.Task[Ended]
-
-
 class AutomationRuns:
     """The runs of one automation.
 
@@ -43,11 +36,11 @@ class AutomationRuns:
     """
 
     __slots__ = (
+        "_active",
         "_alias",
         "_config",
         "_entity_id",
         "_env",
-        "_going",
         "_id",
         "_kept",
         "_own",
@@ -67,7 +60,7 @@ class AutomationRuns:
         self._parts = env.parts
         self._kept = env.kept.of(self._id)
         self._show = show
-        self._going: dict[str, _Going] = {}
+        self._active: dict[str, ActiveRun] = {}
         # These hold nothing while they are empty: most automations of a large home sleep.
         self._queued: list[tuple[RunState, Firing | None]] = []
         self._own: dict[str, str] = {}  # contexts of its last runs, with their first cause
@@ -75,14 +68,16 @@ class AutomationRuns:
     @property
     def current(self) -> int:
         """How many runs go on."""
-        return len(self._going)
+        return len(self._active)
 
     @property
     def queued(self) -> int:
         """How many runs wait for their turn."""
         return len(self._queued)
 
-    def go(self, run: RunState, firing: Firing | None = None, replaced: Sequence[asyncio.Task[Ended]] = ()) -> Begun:
+    def go(
+        self, run: RunState, firing: Firing | None = None, replaced: Sequence[asyncio.Task[Ended]] = ()
+    ) -> FiringResult:
         """Start a run.
 
         Args:
@@ -90,7 +85,7 @@ class AutomationRuns:
             replaced: Runs that were cancelled for it, which end first.
         """
         task = self._parts.tasks.spawn(self._perform(run, firing, replaced), name=f"run of {self._entity_id}")
-        self._going[run.id] = _Going(run, task)
+        self._active[run.id] = ActiveRun(run, task)
         self._own[run.context.id] = _root(run.context)
         if len(self._own) > OWN_CONTEXTS_KEPT:
             del self._own[next(iter(self._own))]
@@ -99,21 +94,21 @@ class AutomationRuns:
         self._show(run.context)
         # Fired after the first action, which should not wait for it.
         asyncio.get_running_loop().call_soon(self._tell_start, run)
-        return Begun(run.id, task=task)
+        return FiringResult(run.id, task=task)
 
-    def queue(self, run: RunState, firing: Firing | None) -> Begun:
+    def queue(self, run: RunState, firing: Firing | None) -> FiringResult:
         """Let a run wait for its turn; one that is kept is written down now, another makes up for itself."""
         self._queued.append((run, firing))
         if run.keeper is not None:
             self._parts.tasks.spawn(self._keep(run, firing), name=f"keep a run of {self._entity_id}")
-        return Begun(run.id, text="it waits for its turn")
+        return FiringResult(run.id, text="it waits for its turn")
 
     def cancel(self, reason: str) -> list[asyncio.Task[Ended]]:
         """End all runs; return their tasks, which have still to be waited for."""
         tasks = []
-        for going in self._going.values():
-            going.run.cancel(reason)
-            tasks.append(going.task)
+        for active in self._active.values():
+            active.run.cancel(reason)
+            tasks.append(active.task)
         return tasks
 
     async def stop(self, reason: str) -> None:
@@ -122,7 +117,7 @@ class AutomationRuns:
             run.cancel(reason)
         self.cancel(reason)
         current = asyncio.current_task()  # it may turn itself off
-        while tasks := [going.task for going in self._going.values() if going.task is not current]:
+        while tasks := [active.task for active in self._active.values() if active.task is not current]:
             await asyncio.wait(tasks)
 
     def mark(self, firing: Firing) -> bool:
@@ -159,9 +154,9 @@ class AutomationRuns:
             if run.cancelled is None or self._parts.tasks.closed:
                 self._cut_off(run)
                 raise
-            ended = Ended(StepOutcome.CANCELLED, reason=run.cancelled)
+            ended = Ended(RunOutcome.CANCELLED, reason=run.cancelled)
         except HubError as error:
-            ended = Ended(StepOutcome.FAILED, error.message, failure=error)
+            ended = Ended(RunOutcome.FAILED, error.message, failure=error)
             warn(run, ended)
         run.task = None
         if self._parts.tasks.closed:
@@ -174,10 +169,10 @@ class AutomationRuns:
         if replaced:
             await asyncio.wait(replaced)
         if run.cancelled is not None:
-            return Ended(StepOutcome.CANCELLED, reason=run.cancelled)
+            return Ended(RunOutcome.CANCELLED, reason=run.cancelled)
         await self._keep(run, firing)
         if self._config["approval"] == "required" and not await self._env.approve(run):
-            return Ended(StepOutcome.DENIED, "it was not approved")
+            return Ended(RunOutcome.DENIED, "it was not approved")
         return await execute(run)
 
     async def _keep(self, run: RunState, firing: Firing | None) -> None:
@@ -195,12 +190,12 @@ class AutomationRuns:
             if self._env.traces is not None:
                 self._env.traces.forget(run.id)
             return
-        run.trace.end(StepOutcome.INTERRUPTED, "the hub stopped")
+        run.trace.end(RunOutcome.INTERRUPTED, "the hub stopped")
         if self._env.traces is not None:
             self._env.traces.add(run.trace, self._config["trace"]["stored_traces"])
 
     async def _finish(self, run: RunState, ended: Ended, started: float) -> None:
-        self._going.pop(run.id, None)
+        self._active.pop(run.id, None)
         never_begun = not run.trace.finished
         if never_begun:
             run.trace.end(ended.outcome, ended.error or ended.reason or None)
@@ -229,7 +224,7 @@ class AutomationRuns:
         )
         if (
             self._config["delete_after_run"]
-            and ended.outcome is not StepOutcome.CANCELLED
+            and ended.outcome is not RunOutcome.CANCELLED
             and self._env.delete is not None
         ):
             await self._env.delete(self._id)

@@ -17,7 +17,7 @@ from hub.automation.engine.armed_triggers import REPAIRS
 from hub.automation.engine.automation import Automation
 from hub.automation.engine.automation_status import AutomationStatus, BrokenAutomation
 from hub.automation.engine.entity_ids import EntityIds, item_id
-from hub.automation.engine.environment import Begun, EngineEnvironment
+from hub.automation.engine.environment import EngineEnvironment, FiringResult
 from hub.automation.running.signals import error_text
 from hub.config.checked import Config
 from hub.core.context import SCOPES, Authority, Context
@@ -229,7 +229,7 @@ class Automations:
 
     async def trigger(
         self, name: str, variables: Mapping[str, Any], context: Context, *, skip_conditions: bool = True
-    ) -> Begun:
+    ) -> FiringResult:
         """Set an automation off; see `Automation.trigger`."""
         return await self.get(name).trigger(variables, context, skip_conditions=skip_conditions)
 

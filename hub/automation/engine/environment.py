@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.contract import NotRun, StepOutcome
+from hub.automation.contract import NotRun, RunOutcome
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import KeptStates
 from hub.automation.running.execute import Ended
@@ -24,7 +24,7 @@ class StartOutcome(Struct, frozen=True):
     automation_id: str
     alias: str
     run_id: str
-    outcome: StepOutcome
+    outcome: RunOutcome
     error: str | None
     started: float
     finished: float
@@ -60,8 +60,16 @@ class EngineEnvironment(Struct, frozen=True):
     tell: Callable[[StartOutcome], Awaitable[None]] = _nothing
 
 
+@dataclass(slots=True, eq=False)
+class ActiveRun:
+    """A run that is under way or waits for its turn, and its task."""
+
+    run: RunState
+    task: asyncio.Task[Ended]
+
+
 @dataclass(frozen=True, slots=True)
-class Begun:
+class FiringResult:
     """What happened to a firing: the run it set off, or why it set none off."""
 
     run_id: str | None = None

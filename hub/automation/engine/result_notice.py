@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.engine.environment import StartOutcome
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest
@@ -32,10 +32,10 @@ WAITING_LIMIT = 200
 """Notices under way at once; more than that are dropped, and said so in the log."""
 SOURCE = "automation"
 
-_WANTED: Mapping[str, frozenset[StepOutcome]] = {
-    "all": frozenset(StepOutcome),
-    "finished": frozenset({StepOutcome.FINISHED, StepOutcome.STOPPED}),
-    "failed": frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT, StepOutcome.INTERRUPTED, StepOutcome.DENIED}),
+_WANTED: Mapping[str, frozenset[RunOutcome]] = {
+    "all": frozenset(RunOutcome),
+    "finished": frozenset({RunOutcome.FINISHED, RunOutcome.STOPPED}),
+    "failed": frozenset({RunOutcome.FAILED, RunOutcome.TIMED_OUT, RunOutcome.INTERRUPTED, RunOutcome.DENIED}),
 }
 
 

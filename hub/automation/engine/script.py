@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.contract import Mode, NotRun, StepOutcome
+from hub.automation.contract import Mode, NotRun, RunOutcome
+from hub.automation.engine.environment import ActiveRun
 from hub.automation.engine.modes import ModeDecision, decide, refusal
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.engine.saved_states import as_moment
@@ -46,14 +46,6 @@ class ScriptEnvironment(Struct, frozen=True):
     waiting: WaitingRuns | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Going:
-    """A run that goes on or waits for its turn, and its task."""
-
-    run: RunState
-    task: asyncio.Task[Ended]
-
-
 class Script:
     """One script.
 
@@ -71,13 +63,13 @@ class Script:
         self.last_triggered: float | None = None
         self._environment = environment
         self._parts = environment.parts
-        self._going: list[Going] = []
+        self._active: list[ActiveRun] = []
         self._turn = asyncio.Lock()
 
     @property
     def current(self) -> int:
         """How many runs go on or wait for their turn."""
-        return len(self._going)
+        return len(self._active)
 
     @property
     def schema(self) -> Schema:
@@ -92,7 +84,7 @@ class Script:
                 fields[Optional(name, description=description)] = object
         return Schema(fields, extra=ALLOW_EXTRA)
 
-    def begin(self, variables: Mapping[str, Any], context: Context) -> Going | None:
+    def begin(self, variables: Mapping[str, Any], context: Context) -> ActiveRun | None:
         """Start a run as the mode allows; return None when it does not.
 
         Raises:
@@ -100,7 +92,7 @@ class Script:
             Conflict: It calls itself, and its mode would have it wait for itself or end itself.
         """
         self._refuse_recursion(context)
-        match decide(self.plan.mode, self.plan.maximum, len(self._going)):
+        match decide(self.plan.mode, self.plan.maximum, len(self._active)):
             case ModeDecision.REFUSE:
                 self._refused(variables)
                 return None
@@ -126,9 +118,9 @@ class Script:
     def cancel(self, reason: str) -> list[asyncio.Task[Ended]]:
         """End all runs; return their tasks, which have still to be waited for."""
         tasks = []
-        for going in self._going:
-            going.run.cancel(reason)
-            tasks.append(going.task)
+        for active in self._active:
+            active.run.cancel(reason)
+            tasks.append(active.task)
         return tasks
 
     async def stop(self, reason: str) -> None:
@@ -142,11 +134,11 @@ class Script:
         """Set its entity's state; `cause` is the run that changed it."""
         self._parts.states.set(
             self.entity_id,
-            "on" if self._going else "off",
+            "on" if self._active else "off",
             {
                 "friendly_name": self.plan.alias,
                 "mode": self.plan.mode.value,
-                "current": len(self._going),
+                "current": len(self._active),
                 "last_triggered": as_moment(self.last_triggered),
                 **({"max": self.plan.maximum} if self.plan.mode in (Mode.QUEUED, Mode.PARALLEL) else {}),
                 **({"icon": self.config["icon"]} if self.config.get("icon") else {}),
@@ -178,20 +170,20 @@ class Script:
             trigger = {"platform": None, "description": "called"}
             self._environment.traces.add_not_run(self.plan.trace_id, self.plan.alias, trigger, NotRun.MODE, text, {})
 
-    def _go(self, run: RunState, before: list[asyncio.Task[Ended]]) -> Going:
+    def _go(self, run: RunState, before: list[asyncio.Task[Ended]]) -> ActiveRun:
         task = self._parts.tasks.spawn(self._perform(run, before), name=f"run of {self.entity_id}")
-        going = Going(run, task)
-        self._going.append(going)
+        active = ActiveRun(run, task)
+        self._active.append(active)
         self._environment.active[run.context.id] = self.key
         self.last_triggered = self._parts.clock.time()
         if self._environment.traces is not None:
             self._environment.traces.begin(run.trace)
-        task.add_done_callback(lambda _: self._over(going))
+        task.add_done_callback(lambda _: self._over(active))
         self._parts.bus.fire(
             EVENT_STARTED, {"name": self.plan.alias, "entity_id": self.entity_id, "run_id": run.id}, run.context
         )
         self.show(run.context)
-        return going
+        return active
 
     async def _perform(self, run: RunState, before: list[asyncio.Task[Ended]]) -> Ended:
         if before:
@@ -201,14 +193,14 @@ class Script:
         async with self._turn:
             return await execute(run)
 
-    def _over(self, going: Going) -> None:
+    def _over(self, active: ActiveRun) -> None:
         """A run has ended, however it did."""
-        run = going.run
-        self._going.remove(going)
+        run = active.run
+        self._active.remove(active)
         self._environment.active.pop(run.context.id, None)
-        cut_off = going.task.cancelled() and run.cancelled is None
-        if going.task.cancelled() and not run.trace.finished:
-            run.trace.end(StepOutcome.INTERRUPTED, "the hub stopped")
+        cut_off = active.task.cancelled() and run.cancelled is None
+        if active.task.cancelled() and not run.trace.finished:
+            run.trace.end(RunOutcome.INTERRUPTED, "the hub stopped")
         if self._environment.traces is not None:
             if cut_off and run.keeper is not None:
                 self._environment.traces.forget(run.id)

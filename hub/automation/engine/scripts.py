@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.definition.fields import variables
 from hub.automation.definition.registry_ids import NamedIds
 from hub.automation.definition.values import some_or_all
@@ -27,7 +27,7 @@ SECTION = "script"
 EVENT_RELOADED = "script_reloaded"
 REPAIRS = "script"
 RESERVED = frozenset({"turn_on", "turn_off", "toggle", "reload"})
-_BAD = frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT, StepOutcome.INTERRUPTED})
+_BAD = frozenset({RunOutcome.FAILED, RunOutcome.TIMED_OUT, RunOutcome.INTERRUPTED})
 
 Expand = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -270,7 +270,7 @@ class Scripts:
 
 
 def _answer(key: str, ended: Ended) -> Mapping[str, Any]:
-    if ended.outcome is StepOutcome.FAILED and ended.failure is None:
+    if ended.outcome is RunOutcome.FAILED and ended.failure is None:
         raise ScriptStopped(f"script.{key} failed: {ended.error}", details={"script": key})
     if ended.outcome in _BAD:
         raise ScriptFailed(

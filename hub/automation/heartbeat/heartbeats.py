@@ -48,7 +48,7 @@ CHECKS_DEFAULT = 5
 PREVIEW = 200
 
 
-class Beat(Struct, frozen=True):
+class HeartbeatSettings(Struct, frozen=True):
     """The heartbeat settings of an agent.
 
     Attributes:
@@ -163,7 +163,12 @@ class Heartbeats:
         return DueHeartbeat(True, phrase("{file} has notes", file=FILE))
 
     async def beat(
-        self, beat: Beat, context: Context, *, key: str | None = None, began: Callable[[str], None] | None = None
+        self,
+        beat: HeartbeatSettings,
+        context: Context,
+        *,
+        key: str | None = None,
+        began: Callable[[str], None] | None = None,
     ) -> Mapping[str, Any]:
         """Let an agent look after what is due, and send what it has to tell.
 
@@ -239,7 +244,7 @@ class Heartbeats:
     def _wanted(
         self,
         agent: Agent,
-        beat: Beat,
+        beat: HeartbeatSettings,
         view: _View,
         context: Context,
         place: DeliveryTarget | None,
@@ -281,7 +286,7 @@ class Heartbeats:
         self,
         connection: SqlConnection,
         agent_id: str,
-        beat: Beat,
+        beat: HeartbeatSettings,
         view: _View,
         result: RunResult,
         verdict: _Verdict,

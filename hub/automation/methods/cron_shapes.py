@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from hub.automation.editing.schedule_editor import Scheduled
-from hub.automation.editing.schedule_request import Do, ScheduleRequest
+from hub.automation.editing.schedule_request import ScheduledAction, ScheduleRequest
 from hub.core.schema import positive_seconds
 
 SUMMARY_LIMIT = 2_000
@@ -98,11 +98,11 @@ def _shown_schedule(trigger: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shown_payload(request: ScheduleRequest) -> dict[str, Any]:
     match request.do:
-        case Do.EVENT:
+        case ScheduledAction.EVENT:
             return {"kind": "systemEvent", "text": request.text}
-        case Do.REMIND:
+        case ScheduledAction.REMIND:
             return {"kind": "message", "text": request.text}
-        case Do.RUN:
+        case ScheduledAction.RUN:
             chosen = {"model": request.model, "thinking": request.thinking, "timeoutSeconds": request.timeout_s}
             stated = {key: value for key, value in chosen.items() if value is not None}
             return {"kind": "agentTurn", "message": request.text, **stated}

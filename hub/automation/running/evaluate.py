@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.kinds import Kinds
 from hub.automation.definition.phrases import all_of
 from hub.automation.running.rendering import render, truth
@@ -44,7 +44,7 @@ def is_sync(conditions: Sequence[Condition], kinds: Kinds) -> bool:
     return all(kinds.condition(each["condition"]).check is not None for each in _leaves(conditions))
 
 
-def evaluate(condition: Condition, asking: Asking, path: str = "condition") -> ConditionVerdict:
+def evaluate(condition: Condition, asking: ConditionContext, path: str = "condition") -> ConditionVerdict:
     """Return whether a condition holds now.
 
     Args:
@@ -57,12 +57,12 @@ def evaluate(condition: Condition, asking: Asking, path: str = "condition") -> C
     return _at_once(_ask(condition, asking, path), asking)
 
 
-async def evaluate_later(condition: Condition, asking: Asking, path: str = "condition") -> ConditionVerdict:
+async def evaluate_later(condition: Condition, asking: ConditionContext, path: str = "condition") -> ConditionVerdict:
     """Like `evaluate`, for any condition. Cancelling it ends what it waits for."""
     return await _later(_ask(condition, asking, path), asking)
 
 
-def check_all(conditions: Sequence[Condition], asking: Asking, path: str = "condition") -> ConditionVerdict:
+def check_all(conditions: Sequence[Condition], asking: ConditionContext, path: str = "condition") -> ConditionVerdict:
     """Return whether all conditions hold, asking no further than the first that does not.
 
     Returns:
@@ -75,7 +75,9 @@ def check_all(conditions: Sequence[Condition], asking: Asking, path: str = "cond
     return _at_once(_all(conditions, asking, path, ""), asking)
 
 
-async def check_all_later(conditions: Sequence[Condition], asking: Asking, path: str = "condition") -> ConditionVerdict:
+async def check_all_later(
+    conditions: Sequence[Condition], asking: ConditionContext, path: str = "condition"
+) -> ConditionVerdict:
     """Like `check_all`, for any conditions. Cancelling it ends what it waits for."""
     return await _later(_all(conditions, asking, path, ""), asking)
 
@@ -91,7 +93,7 @@ def _leaves(conditions: Sequence[Condition]) -> Iterator[Condition]:
 # --- asking: generators yield what a kind is to be asked, and are sent its verdict ---
 
 
-def _at_once(questions: _Questions, asking: Asking) -> ConditionVerdict:
+def _at_once(questions: _Questions, asking: ConditionContext) -> ConditionVerdict:
     try:
         condition, kind, path = next(questions)
         while True:
@@ -110,7 +112,7 @@ def _at_once(questions: _Questions, asking: Asking) -> ConditionVerdict:
         return found
 
 
-async def _later(questions: _Questions, asking: Asking) -> ConditionVerdict:
+async def _later(questions: _Questions, asking: ConditionContext) -> ConditionVerdict:
     try:
         condition, kind, path = next(questions)
         while True:
@@ -138,7 +140,7 @@ def _told(error: Exception, path: str) -> ConditionError:
     return ConditionError(error.message if isinstance(error, HubError) else str(error), path)
 
 
-def _ask(condition: Condition, asking: Asking, path: str) -> _Questions:
+def _ask(condition: Condition, asking: ConditionContext, path: str) -> _Questions:
     if not _is_enabled(condition.get("enabled", True), asking, path):
         return DISABLED
     match condition["condition"]:
@@ -153,7 +155,7 @@ def _ask(condition: Condition, asking: Asking, path: str) -> _Questions:
             return verdict
 
 
-def _is_enabled(enabled: bool | str, asking: Asking, path: str) -> bool:
+def _is_enabled(enabled: bool | str, asking: ConditionContext, path: str) -> bool:
     if isinstance(enabled, bool):
         return enabled
     try:
@@ -162,21 +164,21 @@ def _is_enabled(enabled: bool | str, asking: Asking, path: str) -> bool:
         raise ConditionError(f"enabled: {error.message}", path) from error
 
 
-def _all(conditions: Sequence[Condition], asking: Asking, path: str, below: str) -> _Questions:
+def _all(conditions: Sequence[Condition], asking: ConditionContext, path: str, below: str) -> _Questions:
     failing, children = yield from _until(_fails, conditions, asking, f"{path}/", below)
     if failing is not None:
         return ConditionVerdict(False, failing.reason, children=children)
     return ConditionVerdict(True, children[f"{below}0"].reason if len(children) == 1 else _HELD, children=children)
 
 
-def _any(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questions:
+def _any(conditions: Sequence[Condition], asking: ConditionContext, path: str) -> _Questions:
     holding, children = yield from _until(_holds, conditions, asking, f"{path}/", "conditions/")
     if holding is not None:
         return ConditionVerdict(True, holding.reason, children=children)
     return ConditionVerdict(False, _reasons(children) or phrase("it has no conditions"), children=children)
 
 
-def _none(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questions:
+def _none(conditions: Sequence[Condition], asking: ConditionContext, path: str) -> _Questions:
     holding, children = yield from _until(_holds, conditions, asking, f"{path}/", "conditions/")
     if holding is not None:
         return ConditionVerdict(False, phrase("{reason}, but must not be", reason=holding.reason), children=children)
@@ -184,7 +186,11 @@ def _none(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questi
 
 
 def _until(
-    decides: Callable[[ConditionVerdict], bool], conditions: Sequence[Condition], asking: Asking, path: str, below: str
+    decides: Callable[[ConditionVerdict], bool],
+    conditions: Sequence[Condition],
+    asking: ConditionContext,
+    path: str,
+    below: str,
 ) -> Generator[_Question, ConditionVerdict, tuple[ConditionVerdict | None, dict[str, ConditionVerdict]]]:
     """Return the first verdict that decides, if any does, and all that were reached."""
     children: dict[str, ConditionVerdict] = {}

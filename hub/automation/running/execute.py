@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.running.run import RunState
 from hub.automation.running.signals import Interrupted, StopRun, error_text, is_foreseen
 from hub.automation.running.waits import sleep_until
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ON_ERROR = "on_error"
-BAD_OUTCOMES = frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT})
+BAD_OUTCOMES = frozenset({RunOutcome.FAILED, RunOutcome.TIMED_OUT})
 
 
 class Ended(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Ended(Struct, frozen=True):
         conversation_response: What `set_conversation_response` said last.
     """
 
-    outcome: StepOutcome
+    outcome: RunOutcome
     error: str | None = None
     response: Any = None
     reason: str = ""
@@ -53,15 +53,15 @@ async def execute(run: RunState) -> Ended:
     if not run.position.is_begun:  # what it waited for its turn, or for the owner's word, is no part of it
         run.started = run.parts.clock.time()
     try:
-        ended = await _whole(run) if run.cancelled is None else Ended(StepOutcome.CANCELLED, reason=run.cancelled)
+        ended = await _whole(run) if run.cancelled is None else Ended(RunOutcome.CANCELLED, reason=run.cancelled)
         await _absorb(run)
     except asyncio.CancelledError:
         if run.cancelled is None:
-            run.trace.end(StepOutcome.INTERRUPTED, "the hub stopped", run.variables)
+            run.trace.end(RunOutcome.INTERRUPTED, "the hub stopped", run.variables)
             raise
         if run.task is not None:
             run.task.uncancel()
-        ended = Ended(StepOutcome.CANCELLED, reason=run.cancelled)
+        ended = Ended(RunOutcome.CANCELLED, reason=run.cancelled)
     finally:
         run.task = None
     if run.keeper is not None:
@@ -69,7 +69,7 @@ async def execute(run: RunState) -> Ended:
             await run.keeper.forget(run.id)
         except HubError as error:
             _log.error("the run %s of %s has ended and is still kept: %s", run.id, run.plan.trace_id, error.message)
-    if run.dry is None and (ended.outcome in BAD_OUTCOMES or ended.outcome is StepOutcome.INTERRUPTED):
+    if run.dry is None and (ended.outcome in BAD_OUTCOMES or ended.outcome is RunOutcome.INTERRUPTED):
         warn(run, ended)
     # Last: whoever sees that it has ended may set it off again.
     run.trace.end(ended.outcome, ended.error or ended.reason or None, run.variables)
@@ -99,9 +99,9 @@ async def _whole(run: RunState) -> Ended:
     try:
         ended = await _limited(run, _attempts)
     except TimedOut as error:
-        ended = Ended(StepOutcome.TIMED_OUT, error.message, failure=error)
+        ended = Ended(RunOutcome.TIMED_OUT, error.message, failure=error)
     except HubError as error:
-        ended = Ended(StepOutcome.FAILED, f"it could not be kept: {error.message}", failure=error)
+        ended = Ended(RunOutcome.FAILED, f"it could not be kept: {error.message}", failure=error)
     if ended.outcome in BAD_OUTCOMES and not isinstance(run.plan.on_error, str):
         await _handle(run, ended)
     return Ended(ended.outcome, ended.error, ended.response, ended.reason, ended.failure, run.conversation_response)
@@ -117,7 +117,7 @@ async def _attempts(run: RunState) -> Ended:
         try:
             await run.frame.define(run.plan.variables_beside(run.variables))
         except HubError as error:
-            return Ended(StepOutcome.FAILED, f"variables: {error.message}", failure=error)
+            return Ended(RunOutcome.FAILED, f"variables: {error.message}", failure=error)
     retry = run.plan.retry
     if retry is not None and position.begun is None:
         position.begun = dict(run.variables)
@@ -128,7 +128,7 @@ async def _attempts(run: RunState) -> Ended:
             await sleep_until(run.parts.clock, position.retry_at)
             position.retry_at = None
         ended = await _attempt(run)
-        if ended.outcome is not StepOutcome.FAILED or retry is None or position.attempt + 1 >= retry.attempts:
+        if ended.outcome is not RunOutcome.FAILED or retry is None or position.attempt + 1 >= retry.attempts:
             return ended
         position.attempt += 1
         position.begin_again()
@@ -147,15 +147,15 @@ async def _attempt(run: RunState) -> Ended:
         completed = await run.frame.sequence(run.plan.actions, run.plan.root)
     except StopRun as stop:
         if stop.error:
-            return Ended(StepOutcome.FAILED, stop.text or "it was stopped with an error")
-        return Ended(StepOutcome.STOPPED, response=stop.response, reason=stop.text)
+            return Ended(RunOutcome.FAILED, stop.text or "it was stopped with an error")
+        return Ended(RunOutcome.STOPPED, response=stop.response, reason=stop.text)
     except Interrupted as error:
-        return Ended(StepOutcome.INTERRUPTED, _told(run, error), failure=error)
+        return Ended(RunOutcome.INTERRUPTED, _told(run, error), failure=error)
     except Exception as error:  # `Frame.step` has told it in the trace; whoever runs this sees how it ended
-        return Ended(StepOutcome.FAILED, _told(run, error), failure=error)
+        return Ended(RunOutcome.FAILED, _told(run, error), failure=error)
     if not completed:
-        return Ended(StepOutcome.STOPPED, reason="a condition among its actions does not hold")
-    return Ended(StepOutcome.FINISHED)
+        return Ended(RunOutcome.STOPPED, reason="a condition among its actions does not hold")
+    return Ended(RunOutcome.FINISHED)
 
 
 def _told(run: RunState, error: Exception) -> str:
@@ -186,7 +186,7 @@ async def _handle(run: RunState, ended: Ended) -> None:
     except Exception as error:  # the run has failed already; its trace tells this error too
         with run.trace.step(ON_ERROR) as entry:
             entry.error(_told(run, error))
-        warn(run, Ended(StepOutcome.FAILED, f"{ON_ERROR}: {_told(run, error)}", failure=error))
+        warn(run, Ended(RunOutcome.FAILED, f"{ON_ERROR}: {_told(run, error)}", failure=error))
 
 
 async def _handlers(run: RunState) -> bool:
@@ -197,7 +197,7 @@ async def _handlers(run: RunState) -> bool:
 def _failed_before(run: RunState) -> Ended:
     """Return the end of a run that was in its `on_error` when the hub stopped."""
     error = run.position.error or {}
-    return Ended(StepOutcome(error.get("outcome", StepOutcome.FAILED)), error.get("message"))
+    return Ended(RunOutcome(error.get("outcome", RunOutcome.FAILED)), error.get("message"))
 
 
 async def _limited(run: RunState, work: Callable[[RunState], Awaitable[T]]) -> T:

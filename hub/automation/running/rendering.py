@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hub.automation.contract import Asking
+from hub.automation.contract import ConditionContext
 from hub.template.native import as_bool
 
 
-def render(asking: Asking, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
+def render(asking: ConditionContext, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
     """Return a value with the templates in it rendered.
 
     Args:

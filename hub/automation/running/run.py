@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from hub.automation.contract import Asking
+from hub.automation.contract import ConditionContext
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.running.dry_run import DryRun
 from hub.automation.running.evaluate import (
@@ -347,9 +347,9 @@ class Frame:
             self.run.trace.verdict(f"{path}/{place}", child)
         return verdict.holds
 
-    def _asking(self) -> Asking:
+    def _asking(self) -> ConditionContext:
         plan = self.plan
-        return Asking(self.parts, self.scope.view, self.run.context, plan.trace_id, plan.templates)
+        return ConditionContext(self.parts, self.scope.view, self.run.context, plan.trace_id, plan.templates)
 
     def _not_said(self, error: ConditionError, path: str) -> None:
         """Record why a condition cannot be evaluated."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import orjson
 from msgspec import Struct
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.running.plan import RunPlan
 from hub.automation.running.position import Position, TakenUp
@@ -106,7 +106,7 @@ class Waiting(Struct, frozen=True):
         for path, state in self.position.states.items():
             if isinstance(state, dict):
                 trace.step(path).result(interrupted=True, **{str(key): value for key, value in state.items()}).end()
-        trace.end(StepOutcome.INTERRUPTED, reason, self.variables)
+        trace.end(RunOutcome.INTERRUPTED, reason, self.variables)
         return trace
 
 

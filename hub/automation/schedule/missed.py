@@ -39,7 +39,7 @@ class Missed(Struct, frozen=True):
     latest: float | None = None
 
 
-class Look(Struct, frozen=True):
+class ClockCheck(Struct, frozen=True):
     """The result of one look at the clock.
 
     Args:
@@ -63,7 +63,7 @@ def plan_look(
     within_s: float | None = None,
     *,
     down_until: float = -math.inf,
-) -> Look:
+) -> ClockCheck:
     """Decide what fires of everything that came due in (`after`, `now`].
 
     What is on time fires. When something was missed before it, `none` and `last` fire the latest occurrence only: it
@@ -73,13 +73,13 @@ def plan_look(
     missed = plan_missed(schedule, after, now, catch_up, within_s, until=until)
     on_time = due_between(schedule, max(after, until), now)
     if missed.latest is None:
-        return Look([], on_time[-MAX_ON_TIME:], len(on_time[:-MAX_ON_TIME]))
+        return ClockCheck([], on_time[-MAX_ON_TIME:], len(on_time[:-MAX_ON_TIME]))
     if catch_up is CatchUp.ALL:
         kept = on_time[-MAX_ON_TIME:]
-        return Look(missed.fire, kept, missed.skipped + len(on_time) - len(kept))
+        return ClockCheck(missed.fire, kept, missed.skipped + len(on_time) - len(kept))
     if on_time:
-        return Look([], on_time[-1:], _counted(missed.skipped + len(missed.fire) + len(on_time) - 1))
-    return Look(missed.fire, [], missed.skipped, None if missed.fire else missed.latest)
+        return ClockCheck([], on_time[-1:], _counted(missed.skipped + len(missed.fire) + len(on_time) - 1))
+    return ClockCheck(missed.fire, [], missed.skipped, None if missed.fire else missed.latest)
 
 
 def plan_missed(

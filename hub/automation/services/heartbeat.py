@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.automation.heartbeat.heartbeats import CHECKS_DEFAULT, Beat, Heartbeats
+from hub.automation.heartbeat.heartbeats import CHECKS_DEFAULT, Heartbeats, HeartbeatSettings
 from hub.automation.services.addresses import TARGET
 from hub.automation.services.agent_runs import noting
 from hub.core.errors import Forbidden
@@ -71,7 +71,7 @@ def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents
 
     async def beat(call: ServiceCall) -> Mapping[str, Any]:
         data = call.data
-        wanted = Beat(
+        wanted = HeartbeatSettings(
             agent_of(call),
             data["target"],
             data["session"] == "main",

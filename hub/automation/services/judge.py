@@ -13,7 +13,7 @@ from typing import Any
 
 from hub.agent.agents import Agent, Agents
 from hub.agent.small_call import SmallCall, asked_again, read_object
-from hub.automation.contract import SentenceAnswer, SentenceQuestion
+from hub.automation.contract import JudgeAnswer, JudgeQuestion
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError, TimedOut
@@ -83,8 +83,8 @@ class Judge:
         self._clock = clock
         self._slots = asyncio.Semaphore(PARALLEL)
 
-    async def __call__(self, question: SentenceQuestion, context: Context) -> SentenceAnswer:
-        """Ask; see `SentenceQuestion`.
+    async def __call__(self, question: JudgeQuestion, context: Context) -> JudgeAnswer:
+        """Ask; see `JudgeQuestion`.
 
         Raises:
             NoAnswer: Twice no answer in the form that was asked for.
@@ -106,7 +106,7 @@ class Judge:
 class _Asked:
     """One question in progress."""
 
-    def __init__(self, judge: Judge, question: SentenceQuestion, context: Context) -> None:
+    def __init__(self, judge: Judge, question: JudgeQuestion, context: Context) -> None:
         self._judge = judge
         self._question = question
         self._context = context
@@ -116,7 +116,7 @@ class _Asked:
         self._agent_id = ""
         self._answered = False
 
-    async def answer(self) -> SentenceAnswer:
+    async def answer(self) -> JudgeAnswer:
         judge, question = self._judge, self._question
         agent = judge._agents.get(question.agent) if question.agent is not None else judge._agents.default()
         self._agent_id = agent.id
@@ -133,7 +133,7 @@ class _Asked:
                 messages += asked_again(reply, problem, f"of this form: {_form(question.answers)}")
                 continue
             self._answered = True
-            return SentenceAnswer(value, reason, self._model, self._cost())
+            return JudgeAnswer(value, reason, self._model, self._cost())
         raise NoAnswer(f"{self._model} did not answer in the form that was asked for: {problem}")
 
     async def _call(self, candidates: list[Resolved], agent: Agent, system: str, messages: tuple[Message, ...]) -> str:
@@ -217,13 +217,13 @@ def _form(answers: str | tuple[str, ...]) -> str:
     return '{"answer": true or false, "reason": "…"}'
 
 
-def _system(question: SentenceQuestion, persona: str) -> str:
+def _system(question: JudgeQuestion, persona: str) -> str:
     rules = _RULES.format(form=_form(question.answers))
     persona = persona.strip()[:PERSONA_LIMIT]
     return f"{persona}\n\n{rules}" if persona else rules
 
 
-def _asked_text(question: SentenceQuestion) -> str:
+def _asked_text(question: JudgeQuestion) -> str:
     if not question.data:
         return question.text
     return f"{question.text}\n\n{quote_untrusted(question.data, source='the data of the question')}"

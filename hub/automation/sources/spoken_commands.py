@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.engine.automation import EVENT_NOT_RUN
 from hub.automation.engine.automation_runs import EVENT_FINISHED
 from hub.automation.sources.sentence_matcher import SentenceMatch, Sentences
@@ -79,6 +79,6 @@ class SpokenCommands:
             return say("spoken.not_run", self._language(), reason=data["text"])
         if data["conversation_response"] is not None:
             return str(data["conversation_response"])
-        if data["outcome"] in {StepOutcome.FINISHED, StepOutcome.STOPPED}:
+        if data["outcome"] in {RunOutcome.FINISHED, RunOutcome.STOPPED}:
             return say("spoken.done", self._language())
         return say("spoken.failed", self._language(), error=data["error"] or data["outcome"])

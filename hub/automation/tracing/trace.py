@@ -11,7 +11,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from hub.automation.contract import ConditionVerdict, StepOutcome
+from hub.automation.contract import ConditionVerdict, RunOutcome
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError
@@ -165,7 +165,7 @@ class TraceWriter:
         self.trigger = trigger
         self.context = context
         self._config = config
-        self.outcome: StepOutcome | None = None
+        self.outcome: RunOutcome | None = None
         self.error: str | None = None
         self.variables: Mapping[str, Any] = {}
         self.dropped = 0
@@ -215,7 +215,7 @@ class TraceWriter:
         for place, each in each_verdict(path, verdict):
             self.step(place).result(**verdict_result(each)).end()
 
-    def end(self, outcome: StepOutcome, error: str | None = None, variables: Mapping[str, Any] | None = None) -> None:
+    def end(self, outcome: RunOutcome, error: str | None = None, variables: Mapping[str, Any] | None = None) -> None:
         """The run ended now; only the first call counts."""
         if self._finished is not None:
             return

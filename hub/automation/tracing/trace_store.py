@@ -16,7 +16,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from hub.automation.contract import ConditionVerdict, NotRun, StepOutcome
+from hub.automation.contract import ConditionVerdict, NotRun, RunOutcome
 from hub.automation.tracing.trace import TraceWriter, iso_time, shown_value, verdict_steps
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.ids import new_id
@@ -360,7 +360,7 @@ def _checked(data: Any) -> dict[str, Any]:
     for key in ("automation_id", "started", "outcome"):
         if not isinstance(raw.get(key), str) or not raw[key]:
             raise InvalidRequest(f"this is no trace; trace.{key} is not text")
-    if raw["outcome"] not in {outcome.value for outcome in StepOutcome}:
+    if raw["outcome"] not in {outcome.value for outcome in RunOutcome}:
         raise InvalidRequest(f"this is no trace; trace.outcome is {raw['outcome'][:40]!r}")
     if _moment(raw["started"]) == 0.0:
         raise InvalidRequest("this is no trace; trace.started is no date-time with a time zone")

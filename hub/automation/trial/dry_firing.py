@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.automation.contract import Asking, ConditionVerdict, Firing, NotRun
+from hub.automation.contract import ConditionContext, ConditionVerdict, Firing, NotRun
 from hub.automation.engine.limits import AutomationLimits
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.running.dry_run import DryRun
@@ -72,7 +72,9 @@ class Trial:
         if skip_conditions:
             verdict = ConditionVerdict(True, "conditions were skipped")
         else:
-            asking = Asking(self._parts, variables, self._context, self._config["id"], self._config["templates"])
+            asking = ConditionContext(
+                self._parts, variables, self._context, self._config["id"], self._config["templates"]
+            )
             try:
                 verdict = await check_all_later(self._config["conditions"], asking)
             except ConditionError as error:

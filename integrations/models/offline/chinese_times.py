@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from datetime import datetime, time, timedelta
 
-from integrations.models.offline.time_phrase import EVENING_HOUR, Reading, When, at, delay, next_clock, on_month_day
+from integrations.models.offline.time_phrase import (
+    EVENING_HOUR,
+    ParsedTime,
+    Reading,
+    at,
+    delay,
+    next_clock,
+    on_month_day,
+)
 
 _HAN_DIGITS = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0}
 _HAN_NUMBER = r"(?:\d{1,6}|[零〇一二三四五六七八九两十百]{1,6})"
@@ -16,7 +24,7 @@ _HAN_CLOCK = rf"(?:{_HAN_PART})?{_HAN_NUMBER}(?:[:：][0-5]\d|(?:点|时)(?:钟|
 _HAN_DAY = r"(?:周|星期|礼拜)[一二三四五六日天]"
 
 
-def chinese_amount(text: str) -> When | None:
+def chinese_amount(text: str) -> ParsedTime | None:
     """Return the delay that a bare amount means: 二十分钟."""
     said = rf"半个?(?:小时|钟头)|(?:{_HAN_NUMBER}(?:个半)?{_HAN_UNIT})+"
     return delay(_han_seconds(text)) if re.fullmatch(said, text) else None
@@ -47,14 +55,14 @@ def _han_seconds(amount: str) -> float:
     return total
 
 
-def _han_in(match: re.Match[str], now: datetime) -> When | None:
+def _han_in(match: re.Match[str], now: datetime) -> ParsedTime | None:
     return delay(_han_seconds(match["amount"]))
 
 
-def _han_every(match: re.Match[str], now: datetime) -> When | None:
+def _han_every(match: re.Match[str], now: datetime) -> ParsedTime | None:
     amount = match["amount"]
     seconds = _han_seconds(amount if re.match(_HAN_NUMBER, amount) or amount.startswith("半") else f"1{amount}")
-    return When("every", f"{round(seconds)}s") if seconds > 0 else None
+    return ParsedTime("every", f"{round(seconds)}s") if seconds > 0 else None
 
 
 def _han_clock(text: str) -> tuple[int, int] | None:
@@ -74,7 +82,7 @@ def _han_clock(text: str) -> tuple[int, int] | None:
     return (hour % 24, minute) if hour <= 24 and minute < 60 else None
 
 
-def _han_on_day(match: re.Match[str], now: datetime) -> When | None:
+def _han_on_day(match: re.Match[str], now: datetime) -> ParsedTime | None:
     word, said, part = match["word"], match["clock"], match["part"]
     if said:
         clock = _han_clock(said)
@@ -102,21 +110,21 @@ def _han_weekday(word: str) -> int:
     return "一二三四五六日天".index(word[-1]) % 7 if word[-1] != "天" else 6
 
 
-def _han_every_day(match: re.Match[str], now: datetime) -> When | None:
+def _han_every_day(match: re.Match[str], now: datetime) -> ParsedTime | None:
     said, day = match["clock"], match["day"]
     clock = _han_clock(said) if said else (_part_hour(match["part"] or "早上"), 0)
     if clock is None:
         return None
     days = "*" if day in {"天", "日"} else "1-5" if day == "个工作日" else str((_han_weekday(day) + 1) % 7)
-    return When("cron", f"{clock[1]} {clock[0]} * * {days}")
+    return ParsedTime("cron", f"{clock[1]} {clock[0]} * * {days}")
 
 
-def _han_on_date(match: re.Match[str], now: datetime) -> When | None:
+def _han_on_date(match: re.Match[str], now: datetime) -> ParsedTime | None:
     clock = _han_clock(match["clock"]) if match["clock"] else (9, 0)
     return on_month_day(_han_number(match["month"]), _han_number(match["day"]), clock, now)
 
 
-def _han_at_clock(match: re.Match[str], now: datetime) -> When | None:
+def _han_at_clock(match: re.Match[str], now: datetime) -> ParsedTime | None:
     clock = _han_clock(match["clock"])
     return None if clock is None else next_clock(clock, now, vague=re.match(_HAN_PART, match["clock"]) is None)
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from datetime import datetime, time, timedelta
 
-from integrations.models.offline.time_phrase import EVENING_HOUR, Reading, When, at, delay, next_clock, on_month_day
+from integrations.models.offline.time_phrase import (
+    EVENING_HOUR,
+    ParsedTime,
+    Reading,
+    at,
+    delay,
+    next_clock,
+    on_month_day,
+)
 
 _HOURS_OF_DAY = {"morning": 8, "noon": 12, "afternoon": 15, "evening": EVENING_HOUR, "night": EVENING_HOUR}
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -42,7 +50,7 @@ _MONTH = r"(?:" + "|".join(_MONTHS) + r")"
 _PART = r"(?:morning|afternoon|evening|night)"
 
 
-def english_amount(text: str) -> When | None:
+def english_amount(text: str) -> ParsedTime | None:
     """Return the delay that a bare amount means: "20 minutes", "an hour"."""
     return delay(_amount_seconds(text)) if re.fullmatch(_AMOUNT, text, re.IGNORECASE) else None
 
@@ -81,17 +89,17 @@ def _clock(text: str) -> tuple[int, int] | None:
     return hour, minute
 
 
-def _in(match: re.Match[str], now: datetime) -> When | None:
+def _in(match: re.Match[str], now: datetime) -> ParsedTime | None:
     return delay(_amount_seconds(match["amount"]))
 
 
-def _every(match: re.Match[str], now: datetime) -> When | None:
+def _every(match: re.Match[str], now: datetime) -> ParsedTime | None:
     amount = match["amount"]
     seconds = _amount_seconds(amount if re.match(_NUMBER, amount, re.IGNORECASE) else f"1 {amount}")
-    return When("every", f"{round(seconds)}s") if seconds > 0 else None
+    return ParsedTime("every", f"{round(seconds)}s") if seconds > 0 else None
 
 
-def _every_day(match: re.Match[str], now: datetime) -> When | None:
+def _every_day(match: re.Match[str], now: datetime) -> ParsedTime | None:
     named = match.groupdict()
     clock = _clock(named["clock"]) if named.get("clock") else None
     if named.get("clock") and clock is None:
@@ -101,10 +109,10 @@ def _every_day(match: re.Match[str], now: datetime) -> When | None:
     hour = _with_part(hour, part, named.get("clock") or "")
     day = (named.get("day") or "").lower()
     days = {"weekday": "1-5", "weekend": "0,6"}.get(day) or (str((_DAYS.index(day) + 1) % 7) if day in _DAYS else "*")
-    return When("cron", f"{minute} {hour} * * {days}")
+    return ParsedTime("cron", f"{minute} {hour} * * {days}")
 
 
-def _on_day(match: re.Match[str], now: datetime) -> When | None:
+def _on_day(match: re.Match[str], now: datetime) -> ParsedTime | None:
     named = match.groupdict()
     word = (named.get("word") or "").lower()
     part = (named.get("part") or ("night" if word == "tonight" else "")).lower()
@@ -134,21 +142,21 @@ def _with_part(hour: int, part: str, said: str) -> int:
     return hour + 12 if afternoon and 1 <= hour < 12 and not re.search(r"[ap]\.?m", said, re.IGNORECASE) else hour
 
 
-def _at_clock(match: re.Match[str], now: datetime) -> When | None:
+def _at_clock(match: re.Match[str], now: datetime) -> ParsedTime | None:
     clock = _clock(match["clock"])
     if clock is None:
         return None
     return next_clock(clock, now, vague=re.fullmatch(r"\d{1,2}(?:[:.]\d\d)?", match["clock"].strip()) is not None)
 
 
-def _on_date(match: re.Match[str], now: datetime) -> When | None:
+def _on_date(match: re.Match[str], now: datetime) -> ParsedTime | None:
     named = match.groupdict()
     day, month = int(named["d1"] or named["d2"]), _MONTHS.index((named["m1"] or named["m2"]).lower()) + 1
     clock = _clock(named["clock"]) if named["clock"] else (9, 0)
     return on_month_day(month, day, clock, now)
 
 
-def _iso(match: re.Match[str], now: datetime) -> When | None:
+def _iso(match: re.Match[str], now: datetime) -> ParsedTime | None:
     said = re.sub(r"^(?:at|on) ", "", match[0], flags=re.IGNORECASE)
     try:
         found = datetime.fromisoformat(said.replace(" ", "T"))
@@ -157,7 +165,7 @@ def _iso(match: re.Match[str], now: datetime) -> When | None:
     return at(found if len(said) > len("2026-01-01") else found.replace(hour=9))
 
 
-def _at_or_part(match: re.Match[str], now: datetime) -> When | None:
+def _at_or_part(match: re.Match[str], now: datetime) -> ParsedTime | None:
     clock = _clock(match["clock"])
     if clock is None:
         return None

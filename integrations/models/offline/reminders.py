@@ -10,7 +10,7 @@ from typing import Any
 from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply, tell_date
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_items, read_json
-from integrations.models.offline.time_phrase import When
+from integrations.models.offline.time_phrase import ParsedTime
 from integrations.models.offline.when import amount_of, find_when
 
 TOOL = "schedule"
@@ -46,7 +46,7 @@ def _remind(intent: RecognizedIntent, results: Sequence[StepResult], language: s
             return Say(reply("when_missing", language, text=_reminder_text(reminder)))
         when, text = found
         if when.morning is not None and (intent.name == "WakeUp" or _RISING.search(text)):
-            when = When(when.kind, when.morning)
+            when = ParsedTime(when.kind, when.morning)
         if not text:
             text = reply("wake_text", language)
     if when is None:

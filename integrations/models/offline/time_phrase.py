@@ -12,8 +12,8 @@ AMOUNT_LIMIT_S = 100_000 * 86_400
 EVENING_HOUR = 20
 
 
-class When(Struct, frozen=True):
-    """A time that was said.
+class ParsedTime(Struct, frozen=True):
+    """A time or a rhythm that was read from words.
 
     Attributes:
         kind: `at`, `every` or `cron`, as the tool `schedule` calls them.
@@ -27,16 +27,16 @@ class When(Struct, frozen=True):
     morning: str | None = None
 
 
-Reading = Callable[[re.Match[str], datetime], When | None]
+Reading = Callable[[re.Match[str], datetime], ParsedTime | None]
 """Reads what a pattern found, given the local time; None when it means no time after all."""
 
 
-def delay(seconds: float) -> When | None:
+def delay(seconds: float) -> ParsedTime | None:
     """Return the time so many seconds from now."""
-    return When("at", f"{round(seconds)}s") if 0 < seconds <= AMOUNT_LIMIT_S else None
+    return ParsedTime("at", f"{round(seconds)}s") if 0 < seconds <= AMOUNT_LIMIT_S else None
 
 
-def next_clock(clock: tuple[int, int], now: datetime, *, vague: bool) -> When:
+def next_clock(clock: tuple[int, int], now: datetime, *, vague: bool) -> ParsedTime:
     """Return the next time a clock shows this; "at 5" in the afternoon is five in the afternoon."""
     found = datetime.combine(now.date(), time(*clock))
     here = now.replace(tzinfo=None)
@@ -44,11 +44,11 @@ def next_clock(clock: tuple[int, int], now: datetime, *, vague: bool) -> When:
         return at(found)
     morning = at(found + timedelta(days=1))
     if vague and clock[0] < 12 and found + timedelta(hours=12) > here:
-        return When("at", at(found + timedelta(hours=12)).value, morning.value)
+        return ParsedTime("at", at(found + timedelta(hours=12)).value, morning.value)
     return morning
 
 
-def on_month_day(month: int, day: int, clock: tuple[int, int] | None, now: datetime) -> When | None:
+def on_month_day(month: int, day: int, clock: tuple[int, int] | None, now: datetime) -> ParsedTime | None:
     """Return the next time that a calendar shows this day."""
     if clock is None:
         return None
@@ -62,6 +62,6 @@ def on_month_day(month: int, day: int, clock: tuple[int, int] | None, now: datet
     return None
 
 
-def at(found: datetime) -> When:
+def at(found: datetime) -> ParsedTime:
     """Return a local time."""
-    return When("at", found.isoformat(timespec="minutes"))
+    return ParsedTime("at", found.isoformat(timespec="minutes"))

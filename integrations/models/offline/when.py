@@ -11,12 +11,12 @@ from datetime import datetime
 
 from integrations.models.offline.chinese_times import CHINESE_TIMES, chinese_amount
 from integrations.models.offline.english_times import ENGLISH_TIMES, english_amount
-from integrations.models.offline.time_phrase import When
+from integrations.models.offline.time_phrase import ParsedTime
 
 LENGTH_LIMIT = 1_000
 
 
-def find_when(text: str, now: datetime) -> tuple[When, str] | None:
+def find_when(text: str, now: datetime) -> tuple[ParsedTime, str] | None:
     """Return the time that a text names and the text without it; None when it names none.
 
     Args:
@@ -49,7 +49,7 @@ def _tidy(text: str) -> str:
     return text.strip(" ,，、.。!！:：")
 
 
-def amount_of(text: str) -> When | None:
+def amount_of(text: str) -> ParsedTime | None:
     """Return the delay that a bare amount means: "20 minutes", "二十分钟"; None when it is none."""
     said = text.strip()
     return english_amount(said) or chinese_amount(said)

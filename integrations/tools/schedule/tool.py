@@ -12,7 +12,7 @@ from hub.automation.editing.schedule_job import changed_request, new_request
 from hub.automation.editing.schedule_request import (
     NAME_LIMIT,
     TEXT_LIMIT,
-    Do,
+    ScheduledAction,
     ScheduleRequest,
     describe,
     in_words,
@@ -28,7 +28,7 @@ GROUP = "schedule"
 LISTED_LIMIT = 50
 CHANGES_THINGS = Annotations(destructive=False, open_world=False, owner_only=False, egress=False)
 
-_KINDS = {Do.REMIND: "message", Do.RUN: "agentTurn", Do.EVENT: "systemEvent"}
+_KINDS = {ScheduledAction.REMIND: "message", ScheduledAction.RUN: "agentTurn", ScheduledAction.EVENT: "systemEvent"}
 _SHORT = All(string, Length(min=1, max=200))
 
 SCHEDULE_SCHEMA = Schema(
@@ -44,7 +44,7 @@ SCHEDULE_SCHEMA = Schema(
             "do",
             description="remind (default): text is sent as it is. run: you are told text then and your answer is sent. "
             "event: you see text at your next heartbeat.",
-        ): In([each.value for each in Do]),
+        ): In([each.value for each in ScheduledAction]),
         Optional("name"): All(string, Length(min=1, max=NAME_LIMIT)),
         Optional("session", description="For run: isolated (default), current or main."): In(
             ("isolated", "current", "main")
@@ -144,15 +144,17 @@ def _job(arguments: Mapping[str, Any], call: ToolCall, old: ScheduleRequest | No
     job = {key: arguments[name] for name, key in named.items() if name in arguments}
     if schedule := _schedule(arguments):
         job["schedule"] = schedule
-    before = old.do if old is not None else Do.REMIND
-    do = Do(arguments.get("do", before))
+    before = old.do if old is not None else ScheduledAction.REMIND
+    do = ScheduledAction(arguments.get("do", before))
     if old is None or arguments.keys() & {"do", "text", "model"}:
         text, model = ({key: arguments[key]} if key in arguments else {} for key in ("text", "model"))
         job["payload"] = {"kind": _KINDS[do], **text, **model}
-    session = arguments.get("session", "current" if do is Do.EVENT and (old is None or old.do is not do) else None)
+    session = arguments.get(
+        "session", "current" if do is ScheduledAction.EVENT and (old is None or old.do is not do) else None
+    )
     if session is not None:
         job |= {"sessionTarget": session, "sessionKey": call.session_key}
-    if "announce" in arguments and do is not Do.EVENT:
+    if "announce" in arguments and do is not ScheduledAction.EVENT:
         job["delivery"] = {"mode": "announce" if arguments["announce"] else "none"}
     return job
 

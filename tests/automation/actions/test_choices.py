@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.definition.fields import sequence
 from hub.automation.running.dry_run import DryRun
 from hub.core.events import Event
@@ -35,7 +35,7 @@ BROKEN = "{{ 1 / 0 }}"
 async def test_a_condition_that_does_not_hold_stops_the_run(bench: Bench, condition: Any) -> None:
     ended, run = await bench.ended([ON, condition, OFF])
 
-    assert ended.outcome is StepOutcome.STOPPED
+    assert ended.outcome is RunOutcome.STOPPED
     assert ended.error is None
     assert bench.called == ["light.turn_on"]
     assert results(run, "action/1")[0]["holds"] is False
@@ -46,7 +46,7 @@ async def test_a_condition_that_holds_lets_the_run_go_on(bench: Bench) -> None:
 
     ended, _ = await bench.ended([{"condition": "state", "entity_id": "light.a", "state": "on"}, OFF])
 
-    assert ended.outcome is StepOutcome.FINISHED
+    assert ended.outcome is RunOutcome.FINISHED
     assert bench.called == ["light.turn_off"]
 
 
@@ -65,7 +65,7 @@ async def test_a_condition_that_holds_lets_the_run_go_on(bench: Bench) -> None:
 async def test_a_condition_inside_of_a_block_ends_only_that_block(bench: Bench, block: dict[str, Any]) -> None:
     ended, _ = await bench.ended([block, OFF])
 
-    assert ended.outcome is StepOutcome.FINISHED
+    assert ended.outcome is RunOutcome.FINISHED
     assert bench.called == ["light.turn_off"]
 
 
@@ -108,21 +108,21 @@ async def test_choose_takes_the_first_that_holds(
 async def test_choose_without_default_does_nothing(bench: Bench) -> None:
     ended, _ = await bench.ended([{"choose": {"conditions": NO, "sequence": ON}}])
 
-    assert ended.outcome is StepOutcome.FINISHED
+    assert ended.outcome is RunOutcome.FINISHED
     assert bench.calls == []
 
 
 @pytest.mark.parametrize(
     ("stop", "outcome", "reason", "error"),
     [
-        ({"stop": "enough"}, StepOutcome.STOPPED, "enough", None),
-        ({"stop": None}, StepOutcome.STOPPED, "", None),
-        ({"stop": "because {{ 1 + 1 }}"}, StepOutcome.STOPPED, "because 2", None),
-        ({"stop": "bad", "error": True}, StepOutcome.FAILED, "", "bad"),
+        ({"stop": "enough"}, RunOutcome.STOPPED, "enough", None),
+        ({"stop": None}, RunOutcome.STOPPED, "", None),
+        ({"stop": "because {{ 1 + 1 }}"}, RunOutcome.STOPPED, "because 2", None),
+        ({"stop": "bad", "error": True}, RunOutcome.FAILED, "", "bad"),
     ],
 )
 async def test_stop_ends_the_run_from_any_depth(
-    bench: Bench, stop: dict[str, Any], outcome: StepOutcome, reason: str, error: str | None
+    bench: Bench, stop: dict[str, Any], outcome: RunOutcome, reason: str, error: str | None
 ) -> None:
     deep = {"repeat": {"count": 2, "sequence": [{"if": YES, "then": [{"parallel": [[ON, stop, ON]]}]}]}}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hub.automation.actions.repeat import ITERATIONS_LIMIT
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from tests.automation.actions.bench import Bench, results, steps_of
 from tests.lengths import examples
 
@@ -116,7 +116,7 @@ async def test_branches_run_at_the_same_time(bench: Bench) -> None:
     assert len(bench.calls) == 1
     await bench.advance(10)
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert len(bench.calls) == 3
     assert "action/0/parallel/1/sequence/1" in steps_of(run)
 

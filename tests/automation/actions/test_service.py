@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.definition.fields import sequence
 from hub.automation.running.dry_run import DryRun
 from hub.core.schema import Invalid
@@ -18,7 +18,7 @@ async def test_target_is_merged_into_data(bench: Bench) -> None:
 
     ended, _ = await bench.ended([step])
 
-    assert ended.outcome is StepOutcome.FINISHED
+    assert ended.outcome is RunOutcome.FINISHED
     assert bench.calls == [("light.turn_on", {"brightness": 5, "entity_id": ["light.a", "light.b"]})]
 
 
@@ -86,7 +86,7 @@ async def test_a_response_from_outside_taints_what_follows(bench: Bench) -> None
 async def test_an_error_ends_the_run_and_names_the_step(bench: Bench, step: dict[str, Any], text: str) -> None:
     ended, run = await bench.ended([step, {"action": "light.turn_off"}])
 
-    assert ended.outcome is StepOutcome.FAILED
+    assert ended.outcome is RunOutcome.FAILED
     assert text in (ended.error or "")
     assert "error" in steps_of(run)["action/0"][0]
     assert "light.turn_off" not in bench.called
@@ -97,7 +97,7 @@ async def test_continue_on_error_goes_on(bench: Bench) -> None:
 
     ended, run = await bench.ended(steps)
 
-    assert ended.outcome is StepOutcome.FINISHED
+    assert ended.outcome is RunOutcome.FINISHED
     assert bench.called == ["test.fail", "light.turn_on"]
     assert steps_of(run)["action/0"][0]["error"] == "it is out of order"
 
@@ -120,7 +120,7 @@ async def test_a_dry_call_is_recorded_and_answers_with_nothing(bench: Bench) -> 
 
     ended, _ = await bench.ended(steps, dry=dry)
 
-    assert ended.outcome is StepOutcome.FINISHED
+    assert ended.outcome is RunOutcome.FINISHED
     assert bench.calls == []
     assert dry.calls == [
         {"path": "action/0", "service": "test.ask", "data": {}},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.running.dry_run import DryRun
 from hub.automation.sources.mqtt_topics import EVENT_MESSAGE
 from tests.automation.actions.bench import Bench, results
@@ -38,14 +38,14 @@ async def test_a_delay_lasts_as_long_as_it_says(bench: Bench, delay: Any, second
     assert bench.calls == []
     await bench.advance(0.25)
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert bench.called == ["light.turn_on"]
 
 
 async def test_a_delay_that_is_no_duration_fails(bench: Bench) -> None:
     ended, _ = await bench.ended([{"delay": "{{ 'soon' }}"}])
 
-    assert ended.outcome is StepOutcome.FAILED
+    assert ended.outcome is RunOutcome.FAILED
     assert (ended.error or "").startswith("action/0: delay: expected a duration")
 
 
@@ -116,7 +116,7 @@ async def test_a_timeout_goes_on_and_tells(bench: Bench) -> None:
 
     await bench.advance(5)
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert bench.calls == [("light.turn_on", {"wait": {"completed": False, "remaining": 0.0}})]
 
 
@@ -136,7 +136,7 @@ async def test_a_timeout_ends_the_run_when_it_says_so(bench: Bench, wait: dict[s
     await bench.advance(5)
 
     ended = await task
-    assert (ended.outcome, ended.reason) == (StepOutcome.STOPPED, "a wait timed out")
+    assert (ended.outcome, ended.reason) == (RunOutcome.STOPPED, "a wait timed out")
     assert bench.calls == []
 
 
@@ -159,7 +159,7 @@ async def test_a_wait_ends_with_any_of_its_triggers(bench: Bench) -> None:
     bench.parts.bus.fire("mine", {"who": "anna", "n": 2})
     await bench.advance()
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert bench.calls == [("light.turn_on", {"id": "me", "n": 2})]
     assert bench.parts.bus.listener_counts() == {}
 
@@ -226,7 +226,7 @@ async def test_a_dry_run_waits_for_nothing(bench: Bench) -> None:
 
     ended, run = await bench.ended(steps, dry=dry)
 
-    assert ended.outcome is StepOutcome.FINISHED
+    assert ended.outcome is RunOutcome.FINISHED
     assert [each["path"] for each in dry.skipped] == ["action/0", "action/1", "action/2"]
     assert dry.calls[0]["data"] == {"wait": {"completed": True, "remaining": None, "trigger": None}}
     assert results(run, "action/0") == [{"delay": 60.0}]
@@ -239,5 +239,5 @@ async def test_what_came_from_outside_taints_what_follows(bench: Bench) -> None:
     bench.parts.bus.fire(EVENT_MESSAGE, {"topic": "door/bell", "payload": b"ring", "qos": 0, "retain": False})
     await bench.advance()
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert [context.authority.tainted for context in bench.contexts] == [False, True]

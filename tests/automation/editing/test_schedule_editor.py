@@ -9,7 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from hub.automation.editing.schedule_editor import PER_AGENT_LIMIT
-from hub.automation.editing.schedule_request import Do, ScheduleRequest, at_trigger, cron_trigger, every_trigger
+from hub.automation.editing.schedule_request import (
+    ScheduledAction,
+    ScheduleRequest,
+    at_trigger,
+    cron_trigger,
+    every_trigger,
+)
 from hub.core.errors import HubError, LimitExceeded, NotFound
 from tests.automation.ground import BERLIN, NEW_YEAR
 from tests.automation.rigged_schedule import ANNAS, FAMILY, FIRST, MAIN, Rig
@@ -214,7 +220,7 @@ async def test_a_turn_with_words_from_outside_schedules_nothing(rig: Rig) -> Non
 
     result = await rig.call("add", at="20m", text="x", authority=tainted)
     with pytest.raises(HubError):
-        await rig.door.add(ScheduleRequest({"trigger": "at"}, Do.REMIND, "x", "main"), rig.asker(tainted))
+        await rig.door.add(ScheduleRequest({"trigger": "at"}, ScheduledAction.REMIND, "x", "main"), rig.asker(tainted))
 
     assert result.is_error
     assert rig.read() == FIRST
@@ -290,14 +296,16 @@ async def test_the_name_of_an_account_is_no_id_of_another(rig: Rig) -> None:
 
 async def test_another_conversation_cannot_be_written_to(rig: Rig) -> None:
     trigger = at_trigger("20m", NEW_YEAR, BERLIN)
-    request = ScheduleRequest(trigger, Do.REMIND, "x", "main", address={"channel": "test", "to": "99"})
+    request = ScheduleRequest(trigger, ScheduledAction.REMIND, "x", "main", address={"channel": "test", "to": "99"})
 
     with pytest.raises(HubError, match="no other"):
         await rig.door.add(request, rig.asker())
     with pytest.raises(HubError):
         await rig.door.add(replace(request, address="last", agent_id="other"), rig.asker())
     with pytest.raises(HubError):
-        await rig.door.add(replace(request, do=Do.RUN, address="last", session="agent:main:test:direct:8"), rig.asker())
+        await rig.door.add(
+            replace(request, do=ScheduledAction.RUN, address="last", session="agent:main:test:direct:8"), rig.asker()
+        )
 
 
 async def test_there_is_a_bound_for_each_agent(rig: Rig) -> None:
@@ -309,7 +317,9 @@ async def test_there_is_a_bound_for_each_agent(rig: Rig) -> None:
     await rig.reload()
 
     with pytest.raises(LimitExceeded):
-        await rig.door.add(ScheduleRequest(at_trigger("20m", NEW_YEAR, BERLIN), Do.REMIND, "x", "main"), rig.asker())
+        await rig.door.add(
+            ScheduleRequest(at_trigger("20m", NEW_YEAR, BERLIN), ScheduledAction.REMIND, "x", "main"), rig.asker()
+        )
 
 
 async def test_many_at_once_lose_none(rig: Rig) -> None:
@@ -376,7 +386,9 @@ async def test_a_person_sees_and_changes_everything(rig: Rig) -> None:
     await rig.told("add", at="20m", text="hers", authority=rig.anna, within=ANNAS)
     person = rig.asker(agent=None)
 
-    added = await rig.door.add(ScheduleRequest(every_trigger("1h", NEW_YEAR, BERLIN), Do.RUN, "look", "main"), person)
+    added = await rig.door.add(
+        ScheduleRequest(every_trigger("1h", NEW_YEAR, BERLIN), ScheduledAction.RUN, "look", "main"), person
+    )
 
     assert added.made_by is None
     assert [each.request.text for each in await rig.door.list(person)] == ["hers", "look"]
@@ -395,7 +407,7 @@ async def _until(holds: Any) -> None:
 
 
 async def test_what_a_person_schedules_for_nowhere_is_refused(rig: Rig) -> None:
-    request = ScheduleRequest(at_trigger("20m", NEW_YEAR, BERLIN), Do.REMIND, "x", "main")
+    request = ScheduleRequest(at_trigger("20m", NEW_YEAR, BERLIN), ScheduledAction.REMIND, "x", "main")
     person = rig.asker(agent=None)
 
     for address in ({"channel": "tset", "to": "7"}, {"channel": "test", "to": "7", "account": "wrok"}):

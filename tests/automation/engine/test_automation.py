@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.contract import NotRun, StepOutcome
+from hub.automation.contract import NotRun, RunOutcome
 from hub.automation.running.run import RunState
 from hub.core.context import system_context
 from hub.core.errors import NotFound, Unavailable
@@ -42,7 +42,7 @@ async def test_a_trigger_runs_the_actions_and_tells_the_result(engine: Engine) -
     await ring(engine)
 
     assert engine.calls == [("light.turn_on", {"n": 1})]
-    assert [(each.automation_id, each.outcome) for each in engine.results] == [("hall", StepOutcome.FINISHED)]
+    assert [(each.automation_id, each.outcome) for each in engine.results] == [("hall", RunOutcome.FINISHED)]
     assert engine.parts.states.get("automation.hall_light").attributes["last_triggered"] is not None  # type: ignore[union-attr]
 
 
@@ -79,7 +79,7 @@ async def test_the_time_until_its_turn_does_not_count_for_the_timeout(engine: En
         await engine.advance(10)
         await engine.settle()
 
-    assert [each.outcome for each in engine.results] == [StepOutcome.FINISHED] * 3
+    assert [each.outcome for each in engine.results] == [RunOutcome.FINISHED] * 3
 
 
 async def test_the_time_until_the_owner_says_yes_does_not_count_for_the_timeout(tmp_path: Any) -> None:
@@ -100,7 +100,7 @@ async def test_the_time_until_the_owner_says_yes_does_not_count_for_the_timeout(
     await engine.advance(10)
     await engine.settle()
 
-    assert [each.outcome for each in engine.results] == [StepOutcome.FINISHED]
+    assert [each.outcome for each in engine.results] == [RunOutcome.FINISHED]
     await engine.stop()
 
 
@@ -124,7 +124,7 @@ async def test_the_mode_decides_what_a_trigger_does_while_it_runs(
 
     ended = [each.outcome for each in engine.results]
     assert len(ended) == began
-    assert len(engine.calls) == ended.count(StepOutcome.FINISHED) == (1 if mode == "restart" else began)
+    assert len(engine.calls) == ended.count(RunOutcome.FINISHED) == (1 if mode == "restart" else began)
     assert len(await why_not(engine)) == refused
 
 
@@ -228,7 +228,7 @@ async def test_turned_off_it_ends_what_runs_and_stays_off_over_a_restart(engine:
 
     assert engine.calls == []
     assert engine.automations.status("hall").state == "off"
-    assert [each.outcome for each in engine.results] == [StepOutcome.CANCELLED]
+    assert [each.outcome for each in engine.results] == [RunOutcome.CANCELLED]
 
 
 async def test_it_removes_itself_once_it_ran_when_it_says_so(engine: Engine) -> None:
@@ -253,7 +253,7 @@ async def test_a_refused_approval_ends_the_run_before_anything_is_done(tmp_path:
     await ring(engine)
     await ring(engine)
 
-    assert [each.outcome for each in engine.results] == [StepOutcome.DENIED, StepOutcome.FINISHED]
+    assert [each.outcome for each in engine.results] == [RunOutcome.DENIED, RunOutcome.FINISHED]
     assert len(engine.calls) == 1
     await engine.stop()
 

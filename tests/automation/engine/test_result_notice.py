@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.engine.environment import StartOutcome
 from hub.automation.engine.result_notice import FORM, ResultNotices
 from hub.core.clock import ManualClock
@@ -32,7 +32,7 @@ class Desk:
         egress = Egress(lambda: {server.target} if allowed else set())
         self.notices = ResultNotices(egress, self.repairs, self.clock, self.tasks)
 
-    async def tell(self, outcome: StepOutcome = StepOutcome.FINISHED, **notify: Any) -> None:
+    async def tell(self, outcome: RunOutcome = RunOutcome.FINISHED, **notify: Any) -> None:
         wanted = {"url": self.server.url("/hook"), "on": "all", **notify}
         await self.notices(StartOutcome("wash", "The wash", "run1", outcome, None, 1.0, 2.5, {"notify": wanted}))
 
@@ -67,9 +67,9 @@ async def test_only_what_was_asked_for_is_told(server: WebServer) -> None:
     desk = Desk(server)
     server.page("/hook", "ok")
 
-    await desk.tell(StepOutcome.FINISHED, on="failed")
-    await desk.tell(StepOutcome.FAILED, on="finished")
-    await desk.notices(StartOutcome("a", "a", "r", StepOutcome.FAILED, None, 1.0, 2.0, {}))
+    await desk.tell(RunOutcome.FINISHED, on="failed")
+    await desk.tell(RunOutcome.FAILED, on="finished")
+    await desk.notices(StartOutcome("a", "a", "r", RunOutcome.FAILED, None, 1.0, 2.0, {}))
     await desk.done()
 
     assert server.asked == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.running.dry_run import DryRun
 from hub.automation.running.execute import execute
 from hub.automation.running.waiting import WaitingRuns
@@ -29,7 +29,7 @@ async def test_a_run_ends_at_its_timeout(bench: Bench) -> None:
     await bench.advance(30)
 
     ended = await task
-    assert (ended.outcome, ended.error) == (StepOutcome.TIMED_OUT, "it took longer than 30 s")
+    assert (ended.outcome, ended.error) == (RunOutcome.TIMED_OUT, "it took longer than 30 s")
     assert bench.calls == []
 
 
@@ -47,7 +47,7 @@ async def test_a_timeout_cancels_the_service_that_is_called(bench: Bench) -> Non
     task = bench.start(bench.run([{"action": "test.hang"}], timeout=30))
     await bench.advance(30)
 
-    assert (await task).outcome is StepOutcome.TIMED_OUT
+    assert (await task).outcome is RunOutcome.TIMED_OUT
     assert cancelled == [True]
 
 
@@ -55,7 +55,7 @@ async def test_a_run_that_is_quick_enough_does_not_time_out(bench: Bench) -> Non
     task = bench.start(bench.run([{"delay": 10}, ON], timeout=30))
     await bench.advance(60)
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert bench.parts.tasks.names() == []
 
 
@@ -72,7 +72,7 @@ async def test_a_failed_run_is_begun_again(bench: Bench) -> None:
     await bench.advance(1)
 
     ended = await task
-    assert (ended.outcome, ended.error) == (StepOutcome.FAILED, "action/1: it is out of order")
+    assert (ended.outcome, ended.error) == (RunOutcome.FAILED, "action/1: it is out of order")
     assert bench.called.count("light.turn_on") == 3
     assert [told["attempt"] for told in results(run, "retry")] == [2, 3]
 
@@ -90,20 +90,20 @@ async def test_each_attempt_begins_with_the_same_variables(bench: Bench) -> None
 async def test_what_stopped_is_not_begun_again(bench: Bench) -> None:
     ended, _ = await bench.ended([ON, {"stop": "enough"}], retry={"attempts": 3, "delay": 1})
 
-    assert ended.outcome is StepOutcome.STOPPED
+    assert ended.outcome is RunOutcome.STOPPED
     assert bench.called == ["light.turn_on"]
 
 
 async def test_a_dry_run_waits_for_no_retry(bench: Bench) -> None:
     ended, _ = await bench.ended([{"stop": "bad", "error": True}], retry={"attempts": 3, "delay": 1}, dry=DryRun())
 
-    assert ended.outcome is StepOutcome.FAILED
+    assert ended.outcome is RunOutcome.FAILED
 
 
 async def test_on_error_continue_goes_on_behind_every_error(bench: Bench) -> None:
     ended, run = await bench.ended([FAIL, {"if": "{{ true }}", "then": [FAIL, ON]}], on_error="continue")
 
-    assert ended.outcome is StepOutcome.FINISHED
+    assert ended.outcome is RunOutcome.FINISHED
     assert bench.called == ["test.fail", "test.fail", "light.turn_on"]
     assert steps_of(run)["action/1/then/0"][0]["error"] == "it is out of order"
 
@@ -113,7 +113,7 @@ async def test_the_steps_of_on_error_see_the_error(bench: Bench) -> None:
 
     ended, run = await bench.ended([{"sequence": [FAIL]}, ON], on_error=handler)
 
-    assert ended.outcome is StepOutcome.FAILED
+    assert ended.outcome is RunOutcome.FAILED
     assert bench.calls[1:] == [
         (
             "light.turn_on",
@@ -134,14 +134,14 @@ async def test_the_steps_of_on_error_see_the_error(bench: Bench) -> None:
 async def test_what_goes_wrong_in_on_error_changes_nothing(bench: Bench, handler: list[Any]) -> None:
     ended, _ = await bench.ended([{"action": "no.such"}], on_error=handler)
 
-    assert (ended.outcome, ended.error) == (StepOutcome.FAILED, "action/0: there is no service no.such")
+    assert (ended.outcome, ended.error) == (RunOutcome.FAILED, "action/0: there is no service no.such")
 
 
 async def test_a_timeout_runs_on_error(bench: Bench) -> None:
     task = bench.start(bench.run([{"delay": 60}], timeout=5, on_error=[{**ON, "data": {"code": "{{ error.code }}"}}]))
     await bench.advance(5)
 
-    assert (await task).outcome is StepOutcome.TIMED_OUT
+    assert (await task).outcome is RunOutcome.TIMED_OUT
     assert bench.calls == [("light.turn_on", {"code": "TIMEOUT"})]
 
 
@@ -162,7 +162,7 @@ async def test_a_cancelled_run_ends_and_leaves_nothing(bench: Bench, steps: Any)
     run.cancel("it was set off again")
 
     ended = await task
-    assert (ended.outcome, ended.reason) == (StepOutcome.CANCELLED, "it was set off again")
+    assert (ended.outcome, ended.reason) == (RunOutcome.CANCELLED, "it was set off again")
     await bench.advance()
     assert bench.calls == []
     assert bench.parts.tasks.names() == []
@@ -173,7 +173,7 @@ async def test_a_run_cancelled_before_it_began_does_nothing(bench: Bench) -> Non
     run = bench.run([ON])
     run.cancel("too late")
 
-    assert (await execute(run)).outcome is StepOutcome.CANCELLED
+    assert (await execute(run)).outcome is RunOutcome.CANCELLED
     assert bench.calls == []
 
 
@@ -191,14 +191,14 @@ async def test_being_cancelled_by_the_stopping_hub_is_told_apart(bench: Bench) -
 
 async def test_variables_that_break_fail_the_run(bench: Bench) -> None:
     ended, _ = await bench.ended([ON], variables={})
-    assert ended.outcome is StepOutcome.FINISHED
+    assert ended.outcome is RunOutcome.FINISHED
 
     run = bench.run([ON])
     run.plan.variables = {"a": "{{ 1 / 0 }}"}
 
     ended = await execute(run)
 
-    assert ended.outcome is StepOutcome.FAILED
+    assert ended.outcome is RunOutcome.FAILED
     assert "division by zero" in (ended.error or "")
 
 
@@ -223,4 +223,4 @@ async def test_a_run_is_shown_as_finished_once_it_may_be_set_off_again(bench: Be
     run = bench.run([ON], keeper=Watched(runs, None))
     ended = await bench.start(run)
 
-    assert (ended.outcome, run.trace.finished) == (StepOutcome.FINISHED, True)
+    assert (ended.outcome, run.trace.finished) == (RunOutcome.FINISHED, True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hub.automation.contract import StepOutcome
+from hub.automation.contract import RunOutcome
 from hub.automation.running.execute import Ended
 from hub.automation.running.plan import RunPlan, waits_long
 from hub.automation.running.saved_values import pack, unpack
@@ -132,7 +132,7 @@ async def test_a_delay_goes_on_for_what_is_left_of_it(db: Database, block: str) 
 
     ended = await ending(task)
     assert ended is not None
-    assert ended.outcome is StepOutcome.FINISHED
+    assert ended.outcome is RunOutcome.FINISHED
     assert home.done == [1, 2, 3]
     assert await home.keeper.runs.load() == []
 
@@ -143,7 +143,7 @@ async def test_a_delay_that_ended_while_the_hub_was_down_is_over(db: Database) -
 
     (task,) = await home.again(later_s=3 * 86_400)
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert home.done == [1]
 
 
@@ -159,7 +159,7 @@ async def test_a_wait_for_a_trigger_goes_on(db: Database) -> None:
     await home.bench.advance(100)
     home.bench.parts.bus.fire("x")
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert home.done == [2_900]
 
 
@@ -170,7 +170,7 @@ async def test_a_time_that_was_waited_for_and_went_by_counts(db: Database) -> No
     (task,) = await home.again(later_s=86_400)
     await home.bench.advance(1)
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert home.done == [1]
 
 
@@ -182,7 +182,7 @@ async def test_a_wait_for_a_template_goes_on(db: Database) -> None:
     await home.bench.advance()
     home.bench.parts.states.set("light.a", "on")
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert home.done == [1]
 
 
@@ -193,7 +193,7 @@ async def test_what_was_being_done_is_not_done_again(db: Database) -> None:
     (task,) = await home.again()
 
     ended = await task
-    assert ended.outcome is StepOutcome.INTERRUPTED
+    assert ended.outcome is RunOutcome.INTERRUPTED
     assert "action/1: the hub stopped while the service test.note was called" in (ended.error or "")
     assert home.done == [1]
 
@@ -204,7 +204,7 @@ async def test_behind_what_was_being_done_it_goes_on_only_when_told(db: Database
 
     (task,) = await home.again()
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert home.done == [1, 3]
 
 
@@ -214,7 +214,7 @@ async def test_what_can_be_repeated_is_called_again_with_the_same_key(db: Databa
 
     (task,) = await home.again()
 
-    assert (await task).outcome is StepOutcome.FINISHED
+    assert (await task).outcome is RunOutcome.FINISHED
     assert home.done == [1, 2]
 
 
@@ -278,7 +278,7 @@ async def test_a_retry_that_waits_survives(db: Database) -> None:
     await home.bench.advance(2)
 
     ended = await task
-    assert ended.outcome is StepOutcome.FAILED
+    assert ended.outcome is RunOutcome.FAILED
     assert home.done == [1, 1, "action/2: it is out of order"]
 
 
@@ -288,7 +288,7 @@ async def test_a_run_that_carries_too_much_fails(db: Database) -> None:
 
     ended, _ = await bench.ended([ON], keeper=runs, variables={"x": "a" * STATE_LIMIT_BYTES})
 
-    assert ended.outcome is StepOutcome.FAILED
+    assert ended.outcome is RunOutcome.FAILED
     assert "too much to be kept over a restart" in (ended.error or "")
     assert bench.calls == []
 
@@ -304,7 +304,7 @@ async def test_a_cancelled_run_is_forgotten(db: Database) -> None:
     run.cancel("it was turned off")
 
     ended = await task
-    assert (ended.outcome, ended.reason) == (StepOutcome.CANCELLED, "it was turned off")
+    assert (ended.outcome, ended.reason) == (RunOutcome.CANCELLED, "it was turned off")
     assert await runs.load() == []
 
 
@@ -414,7 +414,7 @@ bodies = st.recursive(
 )
 
 
-async def lifetime(steps: Any, deaths: list[int], *, idempotent: bool) -> tuple[list[Any], StepOutcome, int]:
+async def lifetime(steps: Any, deaths: list[int], *, idempotent: bool) -> tuple[list[Any], RunOutcome, int]:
     """Run steps through deaths after so many saves each; return what was done, how it ended, and saves of one life."""
     home = Home(memory_database(), steps, idempotent=idempotent, variables={"n": 0})
     tasks = [home.live(deaths[0] if deaths else None)]
@@ -451,7 +451,7 @@ def test_what_cannot_be_repeated_is_never_done_twice(program: list[Any], death: 
     done, outcome, _ = asyncio.run(lifetime(program, [death % (undisturbed[2] + 1) + 1], idempotent=False))
 
     assert done == undisturbed[0][: len(done)]
-    assert outcome is StepOutcome.INTERRUPTED or done == undisturbed[0]
+    assert outcome is RunOutcome.INTERRUPTED or done == undisturbed[0]
 
 
 branches = st.lists(st.sampled_from([note("a"), note("b"), {"delay": 100}, {"delay": 30}]), max_size=3)
@@ -476,7 +476,7 @@ def test_cut_off_in_parallel_branches_each_is_done_once(program: list[Any], firs
     disturbed = asyncio.run(lifetime(program, [first % (undisturbed[2] + 1) + 1, second], idempotent=True))
 
     assert sorted(disturbed[0]) == sorted(undisturbed[0])
-    assert disturbed[1] is undisturbed[1] is StepOutcome.FINISHED
+    assert disturbed[1] is undisturbed[1] is RunOutcome.FINISHED
 
 
 async def test_a_branch_that_failed_before_is_not_begun_again() -> None:
@@ -491,5 +491,5 @@ async def test_a_branch_that_failed_before_is_not_begun_again() -> None:
     await home.bench.advance(100)
 
     ended = await task
-    assert (ended.outcome, ended.error) == (StepOutcome.FAILED, "action/0: it is out of order")
+    assert (ended.outcome, ended.error) == (RunOutcome.FAILED, "action/0: it is out of order")
     assert home.done == [1, 2]

@@ -15,7 +15,7 @@ from hub.automation.schedule.missed import (
     MAX_COUNTED,
     MAX_FIRED,
     MAX_ON_TIME,
-    Look,
+    ClockCheck,
     Missed,
     last_between,
     plan_look,
@@ -47,7 +47,7 @@ def test_three_hours_of_an_hourly_schedule(catch_up: CatchUp, within_s: float | 
 @pytest.mark.parametrize("catch_up", CatchUp)
 def test_nothing_missed_is_nothing_to_do(catch_up: CatchUp) -> None:
     assert plan_missed(Every(HOUR), 0.0, HOUR - 1, catch_up) == Missed([], 0)
-    assert plan_look(At(10.0), 10.0, 1e9, catch_up) == Look([], [])
+    assert plan_look(At(10.0), 10.0, 1e9, catch_up) == ClockCheck([], [])
 
 
 def test_three_years_of_seconds_fire_the_latest_and_are_counted_up_to_a_bound() -> None:
@@ -62,34 +62,34 @@ def test_three_years_of_seconds_fire_the_latest_and_are_counted_up_to_a_bound() 
 @pytest.mark.parametrize(
     ("catch_up", "wanted"),
     [
-        (NONE, Look([], [4 * HOUR], 3)),
-        (LAST, Look([], [4 * HOUR], 3)),
-        (ALL, Look([HOUR, 2 * HOUR, 3 * HOUR], [4 * HOUR], 0)),
+        (NONE, ClockCheck([], [4 * HOUR], 3)),
+        (LAST, ClockCheck([], [4 * HOUR], 3)),
+        (ALL, ClockCheck([HOUR, 2 * HOUR, 3 * HOUR], [4 * HOUR], 0)),
     ],
 )
-def test_one_on_time_stands_for_those_missed_before_it(catch_up: CatchUp, wanted: Look) -> None:
+def test_one_on_time_stands_for_those_missed_before_it(catch_up: CatchUp, wanted: ClockCheck) -> None:
     assert plan_look(Every(HOUR), 0.0, 4 * HOUR + 60, catch_up) == wanted
 
 
 @pytest.mark.parametrize(
     ("late_s", "wanted"),
-    [(0.0, Look([], [HOUR])), (60.0, Look([], [HOUR])), (60.5, Look([], [], 1, HOUR))],
+    [(0.0, ClockCheck([], [HOUR])), (60.0, ClockCheck([], [HOUR])), (60.5, ClockCheck([], [], 1, HOUR))],
 )
-def test_a_minute_late_is_on_time(late_s: float, wanted: Look) -> None:
+def test_a_minute_late_is_on_time(late_s: float, wanted: ClockCheck) -> None:
     assert plan_look(Every(HOUR), 0.0, HOUR + late_s, NONE) == wanted
 
 
 def test_a_stall_of_half_a_minute_fires_the_latest_few_of_a_short_interval() -> None:
     look = plan_look(Every(1), 0.0, 30.0, NONE)
 
-    assert look == Look([], [float(each) for each in range(31 - MAX_ON_TIME, 31)], 30 - MAX_ON_TIME)
+    assert look == ClockCheck([], [float(each) for each in range(31 - MAX_ON_TIME, 31)], 30 - MAX_ON_TIME)
 
 
 def test_what_is_let_go_is_told_with_its_latest() -> None:
-    assert plan_look(At(5.0), 0.0, 500.0, NONE) == Look([], [], 1, 5.0)
-    assert plan_look(At(5.0), 0.0, 500.0, LAST) == Look([5.0], [])
-    assert plan_look(At(5.0), 0.0, 500.0, LAST, within_s=400.0) == Look([], [], 1, 5.0)
-    assert plan_look(At(5.0), 0.0, 500.0, LAST, within_s=495.0) == Look([5.0], [])
+    assert plan_look(At(5.0), 0.0, 500.0, NONE) == ClockCheck([], [], 1, 5.0)
+    assert plan_look(At(5.0), 0.0, 500.0, LAST) == ClockCheck([5.0], [])
+    assert plan_look(At(5.0), 0.0, 500.0, LAST, within_s=400.0) == ClockCheck([], [], 1, 5.0)
+    assert plan_look(At(5.0), 0.0, 500.0, LAST, within_s=495.0) == ClockCheck([5.0], [])
 
 
 SCHEDULES = st.one_of(

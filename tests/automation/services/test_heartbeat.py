@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hub.automation.conditions.heartbeat import KIND
-from hub.automation.contract import Asking
+from hub.automation.contract import ConditionContext
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.heartbeat.state import HeartbeatState, load
 from hub.automation.services.agent_runs import AgentRunFailed
@@ -202,7 +202,7 @@ async def test_the_condition_asks_the_service(desk: Desk) -> None:
     desk.write_checks("- look at the door")
     assert KIND.check_later is not None
 
-    asking = Asking(_parts(desk), {}, Context(AUTOMATION), "beat")
+    asking = ConditionContext(_parts(desk), {}, Context(AUTOMATION), "beat")
     verdict = await KIND.check_later({"agent": "main", "skip_unchanged": True}, asking)
 
     assert (verdict.holds, verdict.reason) == (True, "1 checks are due")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.agent.agents import Agents
-from hub.automation.contract import SentenceQuestion
+from hub.automation.contract import JudgeQuestion
 from hub.automation.definition.fields import conditions
 from hub.automation.running.evaluate import ConditionError, evaluate_later
 from hub.automation.services.judge import EVENT_JUDGED, Judge, NoAnswer, parse_reply
@@ -43,7 +43,7 @@ class Court:
     told: list[Event]
 
     async def ask(self, text: str = "Is it so?", answers: Any = "yes_no", **more: Any) -> Any:
-        return await self.judge(SentenceQuestion(text, answers, **more), Context(SYSTEM))
+        return await self.judge(JudgeQuestion(text, answers, **more), Context(SYSTEM))
 
     async def verdict(self, raw: dict[str, Any], variables: dict[str, Any] | None = None) -> Any:
         (valid,) = conditions({"condition": "agent", "question": "Is it so?", **raw})

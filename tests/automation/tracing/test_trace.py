@@ -10,7 +10,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.automation.contract import ConditionVerdict, StepOutcome
+from hub.automation.contract import ConditionVerdict, RunOutcome
 from hub.automation.tracing.trace import (
     ENTRIES_LIMIT,
     REPEATS_KEPT,
@@ -51,7 +51,7 @@ async def test_a_finished_run_is_told_with_times_in_the_zone_of_the_home() -> No
     step = trace.step("action/0").result(service="light.turn_on").changed({"answer": 42}).child(run_id="r9")
     await clock.advance(1.5)
     step.end()
-    trace.end(StepOutcome.FINISHED, variables={"answer": 42})
+    trace.end(RunOutcome.FINISHED, variables={"answer": 42})
 
     assert trace.as_dict() == {
         "run_id": "r1",
@@ -112,8 +112,8 @@ def test_a_step_keeps_the_error_that_came_through() -> None:
 def test_only_the_first_end_counts() -> None:
     trace = writer(ManualClock())
 
-    trace.end(StepOutcome.FAILED, "it broke")
-    trace.end(StepOutcome.FINISHED)
+    trace.end(RunOutcome.FAILED, "it broke")
+    trace.end(RunOutcome.FINISHED)
 
     assert (trace.as_dict()["outcome"], trace.as_dict()["error"]) == ("failed", "it broke")
 

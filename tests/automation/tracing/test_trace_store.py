@@ -10,7 +10,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.automation.contract import ConditionVerdict, NotRun, StepOutcome
+from hub.automation.contract import ConditionVerdict, NotRun, RunOutcome
 from hub.automation.tracing.trace import TraceWriter
 from hub.automation.tracing.trace_store import MEMORY_BYTES_LIMIT, NOT_RUN_KEPT, TraceStore, encoded
 from hub.core.clock import ManualClock
@@ -49,7 +49,7 @@ class Kept:
         )
 
     def run(
-        self, run_id: str, outcome: StepOutcome = StepOutcome.FINISHED, automation_id: str = "morning", kept: int = 5
+        self, run_id: str, outcome: RunOutcome = RunOutcome.FINISHED, automation_id: str = "morning", kept: int = 5
     ) -> None:
         writer = self.writer(run_id, automation_id)
         writer.step("action/0").result(done=True).end()
@@ -75,7 +75,7 @@ async def kept(request: pytest.FixtureRequest, history: HistoryStore) -> Kept:
 
 async def test_traces_are_told_newest_first_in_the_fixed_shape(kept: Kept) -> None:
     kept.run("r1")
-    kept.run("r2", StepOutcome.FAILED)
+    kept.run("r2", RunOutcome.FAILED)
 
     found = await kept.store.list("morning")
 
@@ -85,7 +85,7 @@ async def test_traces_are_told_newest_first_in_the_fixed_shape(kept: Kept) -> No
 
 
 async def test_dull_runs_do_not_evict_interesting_ones(kept: Kept) -> None:
-    kept.run("bad", StepOutcome.FAILED)
+    kept.run("bad", RunOutcome.FAILED)
     for number in range(20):
         kept.run(f"r{number}")
 
@@ -117,7 +117,7 @@ async def test_a_trace_that_cannot_be_written_stops_neither_its_run_nor_other_tr
     kept = Kept(history)
     kept.run("before")
     writer = kept.writer("bad", "evening")
-    writer.end(StepOutcome.FINISHED, variables={"odd": _Unshown()})
+    writer.end(RunOutcome.FINISHED, variables={"odd": _Unshown()})
     kept.store.add(writer)
     kept.run("after")
 
@@ -181,10 +181,10 @@ async def test_a_trace_that_is_not_there_is_told(kept: Kept) -> None:
 async def test_a_run_that_was_taken_up_again_after_a_restart_has_one_trace(history: HistoryStore) -> None:
     kept = Kept(history)
     writer = kept.writer("r1")
-    writer.end(StepOutcome.INTERRUPTED)
+    writer.end(RunOutcome.INTERRUPTED)
     kept.store.add(writer)
     again = kept.writer("r1")
-    again.end(StepOutcome.FINISHED)
+    again.end(RunOutcome.FINISHED)
     kept.store.add(again)
 
     found = await kept.store.get("r1")
@@ -193,7 +193,7 @@ async def test_a_run_that_was_taken_up_again_after_a_restart_has_one_trace(histo
 
 
 async def test_a_trace_that_was_exported_is_imported_under_an_id_of_its_own(kept: Kept) -> None:
-    kept.run("r1", StepOutcome.FAILED)
+    kept.run("r1", RunOutcome.FAILED)
 
     run_id = kept.store.import_(orjson.loads(orjson.dumps(await kept.store.export("r1"))))
 
@@ -247,7 +247,7 @@ async def test_secrets_are_taken_out_on_the_way_out(tmp_path: Path) -> None:
     for each in (stored, held):
         writer = each.writer("r1", config={"secret": "correct-horse-battery"})
         writer.step("action/0").result(token="correct-horse-battery")
-        writer.end(StepOutcome.FINISHED)
+        writer.end(RunOutcome.FINISHED)
         each.store.add(writer)
 
     shown = orjson.dumps([await stored.store.get("r1"), await held.store.get("r1")])
@@ -293,7 +293,7 @@ def test_memory_has_a_bound() -> None:
         writer = kept.writer(f"r{number}", f"automation_{number}")
         for step in range(20):
             writer.step(f"action/{step}").result(text="x" * 2_000)
-        writer.end(StepOutcome.FINISHED)
+        writer.end(RunOutcome.FINISHED)
         kept.store.add(writer)
 
     memory = kept.store._memory

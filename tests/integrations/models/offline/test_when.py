@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from integrations.models.offline.time_phrase import When
+from integrations.models.offline.time_phrase import ParsedTime
 from integrations.models.offline.when import amount_of, find_when
 
 NOW = datetime(2026, 11, 21, 15, 20)  # noqa: DTZ001  local time, a Saturday
@@ -64,7 +64,7 @@ def test_what_names_no_time_names_none(said: str) -> None:
     [("20 minutes", 1200), ("an hour", 3600), ("one and a half hours", 5400), ("半小时", 1800), ("二十五分钟", 1500)],
 )
 def test_a_bare_amount_is_a_delay(said: str, seconds: int) -> None:
-    assert amount_of(said) == When("at", f"{seconds}s")
+    assert amount_of(said) == ParsedTime("at", f"{seconds}s")
 
 
 @given(st.text(max_size=200))
@@ -76,4 +76,4 @@ def test_no_text_breaks_the_search(said: str) -> None:
 
 @given(st.integers(1, 999), st.sampled_from([("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86400)]))
 def test_every_amount_is_told_in_seconds(number: int, unit: tuple[str, int]) -> None:
-    assert find_when(f"tea in {number} {unit[0]}", NOW) == (When("at", f"{number * unit[1]}s"), "tea")
+    assert find_when(f"tea in {number} {unit[0]}", NOW) == (ParsedTime("at", f"{number * unit[1]}s"), "tea")
