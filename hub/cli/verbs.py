@@ -12,8 +12,9 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.options import home_option, json_option, print_json, print_table
 
-Answer = tuple[Any, str | Sequence[tuple[str, ...]]]
-"""What the hub answers, for programs; and words, or the rows of a table, for people."""
+Shown = str | Sequence[tuple[str, ...]] | Callable[[], object]
+Answer = tuple[Any, Shown] | tuple[Any, Shown, Exit]
+"""What the hub answers, for programs; for people words, the rows of a table, or what prints it; and the exit code."""
 Verb = Callable[..., Answer]
 
 
@@ -30,15 +31,19 @@ def verb(
 
     def register(act: Verb) -> Verb:
         def run(home: Path, as_json: bool, **given: Any) -> None:
-            answer, shown = act(HubClient(home), **given)
+            answer, shown, *code = act(HubClient(home), **given)
             if as_json:
                 print_json(answer)
             elif isinstance(shown, str):
                 click.echo(shown)
+            elif callable(shown):
+                shown()
             elif shown or empty is None:
                 print_table(shown, columns)
             else:
                 click.echo(empty)
+            if code and code[0] is not Exit.OK:
+                raise click.exceptions.Exit(code[0])
 
         run.__doc__ = act.__doc__
         decorated: Any = home_option(json_option(run))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import Exit
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 _NAME = click.argument("name", metavar="NAME")
 
@@ -47,39 +49,30 @@ def list_(home: Path, as_json: bool) -> None:
         print_table(handlers, ("called at", "kind", "priority", "by"))
 
 
-@command.command("info")
+@verb(command)
 @_NAME
-@home_option
-@json_option
-def info(name: str, home: Path, as_json: bool) -> None:
+def info(client: HubClient, name: str) -> Answer:
     """Show a hook with its code.
 
     Example:
       homarus hooks info quiet-night
     """
-    found = HubClient(home).call("hooks.info", {"name": name})
-    print_json(found) if as_json else _print(found)
+    found = client.call("hooks.info", {"name": name})
+    return found, partial(_print, found)
 
 
-@command.command("check")
-@home_option
-@json_option
-@click.pass_context
-def check(ctx: click.Context, home: Path, as_json: bool) -> None:
+@verb(command, columns=("hook", "state", "reason"))
+def check(client: HubClient) -> Answer:
     """Show which hooks are broken, or off since they changed. Exits 1 when there is one.
 
     Example:
       homarus hooks check
     """
-    found = HubClient(home).call("hooks.status")["hooks"]
+    found = client.call("hooks.status")["hooks"]
     bad = [each for each in found if each["state"] in ("broken", "changed")]
-    if as_json:
-        print_json(bad)
-    elif bad:
-        print_table([(each["name"], each["state"], each["reason"]) for each in bad], ("hook", "state", "reason"))
-    else:
-        click.echo(f"All {len(found)} hooks are in order.")
-    ctx.exit(Exit.FINDINGS if bad else Exit.OK)
+    if not bad:
+        return bad, f"All {len(found)} hooks are in order."
+    return bad, [(each["name"], each["state"], each["reason"]) for each in bad], Exit.FINDINGS
 
 
 @command.command("enable")
@@ -98,26 +91,25 @@ def enable(name: str, yes: bool, home: Path, as_json: bool) -> None:
         _print(found)
     if not yes:
         click.confirm("Enable it?", abort=True, err=True)
-    _update(home, {"name": name, "enabled": True, "digest": found["digest"]}, as_json=as_json)
+    hook, told = _updated(HubClient(home), {"name": name, "enabled": True, "digest": found["digest"]})
+    print_json(hook) if as_json else click.echo(told)
 
 
-@command.command("disable")
+@verb(command)
 @_NAME
-@home_option
-@json_option
-def disable(name: str, home: Path, as_json: bool) -> None:
+def disable(client: HubClient, name: str) -> Answer:
     """Switch a hook off.
 
     Example:
       homarus hooks disable quiet-night
     """
-    _update(home, {"name": name, "enabled": False}, as_json=as_json)
+    return _updated(client, {"name": name, "enabled": False})
 
 
-def _update(home: Path, params: Mapping[str, Any], *, as_json: bool) -> None:
-    hook = HubClient(home).call("hooks.update", params)["hook"]
+def _updated(client: HubClient, params: Mapping[str, Any]) -> tuple[Any, str]:
+    hook = client.call("hooks.update", params)["hook"]
     reason = f": {hook['reason']}" if hook["reason"] else ""
-    print_json(hook) if as_json else click.echo(f"{hook['name']} is {hook['state']}{reason}.")
+    return hook, f"{hook['name']} is {hook['state']}{reason}."
 
 
 def _print(found: Mapping[str, Any]) -> None:

@@ -104,23 +104,16 @@ def usage(days: int, by: str, home: Path, as_json: bool) -> None:
         click.echo(f"{found['count'] - len(rows)} more are in the total.")
 
 
-@command.command("test")
+@verb(command, columns=("model", "credential", "answers", ""))
 @click.argument("model", metavar="[MODEL]", required=False)
-@home_option
-@json_option
-@click.pass_context
-def test(ctx: click.Context, model: str | None, home: Path, as_json: bool) -> None:
+def test(client: HubClient, model: str | None) -> Answer:
     """Call a model with each of its keys; without MODEL the default and its fallbacks. Exits 1 when one fails.
 
     Example:
       homarus models test anthropic
     """
-    found = HubClient(home).call("models.test", {"model": model}, timeout_s=CALL_LIMIT_S)
-    if as_json:
-        print_json(found)
-    else:
-        print_table([_tested(each) for each in found["results"]], ("model", "credential", "answers", ""))
-    ctx.exit(Exit.OK if found["ok"] else Exit.FINDINGS)
+    found = client.call("models.test", {"model": model}, timeout_s=CALL_LIMIT_S)
+    return found, [_tested(each) for each in found["results"]], Exit.OK if found["ok"] else Exit.FINDINGS
 
 
 @verb(command, columns=("provider", "models", ""))
@@ -163,13 +156,11 @@ def fallbacks(client: HubClient, action: str, model: str | None) -> Answer:
     return known, "\n".join(known) or "There are no fallbacks."
 
 
-@command.command("aliases")
+@verb(command, columns=("alias", "model"))
 @click.argument("action", type=click.Choice(["list", "set", "remove"]), default="list")
 @click.argument("name", metavar="[NAME]", required=False)
 @click.argument("model", metavar="[MODEL]", required=False)
-@home_option
-@json_option
-def aliases(action: str, name: str | None, model: str | None, home: Path, as_json: bool) -> None:
+def aliases(client: HubClient, action: str, name: str | None, model: str | None) -> Answer:
     """List, set or remove other names for models.
 
     Example:
@@ -180,11 +171,8 @@ def aliases(action: str, name: str | None, model: str | None, home: Path, as_jso
     params: dict[str, Any] = {} if action == "list" else {"name": name}
     if action == "set":
         params["model"] = model
-    known = HubClient(home).call("models.aliases", params)["aliases"]
-    if as_json:
-        print_json(known)
-        return
-    print_table(list(known.items()), ("alias", "model"))
+    known = client.call("models.aliases", params)["aliases"]
+    return known, list(known.items())
 
 
 @command.group("auth", cls=Group)

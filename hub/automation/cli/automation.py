@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hub.automation.cli.traces import print_backtest, print_not_run, print_test,
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
-from hub.cli.json_argument import json_object
+from hub.cli.json_argument import as_object, json_object
 from hub.cli.options import home_option, json_option, print_json, print_table
 from hub.cli.verbs import Answer, verb
 
@@ -20,6 +21,10 @@ BACKTEST_LIMIT_S = 180.0
 FILE_LIMIT_BYTES = 4 * 1024 * 1024
 LISTED = ("id", "alias", "state", "mode", "current", "last_triggered", "next_run", "error")
 """The keys of `list --json`; `show` prints all of them."""
+
+_VARIABLES = click.option(
+    "--variables", metavar="JSON", default="{}", callback=as_object, help="Variables over its own, a JSON object."
+)
 
 
 @click.group("automation", cls=Group)
@@ -84,92 +89,81 @@ def show(name: str, home: Path, as_json: bool) -> None:
     click.echo(told["source"] if isinstance(told["source"], str) else json.dumps(told["source"], indent=2, default=str))
 
 
-@command.command("trigger")
+@verb(command)
 @click.argument("name", metavar="ID")
-@click.option("--variables", metavar="JSON", default="{}", help="Variables over its own, a JSON object.")
+@_VARIABLES
 @click.option("--check-conditions", is_flag=True, help="Run only if its conditions hold.")
-@home_option
-@json_option
-def trigger(name: str, variables: str, check_conditions: bool, home: Path, as_json: bool) -> None:
+def trigger(client: HubClient, name: str, variables: dict[str, Any], check_conditions: bool) -> Answer:
     """Run the automation ID now, regardless of its triggers and conditions.
 
     Example:
       homarus automation trigger morning --variables '{"who": "Anna"}'
     """
-    params = {"id": name, "variables": json_object(variables, "--variables"), "skip_conditions": not check_conditions}
-    answer = HubClient(home).call("automation.trigger", params)
+    params = {"id": name, "variables": variables, "skip_conditions": not check_conditions}
+    answer = client.call("automation.trigger", params)
     if answer["run_id"] is None and answer["reason"] is not None:
         raise CommandFailed(f"{answer['id']} did not run: {answer['text']}", Exit.FINDINGS, answer)
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(f"{answer['id']} runs: {answer['run_id']}" if answer["run_id"] else f"{answer['id']}: {answer['text']}")
+    return answer, f"{answer['id']} runs: {answer['run_id']}" if answer[
+        "run_id"
+    ] else f"{answer['id']}: {answer['text']}"
 
 
-@command.command("trace")
+@verb(command)
 @click.argument("name", metavar="ID")
 @click.option("--not-run", is_flag=True, help="Triggers that fired while nothing ran, and why.")
 @click.option("--run", "run_id", metavar="RUN", help="Only this run, with everything that is kept of it.")
 @click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True, help="How many, newest first.")
-@home_option
-@json_option
-def trace(name: str, not_run: bool, run_id: str | None, limit: int, home: Path, as_json: bool) -> None:
+def trace(client: HubClient, name: str, not_run: bool, run_id: str | None, limit: int) -> Answer:
     """Show the latest runs of the automation ID, step by step; a script is `script.NAME`.
 
     Example:
       homarus automation trace morning --not-run
     """
-    client = HubClient(home)
     if not_run:
         entries = client.call("automation.not_run", {"id": name, "limit": limit})["entries"]
-        print_json(entries) if as_json else print_not_run(entries)
-        return
+        return entries, partial(print_not_run, entries)
     if run_id is not None:
         traces = [client.call("automation.trace.get", {"run_id": run_id})]
     else:
         traces = client.call("automation.trace", {"id": name, "limit": limit})["traces"]
-    print_json(traces) if as_json else print_traces(traces)
+    return traces, partial(print_traces, traces)
 
 
-@command.command("test")
+@verb(command)
 @click.argument("name", metavar="ID")
 @click.option(
     "--trigger", "trigger_", metavar="WHICH", help="The trigger that fires: its id, its index, or its data as JSON."
 )
 @click.option("--at", metavar="TIME", help="As if it were then, for example 2026-05-01T07:00 or 07:00.")
-@click.option("--variables", metavar="JSON", default="{}", help="Variables over its own, a JSON object.")
-@home_option
-@json_option
-def test(name: str, trigger_: str | None, at: str | None, variables: str, home: Path, as_json: bool) -> None:
+@_VARIABLES
+def test(client: HubClient, name: str, trigger_: str | None, at: str | None, variables: dict[str, Any]) -> Answer:
     """Run the automation ID dry: every service call is shown, and none is made.
 
     Example:
       homarus automation test morning --at 07:00
     """
-    params: dict[str, Any] = {"id": name, "variables": json_object(variables, "--variables")}
+    params: dict[str, Any] = {"id": name, "variables": variables}
     if trigger_ is not None:
         params["trigger"] = json_object(trigger_, "--trigger") if trigger_.lstrip().startswith("{") else trigger_
     if at is not None:
         params["at"] = at
-    answer = HubClient(home).call("automation.test", params)
-    print_json(answer) if as_json else print_test(answer)
+    answer = client.call("automation.test", params)
+    return answer, partial(print_test, answer)
 
 
-@command.command("backtest")
+@verb(command)
 @click.argument("name", metavar="ID")
 @click.option("--since", metavar="TIME", default="7d", show_default=True, help="A time, or how long ago.")
 @click.option("--until", metavar="TIME", help="A time, or how long ago; now without it.")
-@home_option
-@json_option
-def backtest(name: str, since: str, until: str | None, home: Path, as_json: bool) -> None:
+def backtest(client: HubClient, name: str, since: str, until: str | None) -> Answer:
     """Show from recorded history when the automation ID would have run, and what it would have done.
 
     Example:
       homarus automation backtest morning --since 7d
     """
     params = {"id": name, "since": since} | ({"until": until} if until else {})
-    answer = HubClient(home).call("automation.backtest", params, timeout_s=BACKTEST_LIMIT_S)
-    print_json(answer) if as_json else print_backtest(answer)
+    answer = client.call("automation.backtest", params, timeout_s=BACKTEST_LIMIT_S)
+    return answer, partial(print_backtest, answer)
 
 
 @verb(command)

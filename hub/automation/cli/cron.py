@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -12,7 +11,6 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json
 from hub.cli.verbs import Answer, verb
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -63,13 +61,11 @@ def command() -> None:
     """
 
 
-@command.command("add")
+@verb(command)
 @click.option("--name", metavar="NAME", help="Name shown in lists and traces.")
 @_options(_WHEN, _WHAT)
 @click.option("--disabled", is_flag=True, help="Save it turned off.")
-@home_option
-@json_option
-def add(home: Path, as_json: bool, disabled: bool, **given: Any) -> None:
+def add(client: HubClient, disabled: bool, **given: Any) -> Answer:
     """Schedule something: a time (--at, --every or --cron) and a text (--message, --text or --system-event).
 
     Example:
@@ -78,11 +74,8 @@ def add(home: Path, as_json: bool, disabled: bool, **given: Any) -> None:
     params = _job(given)
     if disabled:
         params["enabled"] = False
-    job = HubClient(home).call("cron.add", params)
-    if as_json:
-        print_json(job)
-        return
-    click.echo(f"{job['id']} is scheduled; {_next(job)}.")
+    job = client.call("cron.add", params)
+    return job, f"{job['id']} is scheduled; {_next(job)}."
 
 
 @verb(
@@ -108,14 +101,12 @@ def list_(client: HubClient, everything: bool) -> Answer:
     return jobs, rows
 
 
-@command.command("edit")
+@verb(command)
 @click.argument("id")
 @click.option("--name", metavar="NAME", help="Name shown in lists and traces.")
 @_options(_WHEN, _WHAT)
 @click.option("--enable/--disable", "enabled", default=None, help="Turn it on or off.")
-@home_option
-@json_option
-def edit(id: str, home: Path, as_json: bool, enabled: bool | None, **given: Any) -> None:
+def edit(client: HubClient, id: str, enabled: bool | None, **given: Any) -> Answer:
     """Change the schedule ID; omitted options keep their value.
 
     Example:
@@ -126,8 +117,8 @@ def edit(id: str, home: Path, as_json: bool, enabled: bool | None, **given: Any)
         patch["enabled"] = enabled
     if not patch:
         raise CommandFailed("Say what is to be changed; `homarus cron edit --help` lists it.", Exit.USAGE)
-    job = HubClient(home).call("cron.update", {"id": id, "patch": patch})
-    print_json(job) if as_json else click.echo(f"{job['id']} is changed; {_next(job)}.")
+    job = client.call("cron.update", {"id": id, "patch": patch})
+    return job, f"{job['id']} is changed; {_next(job)}."
 
 
 @verb(command)
@@ -142,26 +133,19 @@ def remove(client: HubClient, id: str) -> Answer:
     return answer, f"{answer['id']} is removed."
 
 
-@command.command("run")
+@verb(command)
 @click.argument("id")
 @click.option("--due", is_flag=True, help="Only when it is due.")
-@home_option
-@json_option
-def run(id: str, due: bool, home: Path, as_json: bool) -> None:
+def run(client: HubClient, id: str, due: bool) -> Answer:
     """Run the schedule ID now.
 
     Example:
       homarus cron run morning_1a2b3c4d
     """
-    answer = HubClient(home).call("cron.run", {"id": id, "mode": "due" if due else "force"})
-    if as_json:
-        print_json(answer)
-    elif answer["enqueued"]:
-        click.echo(f"{answer['id']} runs: {answer.get('runId') or 'it waits for its turn'}")
-    else:
-        click.echo(f"{answer['id']} did not run: {answer.get('reason')}")
-    if not answer["ok"]:
-        raise SystemExit(Exit.FINDINGS)
+    answer = client.call("cron.run", {"id": id, "mode": "due" if due else "force"})
+    runs = f"runs: {answer.get('runId') or 'it waits for its turn'}"
+    told = runs if answer["enqueued"] else f"did not run: {answer.get('reason')}"
+    return answer, f"{answer['id']} {told}", Exit.OK if answer["ok"] else Exit.FINDINGS
 
 
 @verb(command, columns=("time", "id", "outcome", ""), empty="Nothing ran yet.")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.json_argument import json_object
-from hub.cli.options import home_option, json_option, print_json
+from hub.cli.json_argument import as_object
+from hub.cli.verbs import Answer, verb
 
 
 @click.group("event", cls=Group)
@@ -21,17 +21,13 @@ def command() -> None:
     """
 
 
-@command.command("fire")
+@verb(command)
 @click.argument("type_", metavar="TYPE")
-@click.option("--data", metavar="JSON", default="{}", help="Its data, a JSON object.")
-@home_option
-@json_option
-def fire(type_: str, data: str, home: Path, as_json: bool) -> None:
+@click.option("--data", metavar="JSON", default="{}", callback=as_object, help="Its data, a JSON object.")
+def fire(client: HubClient, type_: str, data: dict[str, Any]) -> Answer:
     """Fire an event of the type TYPE; the hub's own types are refused.
 
     Example:
       homarus event fire doorbell_pressed --data '{"door": "front"}'
     """
-    params = {"type": type_, "data": json_object(data, "--data")}
-    answer = HubClient(home).call("event.fire", params)
-    print_json(answer) if as_json else click.echo(f"{type_} was fired.")
+    return client.call("event.fire", {"type": type_, "data": data}), f"{type_} was fired."

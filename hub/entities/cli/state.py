@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,8 +10,7 @@ import click
 from hub.automation.cli.traces import when
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.json_argument import json_object
-from hub.cli.options import home_option, json_option, print_json
+from hub.cli.json_argument import as_object
 from hub.cli.verbs import Answer, verb
 
 
@@ -38,27 +36,24 @@ def list_(client: HubClient, domain: str | None) -> Answer:
     return found, [(each["entity_id"], each["state"], when(each["last_changed"])) for each in found]
 
 
-@command.command("get")
+@verb(command)
 @click.argument("entity")
-@home_option
-@json_option
-def get(entity: str, home: Path, as_json: bool) -> None:
+def get(client: HubClient, entity: str) -> Answer:
     """Show the state of ENTITY and its attributes.
 
     Example:
       homarus state get light.kitchen --json
     """
-    found = HubClient(home).call("state.get", {"entity_id": entity})
-    print_json(found) if as_json else _print(found)
+    return _told(client.call("state.get", {"entity_id": entity}))
 
 
-@command.command("set")
+@verb(command)
 @click.argument("entity")
 @click.argument("state")
-@click.option("--attributes", metavar="JSON", help="All its attributes, a JSON object; without it they stay.")
-@home_option
-@json_option
-def set_(entity: str, state: str, attributes: str | None, home: Path, as_json: bool) -> None:
+@click.option(
+    "--attributes", metavar="JSON", callback=as_object, help="All its attributes, a JSON object; without it they stay."
+)
+def set_(client: HubClient, entity: str, state: str, attributes: dict[str, Any] | None) -> Answer:
     """Set the state of ENTITY to STATE in the hub; the device itself is not switched.
 
     Example:
@@ -66,9 +61,8 @@ def set_(entity: str, state: str, attributes: str | None, home: Path, as_json: b
     """
     params: dict[str, Any] = {"entity_id": entity, "state": state}
     if attributes is not None:
-        params["attributes"] = json_object(attributes, "--attributes")
-    found = HubClient(home).call("state.set", params)
-    print_json(found) if as_json else _print(found)
+        params["attributes"] = attributes
+    return _told(client.call("state.set", params))
 
 
 @verb(command)
@@ -83,7 +77,8 @@ def remove(client: HubClient, entity: str) -> Answer:
     return answer, f"{entity} is removed."
 
 
-def _print(found: dict[str, Any]) -> None:
-    click.echo(f"{found['entity_id']}: {found['state']}  (since {when(found['last_changed'])})")
+def _told(found: dict[str, Any]) -> Answer:
+    lines = [f"{found['entity_id']}: {found['state']}  (since {when(found['last_changed'])})"]
     for name, value in found["attributes"].items():
-        click.echo(f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+        lines.append(f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+    return found, "\n".join(lines)

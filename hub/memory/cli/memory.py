@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json
+from hub.cli.verbs import Answer, verb
 from hub.memory.cli.memory_files import changes, list_, show, undo
 from hub.memory.cli.memory_intents import intents
 from hub.memory.cli.memory_options import agent_option, given
@@ -36,7 +38,7 @@ def command() -> None:
     """
 
 
-@command.command("search")
+@verb(command)
 @click.argument("query", nargs=-1, required=True)
 @agent_option
 @click.option("--limit", type=click.IntRange(1, HITS_LIMIT), help="How many passages at most.")
@@ -45,51 +47,38 @@ def command() -> None:
 @click.option("--session", metavar="KEY", help="Only what was said in this session.")
 @click.option("--trusted", is_flag=True, help="Only what came from this home's people.")
 @click.option("--why", is_flag=True, help="Show what moved each passage up or down.")
-@home_option
-@json_option
 def search(
-    query: tuple[str, ...], limit: int | None, trusted: bool, why: bool, home: Path, as_json: bool, **only: str | None
-) -> None:
+    client: HubClient, query: tuple[str, ...], limit: int | None, trusted: bool, why: bool, **only: str | None
+) -> Answer:
     """Search the memory by meaning and by word for QUERY; an empty one gives the latest entries.
 
     Example:
       homarus memory search "when was the boiler serviced" --limit 3
     """
     params = {"query": " ".join(query), **given(limit=limit, trusted=trusted or None, **only)}
-    answer = HubClient(home).call("memory.search", params)
-    print_json(answer) if as_json else print_hits(answer, why=why)
+    answer = client.call("memory.search", params)
+    return answer, partial(print_hits, answer, why=why)
 
 
-@command.command("add")
+@verb(command)
 @click.argument("text", nargs=-1, required=True)
 @click.option("--kind", type=click.Choice(KINDS), default="fact", show_default=True, help="The kind of entry.")
 @click.option("--replaces", metavar="WORDS", help="Words of the entry that is no longer true; it is struck out.")
 @click.option("--shared", is_flag=True, help="Let everybody in this home know it.")
 @agent_option
-@home_option
-@json_option
 def add(
-    text: tuple[str, ...],
-    kind: str,
-    replaces: str | None,
-    shared: bool,
-    agent: str | None,
-    home: Path,
-    as_json: bool,
-) -> None:
+    client: HubClient, text: tuple[str, ...], kind: str, replaces: str | None, shared: bool, agent: str | None
+) -> Answer:
     """Remember TEXT: one sentence that can be understood on its own.
 
     Example:
       homarus memory add "Anna is allergic to nuts" --kind person
     """
     params = {"text": " ".join(text), "kind": kind, "shared": shared, **given(agent=agent, replaces=replaces)}
-    answer = HubClient(home).call("memory.add", params)
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(f"{'Known already' if answer['known'] else 'Remembered'}: {where(answer)}")
-    for each in answer["struck"]:
-        click.echo(f"Struck: {where(each)}  {each['text']}")
+    answer = client.call("memory.add", params)
+    lines = [f"{'Known already' if answer['known'] else 'Remembered'}: {where(answer)}"]
+    lines += [f"Struck: {where(each)}  {each['text']}" for each in answer["struck"]]
+    return answer, "\n".join(lines)
 
 
 @command.command("forget")
@@ -141,59 +130,44 @@ def forget(
     _tell_forgotten(client.call("memory.forget", what), "forgotten", as_json=as_json)
 
 
-@command.command("status")
+@verb(command)
 @agent_option
-@home_option
-@json_option
-def status(agent: str | None, home: Path, as_json: bool) -> None:
+def status(client: HubClient, agent: str | None) -> Answer:
     """Show the size of the memory, its search engines, and the cost of embedding.
 
     Example:
       homarus memory status
     """
-    answer = HubClient(home).call("memory.status", given(agent=agent))
-    print_json(answer) if as_json else print_status(answer)
+    answer = client.call("memory.status", given(agent=agent))
+    return answer, partial(print_status, answer)
 
 
-@command.command("index")
+@verb(command)
 @click.option("--force", is_flag=True, help="Rebuild it beside the old one, which is searched until then.")
 @agent_option
-@home_option
-@json_option
-def index(force: bool, agent: str | None, home: Path, as_json: bool) -> None:
+def index(client: HubClient, force: bool, agent: str | None) -> Answer:
     """Update the index from the files, and print the result.
 
     Example:
       homarus memory index --force
     """
-    answer = HubClient(home).call("memory.index", {"force": force, **given(agent=agent)}, timeout_s=INDEX_LIMIT_S)
-    print_json(answer) if as_json else print_synced(answer)
-    if answer["problem"]:
-        raise click.exceptions.Exit(Exit.FINDINGS)
+    answer = client.call("memory.index", {"force": force, **given(agent=agent)}, timeout_s=INDEX_LIMIT_S)
+    return answer, partial(print_synced, answer), Exit.FINDINGS if answer["problem"] else Exit.OK
 
 
-@command.command("verify")
+@verb(command)
 @agent_option
-@home_option
-@json_option
-def verify(agent: str | None, home: Path, as_json: bool) -> None:
+def verify(client: HubClient, agent: str | None) -> Answer:
     """Compare the files with the index; differences are repaired and printed (exit 1).
 
     Example:
       homarus memory verify --json
     """
-    answer = HubClient(home).call("memory.verify", given(agent=agent), timeout_s=INDEX_LIMIT_S)
-    if as_json:
-        print_json(answer)
-    else:
-        for problem in answer["problems"]:
-            click.echo(problem)
-        files, passages = count_of(answer["files"], "file", "files"), count_of(answer["chunks"], "passage", "passages")
-        compared = f"{files} and {passages} were compared"
-        ending = "they agree" if answer["ok"] else "the index is being repaired" if answer["repaired"] else "see above"
-        click.echo(f"{compared}; {ending}.")
-    if not answer["ok"]:
-        raise click.exceptions.Exit(Exit.FINDINGS)
+    answer = client.call("memory.verify", given(agent=agent), timeout_s=INDEX_LIMIT_S)
+    files, passages = count_of(answer["files"], "file", "files"), count_of(answer["chunks"], "passage", "passages")
+    ending = "they agree" if answer["ok"] else "the index is being repaired" if answer["repaired"] else "see above"
+    compared = f"{files} and {passages} were compared; {ending}."
+    return answer, "\n".join([*answer["problems"], compared]), Exit.OK if answer["ok"] else Exit.FINDINGS
 
 
 def _tell_forgotten(answer: Mapping[str, Any], word: str, *, as_json: bool) -> None:

@@ -18,6 +18,8 @@ from hub.cli.verbs import Answer, verb
 CALL_LIMIT_S = 90.0
 DEFAULT_ACCOUNT = "default"
 _CHANNEL = click.argument("channel", metavar="CHANNEL")
+_COLUMNS = ("channel", "account", "as", "state", "heard from", "")
+_NO_ACCOUNT = "No account is configured; `homarus channels add CHANNEL` adds one."
 _ACCOUNT = click.option("--account", default=DEFAULT_ACCOUNT, show_default=True, help="Name of the account.")
 
 
@@ -56,52 +58,40 @@ def list_(home: Path, as_json: bool) -> None:
     click.echo("\nTo add: " + ", ".join(each["channel"] for each in kinds))
 
 
-@command.command("status")
+@verb(command, columns=_COLUMNS, empty=_NO_ACCOUNT)
 @click.argument("channel", metavar="[CHANNEL]", required=False)
-@home_option
-@json_option
-@click.pass_context
-def status(ctx: click.Context, channel: str | None, home: Path, as_json: bool) -> None:
+def status(client: HubClient, channel: str | None) -> Answer:
     """Show how the accounts are doing. Exits 1 when one is not connected.
 
     Example:
       homarus channels status telegram
     """
-    _show(ctx, home, channel, as_json=as_json, probe=False)
+    return _shown(client, channel, probe=False)
 
 
-@command.command("probe")
+@verb(command, columns=_COLUMNS, empty=_NO_ACCOUNT)
 @click.argument("channel", metavar="[CHANNEL]", required=False)
-@home_option
-@json_option
-@click.pass_context
-def probe(ctx: click.Context, channel: str | None, home: Path, as_json: bool) -> None:
+def probe(client: HubClient, channel: str | None) -> Answer:
     """Ask the platforms whether they can be reached. Exits 1 when one cannot.
 
     Example:
       homarus channels probe
     """
-    _show(ctx, home, channel, as_json=as_json, probe=True)
+    return _shown(client, channel, probe=True)
 
 
-@command.command("test")
+@verb(command)
 @_CHANNEL
 @_ACCOUNT
-@home_option
-@json_option
-@click.pass_context
-def test(ctx: click.Context, channel: str, account: str, home: Path, as_json: bool) -> None:
+def test(client: HubClient, channel: str, account: str) -> Answer:
     """Try one account: whether the platform answers, and as whom the account is known there.
 
     Example:
       homarus channels test telegram
     """
-    found = HubClient(home).call("channels.probe", {"channel": channel, "account": account}, timeout_s=CALL_LIMIT_S)
-    if as_json:
-        print_json(found)
-    else:
-        click.echo("\n".join(f"{key}: {value}" for key, value in found.items()))
-    ctx.exit(Exit.OK if found.get("ok") else Exit.FINDINGS)
+    found = client.call("channels.probe", {"channel": channel, "account": account}, timeout_s=CALL_LIMIT_S)
+    words = "\n".join(f"{key}: {value}" for key, value in found.items())
+    return found, words, Exit.OK if found.get("ok") else Exit.FINDINGS
 
 
 @command.command("add")
@@ -201,17 +191,11 @@ def _question(field: Mapping[str, Any]) -> str:
     return f"{field['name']} ({'; '.join(told)})" if told else str(field["name"])
 
 
-def _show(ctx: click.Context, home: Path, channel: str | None, *, as_json: bool, probe: bool) -> None:
+def _shown(client: HubClient, channel: str | None, *, probe: bool) -> Answer:
     params = {"probe": probe, **({"channel": channel} if channel else {})}
-    accounts = _accounts(HubClient(home).call("channels.status", params, timeout_s=CALL_LIMIT_S))
-    if as_json:
-        print_json(accounts)
-    elif not accounts:
-        click.echo("No account is configured; `homarus channels add CHANNEL` adds one.")
-    else:
-        print_table([_row(each) for each in accounts], ("channel", "account", "as", "state", "heard from", ""))
+    accounts = _accounts(client.call("channels.status", params, timeout_s=CALL_LIMIT_S))
     works = all(each["probe"].get("ok") if probe else each["connected"] for each in accounts)
-    ctx.exit(Exit.OK if works else Exit.FINDINGS)
+    return accounts, [_row(each) for each in accounts], Exit.OK if works else Exit.FINDINGS
 
 
 def _row(account: Mapping[str, Any]) -> tuple[str, ...]:

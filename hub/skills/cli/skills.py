@@ -11,7 +11,7 @@ import click
 from hub.cli.client import HubClient
 from hub.cli.exits import Exit
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.options import home_option, json_option, print_json
 from hub.cli.verbs import Answer, verb
 from hub.skills.cli.skill_sources import fetched
 
@@ -63,25 +63,18 @@ def info(name: str, text: bool, home: Path, as_json: bool) -> None:
         click.echo(f"\n{found['text']}")
 
 
-@command.command("check")
-@home_option
-@json_option
-@click.pass_context
-def check(ctx: click.Context, home: Path, as_json: bool) -> None:
+@verb(command, columns=("skill", "state", "reason"))
+def check(client: HubClient) -> Answer:
     """Show what keeps skills from being used. Exits 1 when one is broken, changed or in quarantine.
 
     Example:
       homarus skills check
     """
-    found = HubClient(home).call("skills.status")["skills"]
+    found = client.call("skills.status")["skills"]
     off = [each for each in found if each["state"] not in ("ready", "disabled", "shadowed")]
-    if as_json:
-        print_json(off)
-    elif off:
-        print_table([(each["id"], each["state"], each["reason"]) for each in off], ("skill", "state", "reason"))
-    else:
-        click.echo(f"All {len(found)} skills are in order.")
-    ctx.exit(Exit.FINDINGS if any(each["state"] in TROUBLE for each in off) else Exit.OK)
+    code = Exit.FINDINGS if any(each["state"] in TROUBLE for each in off) else Exit.OK
+    rows = [(each["id"], each["state"], each["reason"]) for each in off]
+    return off, rows or f"All {len(found)} skills are in order.", code
 
 
 @command.command("enable")

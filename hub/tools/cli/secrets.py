@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json
 from hub.cli.verbs import Answer, verb
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -34,24 +32,21 @@ def holder_options(command: Command) -> Command:
     return click.option("--agent", metavar="ID", help="The agent that uses it.  [default: the default agent]")(command)
 
 
-@command.command("set")
+@verb(command)
 @click.argument("name")
 @holder_options
-@home_option
-@json_option
-def set_(name: str, agent: str | None, person: str | None, home: Path, as_json: bool) -> None:
+def set_(client: HubClient, name: str, agent: str | None, person: str | None) -> Answer:
     """Keep the secret NAME. Its value is read without echo, or from the standard input.
 
     Example:
       homarus secrets set GITHUB_TOKEN
     """
-    client = HubClient(home)
     if sys.stdin.isatty():
         value = click.prompt(f"Value of {name}", hide_input=True, err=True)
     else:
         value = sys.stdin.readline().rstrip("\r\n")
     answer = client.call("secrets.set", {**_params(name, agent, person), "value": value})
-    _print(answer, "{name} is kept for {agent}. The agent uses it as ${name}.", as_json=as_json)
+    return answer, f"{answer['name']} is kept for {answer['agent']}. The agent uses it as ${answer['name']}."
 
 
 @verb(
@@ -67,30 +62,21 @@ def list_(client: HubClient) -> Answer:
     return secrets, [(each["name"], each["agent"], each["person"], _day(each["createdAtMs"])) for each in secrets]
 
 
-@command.command("remove")
+@verb(command)
 @click.argument("name")
 @holder_options
-@home_option
-@json_option
-def remove(name: str, agent: str | None, person: str | None, home: Path, as_json: bool) -> None:
+def remove(client: HubClient, name: str, agent: str | None, person: str | None) -> Answer:
     """Forget the secret NAME.
 
     Example:
       homarus secrets remove GITHUB_TOKEN
     """
-    answer = HubClient(home).call("secrets.remove", _params(name, agent, person))
-    _print(answer, "{name} is removed.", as_json=as_json)
+    answer = client.call("secrets.remove", _params(name, agent, person))
+    return answer, f"{answer['name']} is removed."
 
 
 def _params(name: str, agent: str | None, person: str | None) -> dict[str, str]:
     return {"name": name} | ({"agent": agent} if agent else {}) | ({"person": person} if person else {})
-
-
-def _print(answer: dict[str, str], text: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(text.format(**answer))
 
 
 def _day(ms: int) -> str:

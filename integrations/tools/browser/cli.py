@@ -14,6 +14,7 @@ from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.hub_link import way
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 from hub.core.errors import HubError
 from integrations.tools.browser.cli_acting import add_commands
 
@@ -34,120 +35,104 @@ def command(ctx: click.Context, home: Path, as_json: bool) -> None:
     """
 
 
-@command.command("status")
-@home_option
-@json_option
-def status(home: Path, as_json: bool) -> None:
+@verb(command)
+def status(client: HubClient) -> Answer:
     """List the profiles, which of them run, and who has taken over.
 
     Example:
       homarus browser status
     """
-    _print(_call(home, "status"), as_json)
+    return _rows(_call(client, "status"))
 
 
-@command.command("start")
+@verb(command)
 @_PROFILE
-@home_option
-@json_option
-def start(profile: str | None, home: Path, as_json: bool) -> None:
+def start(client: HubClient, profile: str | None) -> Answer:
     """Start a profile.
 
     Example:
       homarus browser start --profile lan
     """
-    _print([_call(home, "start", profile=profile)], as_json)
+    return _rows([_call(client, "start", profile=profile)])
 
 
-@command.command("stop")
+@verb(command)
 @_PROFILE
-@home_option
-@json_option
-def stop(profile: str | None, home: Path, as_json: bool) -> None:
+def stop(client: HubClient, profile: str | None) -> Answer:
     """Stop a profile.
 
     Example:
       homarus browser stop
     """
-    _print([_call(home, "stop", profile=profile)], as_json)
+    return _rows([_call(client, "stop", profile=profile)])
 
 
-@command.command("tabs")
+@verb(command)
 @_PROFILE
-@home_option
-@json_option
-def tabs(profile: str | None, home: Path, as_json: bool) -> None:
+def tabs(client: HubClient, profile: str | None) -> Answer:
     """List the tabs of a profile.
 
     Example:
       homarus browser tabs
     """
-    _print(_call(home, "tabs", profile=profile), as_json)
+    return _rows(_call(client, "tabs", profile=profile))
 
 
-@command.command("open")
+@verb(command)
 @click.argument("url", metavar="URL")
 @_PROFILE
-@home_option
-@json_option
-def open_(url: str, profile: str | None, home: Path, as_json: bool) -> None:
+def open_(client: HubClient, url: str, profile: str | None) -> Answer:
     """Open an address in a new tab; starts the browser if it does not run.
 
     Example:
       homarus browser open https://example.com
     """
-    _print([_call(home, "open", profile=profile, url=url)], as_json)
+    return _rows([_call(client, "open", profile=profile, url=url)])
 
 
-@command.command("snapshot")
+@verb(command)
 @_TAB
 @_PROFILE
 @click.option("--refs", type=click.Choice(["ai", "role"]), default="ai", show_default=True, help="12 or e12.")
 @click.option("--interactive", is_flag=True, help="Only what can be acted on.")
 @click.option("--compact", is_flag=True, help="Without what only holds others.")
 @click.option("--depth", metavar="N", type=click.IntRange(1, 100), help="No deeper than this.")
-@home_option
-@json_option
-def snapshot(tab: str | None, profile: str | None, home: Path, as_json: bool, **form: Any) -> None:
+def snapshot(client: HubClient, tab: str | None, profile: str | None, **form: Any) -> Answer:
     """Print a page as an agent sees it.
 
     Example:
       homarus browser snapshot --interactive
     """
-    found = _call(home, "snapshot", profile=profile, tab=tab, **form)
-    print_json(found) if as_json else click.echo(found["snapshot"])
+    found = _call(client, "snapshot", profile=profile, tab=tab, **form)
+    return found, found["snapshot"]
 
 
-@command.command("screenshot")
+@verb(command)
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, writable=True, path_type=Path))
 @_TAB
 @_PROFILE
 @click.option("--full-page", is_flag=True, help="All of it, not only what is in the window.")
 @click.option("--labels", is_flag=True, help="With the refs on it.")
-@home_option
-@json_option
-def screenshot(file: Path, tab: str | None, profile: str | None, home: Path, as_json: bool, **how: bool) -> None:
+def screenshot(client: HubClient, file: Path, tab: str | None, profile: str | None, **how: bool) -> Answer:
     """Save a picture (JPEG) of a page.
 
     Example:
       homarus browser screenshot page.jpg
     """
-    _save(_call(home, "screenshot", profile=profile, tab=tab, **how), file, as_json)
+    return _saved(_call(client, "screenshot", profile=profile, tab=tab, **how), file)
 
 
-@command.command("pdf")
+@verb(command)
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, writable=True, path_type=Path))
 @_TAB
 @_PROFILE
-@home_option
-@json_option
-def pdf(file: Path, tab: str | None, profile: str | None, home: Path, as_json: bool) -> None:
+def pdf(client: HubClient, file: Path, tab: str | None, profile: str | None) -> Answer:
     """Save a page as a PDF.
 
     Example:
       homarus browser pdf page.pdf
     """
-    _save(_call(home, "pdf", profile=profile, tab=tab), file, as_json)
+    return _saved(_call(client, "pdf", profile=profile, tab=tab), file)
 
 
 @command.command("attach")
@@ -166,7 +151,9 @@ def attach(profile: str, chrome: str, home: Path, as_json: bool) -> None:
     def say(text: str) -> None:
         print_json({"attached": chrome}) if as_json else click.echo(text)
 
-    _call(home, "tabs", profile=profile)  # says what a refused WebSocket does not: a wrong token, an unknown profile
+    _call(
+        HubClient(home), "tabs", profile=profile
+    )  # says what a refused WebSocket does not: a wrong token, an unknown profile
     try:
         asyncio.run(run(way(home, f"/browser/attach/{profile}"), chrome, say))
     except HubError as error:
@@ -175,28 +162,26 @@ def attach(profile: str, chrome: str, home: Path, as_json: bool) -> None:
         pass
 
 
-def _call(home: Path, method: str, **params: Any) -> Any:
-    return HubClient(home).call(f"browser.{method}", {name: each for name, each in params.items() if each is not None})
+def _call(client: HubClient, method: str, **params: Any) -> Any:
+    return client.call(f"browser.{method}", {name: each for name, each in params.items() if each is not None})
 
 
 def _use(home: Path, as_json: bool, **params: Any) -> None:
-    found = _call(home, "use", **params)
+    found = _call(HubClient(home), "use", **params)
     print_json(found) if as_json else click.echo(found["output"])
 
 
-def _save(found: dict[str, Any], file: Path, as_json: bool) -> None:
+def _saved(found: dict[str, Any], file: Path) -> Answer:
     try:
         file.write_bytes(base64.b64decode(found.pop("data")))
     except OSError as error:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}.") from error
-    _print([{**found, "file": str(file)}], as_json)
+    return _rows([{**found, "file": str(file)}])
 
 
-def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        print_json(rows)
-    elif rows:
-        print_table([tuple(map(_cell, row.values())) for row in rows], tuple(rows[0]))
+def _rows(rows: list[dict[str, Any]]) -> Answer:
+    table = [tuple(map(_cell, row.values())) for row in rows]
+    return rows, lambda: print_table(table, tuple(rows[0])) if rows else None
 
 
 def _cell(value: Any) -> str:
