@@ -37,10 +37,12 @@ WAITING = {
     "anyio._core",
     "click",
     "cryptography",
+    "httpx",
     "jinja2",
     "multiprocessing",
     "pydantic",
     "ruamel.yaml.main",
+    "telegram",
     "watchfiles.run",
 }
 

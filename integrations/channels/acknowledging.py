@@ -11,13 +11,16 @@ from hub.messaging.contract import Inbound, MediaKind, Receipt, Receiver
 
 _log = logging.getLogger(__name__)
 
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError, OSError, RecursionError)
+"""What reading it may raise; the last three for a date in no year that there is, and for parts that nest too deep."""
+
 
 @contextmanager
 def left_out_if_malformed(what: str) -> Iterator[None]:
     """Go on after something that is not as the platform writes it: waiting for it would block all that follows."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except MALFORMED as error:
         _log.warning("%s is not as expected and is left out: %r", what, error)
 
 

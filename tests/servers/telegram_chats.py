@@ -111,7 +111,15 @@ class TelegramChats:
 
     def votes(self, poll_id: str, *options: int, who: int = 7) -> None:
         """Somebody votes."""
-        self._update("poll_answer", {"poll_id": poll_id, "user": _user(who), "option_ids": list(options)})
+        self._update(
+            "poll_answer",
+            {
+                "poll_id": poll_id,
+                "user": _user(who),
+                "option_ids": list(options),
+                "option_persistent_ids": [str(each) for each in options],
+            },
+        )
 
     def bot_joins(self, chat: int, status: str = "member", before: str = "left", *, who: int = 7) -> None:
         """Somebody adds the bot to a group, or removes it."""

@@ -1,12 +1,16 @@
 """Telegram: bots that talk in direct messages, groups and topics.
 
+The library, python-telegram-bot, is imported when a bot is logged in.
+
 Not here: who may talk to them (`hub.messaging`), and what is answered.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -21,6 +25,8 @@ HEADER = "X-Telegram-Bot-Api-Secret-Token"
 
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Log in every bot."""
+    await asyncio.to_thread(import_module, "telegram")  # which takes long, and would hold up the event loop
+
     from hub.core.phrases import phrase
     from hub.messaging.outbox.outbound_policy import outbound_policy
     from hub.messaging.schema import access_policy

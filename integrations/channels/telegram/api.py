@@ -1,4 +1,4 @@
-"""The Bot API: one request at a time, and what its failure means for a message.
+"""The Bot API: the library's bot over our session, and what each failure of it means for a message.
 
 Source: https://core.telegram.org/bots/api
 """
@@ -6,17 +6,112 @@ Source: https://core.telegram.org/bots/api
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+import logging
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, TypeVar
 
 import aiohttp
+from telegram import Bot
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+)
+from telegram.request import BaseRequest, RequestData
 
 from hub.core.secret import Secret
-from integrations.channels.http_api import HttpApi, refusal_state
+from hub.messaging.contract import DeliveryState
+from integrations.channels.http_api import HttpApi, PlatformError, refusal_state
 
 UPLOAD_S = 120.0
+MEANS: dict[type[TelegramError], tuple[DeliveryState, int]] = {
+    BadRequest: (DeliveryState.PERMANENT, 400),
+    ChatMigrated: (DeliveryState.PERMANENT, 400),
+    InvalidToken: (DeliveryState.PERMANENT, 401),
+    Forbidden: (DeliveryState.PERMANENT, 403),
+    Conflict: (DeliveryState.PERMANENT, 409),
+    RetryAfter: (DeliveryState.TRANSIENT, 429),
+    NetworkError: (DeliveryState.TRANSIENT, 500),
+}
+"""What a refusal by Telegram itself means for a message, and its status."""
+_TOLD_APART = (400, 401, 403, 404, 409)
+"""Statuses that the library has classes for."""
 _SENT_ANYWAY = "sent message was immediately deleted"
 _DONE_ALREADY = ("message is not modified", "message to delete not found")
+T = TypeVar("T")
+
+logging.getLogger("telegram").setLevel(logging.INFO)  # below that it logs what people say
+
+
+class SessionRequest(BaseRequest):
+    """The library's requests as requests of our session, which repeats none.
+
+    Args:
+        api: Knows the server and the token; addresses are relative to its root.
+        limit_s: What an answer may take.
+    """
+
+    def __init__(self, api: HttpApi, limit_s: float) -> None:
+        self._api = api
+        self._limit_s = limit_s
+
+    @property
+    def read_timeout(self) -> float:
+        """What an answer may take."""
+        return self._limit_s
+
+    async def initialize(self) -> None:
+        """Nothing: the session is open."""
+
+    async def shutdown(self) -> None:
+        """Nothing: the session is closed by its owner."""
+
+    async def do_request(
+        self,
+        url: str,
+        method: str,
+        request_data: RequestData | None = None,
+        read_timeout: Any = BaseRequest.DEFAULT_NONE,
+        *_: Any,
+        **__: Any,
+    ) -> tuple[int, bytes]:
+        """Return the status and body of an answer by Telegram itself.
+
+        Raises:
+            PlatformError: There was none; the library wraps it.
+        """
+        limit_s = self._limit_s if read_timeout is self.DEFAULT_NONE else read_timeout
+        given = request_data or RequestData()
+        body: dict[str, Any] = {"json": given.parameters}
+        if given.contains_files:
+            form = aiohttp.FormData()
+            for name, (filename, content, mime_type) in given.multipart_data.items():
+                form.add_field(name, content, filename=filename, content_type=mime_type)
+            for name, value in given.json_parameters.items():
+                form.add_field(name, value)
+            body, limit_s = {"data": form}, limit_s + UPLOAD_S
+        answer = await self._api.request(method, url, limit_s=limit_s, **body)
+        told = answer.json
+        found = told if isinstance(told, dict) else {}
+        if found.get("ok") is True:
+            return 200, answer.body
+        status = found.get("error_code") or answer.status
+        own = found.get("ok") is False
+        text = str(found.get("description") or f"{url.strip('/')} failed (HTTP {answer.status})")
+        state = refusal_state(status, own=own)
+        if not own:  # the page of a proxy
+            raise self._api.error(state, text, status=status, retry_after_s=answer.retry_after_s)
+        if status not in _TOLD_APART:
+            status = 400 if state is DeliveryState.PERMANENT else 500
+        # The blank keeps the library from rewriting the words.
+        return status, json.dumps(found | {"description": f" {text}"}).encode()
 
 
 class TelegramApi(HttpApi):
@@ -25,57 +120,31 @@ class TelegramApi(HttpApi):
     Args:
         root: The Bot API server.
         limit_s: What an answer may take.
+
+    Attributes:
+        bot: Makes the requests; each is sent by handing it to `call`.
     """
 
     def __init__(self, root: str, token: Secret, limit_s: float) -> None:
-        self._server = root.rstrip("/")
-        self._token = token
-        super().__init__("Telegram", f"{self._server}/bot{token.reveal()}", limit_s=limit_s)
+        server = root.rstrip("/")
+        self._files = f"{server}/file/bot{token.reveal()}"
+        super().__init__("Telegram", f"{server}/bot{token.reveal()}", limit_s=limit_s)
+        request = SessionRequest(self, limit_s)
+        # Server and token are in our root: what the library does not know it cannot log or show.
+        self.bot = Bot("in our root", _no_root, _no_root, request=request, get_updates_request=request)
 
-    async def call(
-        self,
-        method: str,
-        *,
-        files: Mapping[str, tuple[str | None, bytes]] | None = None,
-        patience_s: float = 0.0,
-        **arguments: Any,
-    ) -> Any:
-        """Return the result of a method; None when what it should do was done before.
-
-        Args:
-            method: Its name.
-            files: Names and contents of files, by argument.
-            patience_s: How much longer than usual the answer may take.
-            arguments: Those that are None are left out.
+    async def call(self, request: Awaitable[T]) -> T:
+        """Return the result of a request of the bot's.
 
         Raises:
             PlatformError: It was refused, failed, or the answer was lost; the reason is the id of the group where
                 another took the place of the one that was named.
         """
-        given = {name: value for name, value in arguments.items() if value is not None}
-        form = aiohttp.FormData()
-        for name, (filename, content) in (files or {}).items():
-            form.add_field(name, content, filename=filename or name)
-        for name, value in given.items() if files else ():
-            form.add_field(name, value if isinstance(value, str) else json.dumps(value))
-        limit_s = self._limit_s + patience_s + (UPLOAD_S if files else 0.0)
-        body = {"data": form} if files else {"json": given}
-        answer = await self.request("POST", method, limit_s=limit_s, **body)
-        found = answer.json if isinstance(answer.json, dict) else {}
-        if found.get("ok") is True:
-            return found.get("result")
-        status = found.get("error_code") or answer.status
-        text = str(found.get("description") or f"{method} failed (HTTP {answer.status})")
-        if any(done in text for done in _DONE_ALREADY):
-            return None
-        more = found.get("parameters") or {}
-        raise self.error(
-            refusal_state(status, own=found.get("ok") is False and _SENT_ANYWAY not in text),
-            text,
-            status=status,
-            reason=more.get("migrate_to_chat_id"),
-            retry_after_s=more.get("retry_after") or answer.retry_after_s,
-        )
+        try:
+            return await request
+        except TelegramError as error:
+            failure = self._failure(error)
+        raise failure
 
     async def fetch(self, reference: str) -> AsyncIterator[bytes]:
         """Yield a file in pieces.
@@ -83,6 +152,41 @@ class TelegramApi(HttpApi):
         Raises:
             PlatformError: It cannot be had.
         """
-        path = (await self.call("getFile", file_id=reference))["file_path"]
-        async for piece in self.download(f"{self._server}/file/bot{self._token.reveal()}/{path}", ()):
+        path = (await self.call(self.bot.get_file(reference))).file_path or ""
+        async for piece in self.download(f"{self._files}/{path.lstrip('/')}", ()):
             yield piece
+
+    def _failure(self, error: TelegramError) -> PlatformError:
+        """Return what a failure of the library's means for a message; this is the one place that says so."""
+        cause = error.__cause__
+        if isinstance(cause, TelegramError):  # `do_api_request` puts words of its own before a refused token
+            error, cause = cause, cause.__cause__
+        if isinstance(cause, PlatformError):
+            return cause
+        if cause is not None:  # its text may show anything
+            return self.error(DeliveryState.UNKNOWN, f"did not answer: {type(cause).__name__}")
+        state, status = MEANS.get(type(error), (DeliveryState.UNKNOWN, 0))
+        if _SENT_ANYWAY in error.message:
+            state = DeliveryState.UNKNOWN
+        new_chat = error.new_chat_id if isinstance(error, ChatMigrated) else None
+        wait_s = seconds(error.retry_after) if isinstance(error, RetryAfter) else None
+        return self.error(state, error.message.strip(), status=status, reason=new_chat, retry_after_s=wait_s)
+
+
+@contextmanager
+def done_already() -> Iterator[None]:
+    """Go on when what a request should do was done before."""
+    try:
+        yield
+    except PlatformError as error:
+        if not any(done in error.message for done in _DONE_ALREADY):
+            raise
+
+
+def seconds(period: int | timedelta | None) -> float | None:
+    """Return a period of the library's, which are changing their type, in seconds."""
+    return period.total_seconds() if isinstance(period, timedelta) else period
+
+
+def _no_root(_token: str) -> str:
+    return ""

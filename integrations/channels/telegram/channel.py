@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+from telegram import ReactionTypeEmoji, Update, User
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
@@ -29,10 +30,10 @@ from integrations.channels.api_channel import ApiChannel
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.http_api import PlatformError, delivery_of
 from integrations.channels.persistent_map import PersistentMap
-from integrations.channels.telegram.api import TelegramApi
+from integrations.channels.telegram.api import TelegramApi, done_already
 from integrations.channels.telegram.listener import Listener, PollTiming, TelegramWebhook
 from integrations.channels.telegram.outgoing import change, send, target, which_message
-from integrations.channels.telegram.updates import NAME, Json, Me, SentPoll, UpdateReader
+from integrations.channels.telegram.updates import NAME, SentPoll, UpdateReader
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ class Telegram(ApiChannel):
         self._parts = parts
         self._timing = timing or PollTiming()
         self._listener: Listener | None = None
-        self._published: Sequence[dict[str, str]] = ()
+        self._published: Sequence[tuple[str, str]] = ()
 
     async def start(self, receive: Receiver) -> None:
         """Start listening; see `Channel`."""
@@ -104,7 +105,7 @@ class Telegram(ApiChannel):
         )
         self._tasks.spawn(self._listener.run(), name="listen")
 
-    async def _reader(self, me: Me) -> UpdateReader:
+    async def _reader(self, me: User) -> UpdateReader:
         await self._buttons.load()
         await self._polls.load()
         return UpdateReader(self.account, me, self._buttons, self._polls)
@@ -112,7 +113,7 @@ class Telegram(ApiChannel):
     async def _leave(self) -> None:
         self._listener = None
 
-    async def deliver(self, update: Json) -> None:
+    async def deliver(self, update: Mapping[str, Any]) -> None:
         """Take an update that Telegram delivered to the webhook.
 
         Raises:
@@ -135,81 +136,90 @@ class Telegram(ApiChannel):
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a sent message another text; of one with media it is the caption."""
-        return await self._attempt(address, change(self._api, address, platform_id, text), platform_id)
+        return await self._attempt(address, self._edit(address, platform_id, text), platform_id)
+
+    async def _edit(self, address: Address, platform_id: str, text: str) -> None:
+        with done_already():
+            await change(self._api, address, platform_id, text)
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Delete a sent message; one that is gone already is deleted."""
-        which = which_message(address, platform_id)
-        return await self._attempt(address, self._api.call("deleteMessage", **which), platform_id)
+        return await self._attempt(address, self._delete(address, platform_id), platform_id)
+
+    async def _delete(self, address: Address, platform_id: str) -> None:
+        with done_already():
+            await self._api.call(self._api.bot.delete_message(**which_message(address, platform_id)))
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
         """React to a message; None removes the reaction."""
         plain = None if emoji is None else emoji.replace("\ufe0f", "")  # as Telegram's list has them
-        which = which_message(address, platform_id) | {"reaction": [{"type": "emoji", "emoji": plain}] if plain else []}
-        return await self._attempt(address, self._api.call("setMessageReaction", **which), platform_id)
+        request = self._api.bot.set_message_reaction(
+            **which_message(address, platform_id), reaction=[ReactionTypeEmoji(plain)] if plain else []
+        )
+        return await self._attempt(address, self._api.call(request), platform_id)
 
     async def poll(self, poll: OutboundPoll) -> Delivery:
         """Open a poll that shows who voted for what."""
         return await self._attempt(poll.address, self._open_poll(poll))
 
     async def _open_poll(self, poll: OutboundPoll) -> str:
-        sent = await self._api.call(
-            "sendPoll",
+        request = self._api.bot.send_poll(
             question=poll.question,
-            options=[{"text": each} for each in poll.options],
+            options=poll.options,
             is_anonymous=False,
             allows_multiple_answers=poll.multiple,
             **target(poll.address),
         )
+        sent = await self._api.call(request)
         try:
-            sent_poll = SentPoll(sent["poll"]["id"], poll.address, poll.options, str(sent["message_id"]))
-            await self._polls.put(sent_poll.id, sent_poll)
+            if sent.poll is not None:
+                sent_poll = SentPoll(sent.poll.id, poll.address, poll.options, str(sent.message_id))
+                await self._polls.put(sent_poll.id, sent_poll)
         except HubError:
             _log.exception("telegram (%s): a poll is not remembered, and votes will not be heard", self.account)
-        return str(sent["message_id"])
+        return str(sent.message_id)
 
     async def open_thread(self, address: Address, title: str) -> Address:
         """Open a topic; see `CanOpenThread`."""
-        made = await self._api.call("createForumTopic", name=title, chat_id=int(address.peer))
-        return replace(address, thread=str(made["message_thread_id"]), topic=True)
+        made = await self._api.call(self._api.bot.create_forum_topic(int(address.peer), title))
+        return replace(address, thread=str(made.message_thread_id), topic=True)
 
     async def typing(self, address: Address) -> None:
         """Show that an answer is being written, for five seconds; nothing happens when that fails."""
-        await self._show("sendChatAction", action="typing", **target(address, with_general=True))
+        await self._show(self._api.bot.send_chat_action(action="typing", **target(address, with_general=True)))
 
     async def draft(self, address: Address, draft_id: str, text: str) -> None:
         """Show the text so far; Telegram has that in direct messages alone."""
         number = zlib.crc32(draft_id.encode()) & 0x7FFFFFFF or 1
         shown = render(text, Flavour.HTML_TELEGRAM)
-        await self._show("sendMessageDraft", draft_id=number, text=shown, parse_mode="HTML", **target(address))
+        draft = {"draft_id": number, "text": shown, "parse_mode": "HTML", **target(address)}
+        await self._show(self._api.bot.send_message_draft(**draft))
 
     async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
         """Publish the commands for the menu of the chat."""
-        listed = [
-            {"command": name, "description": about[:DESCRIPTION_LENGTH]} for name, about in commands[:COMMANDS_LIMIT]
-        ]
+        listed = [(name, about[:DESCRIPTION_LENGTH]) for name, about in commands[:COMMANDS_LIMIT]]
         if listed != self._published:
-            await self._api.call("setMyCommands", commands=listed)
+            await self._api.call(self._api.bot.set_my_commands(listed))
             self._published = listed
 
     async def _who(self) -> dict[str, Any]:
         """Return who the bot is, and whether it sees all that is said in groups."""
-        me = await self._api.call("getMe")
-        reads_groups = me.get("can_read_all_group_messages") is True
-        return {"account_id": str(me["id"]), "name": f"@{me['username']}", "reads_groups": reads_groups}
+        me = await self._api.call(self._api.bot.get_me())
+        reads_groups = me.can_read_all_group_messages is True
+        return {"account_id": str(me.id), "name": me.name, "reads_groups": reads_groups}
 
-    def _stored(self, update: Json, notice: str | None) -> None:
+    def _stored(self, update: Update, notice: str | None) -> None:
         """Do what follows an update that is stored: a button that was pressed waits for an answer, without fail."""
-        if (query := update.get("callback_query")) is not None:
-            answer = self._show("answerCallbackQuery", callback_query_id=query["id"], text=notice)
+        if (query := update.callback_query) is not None:
+            answer = self._show(self._api.bot.answer_callback_query(query.id, notice))
             self._tasks.spawn(answer, name="answer a button")
-        if (new := update.get("message", {}).get("migrate_to_chat_id")) is not None:
-            self._parts.migrated(str(update["message"]["chat"]["id"]), str(new))
+        if (message := update.message) is not None and (new := message.migrate_to_chat_id) is not None:
+            self._parts.migrated(str(message.chat.id), str(new))
 
-    async def _show(self, method: str, **arguments: Any) -> None:
+    async def _show(self, request: Awaitable[object]) -> None:
         """Do something that does not matter when it fails."""
         with suppress(HubError):
-            await self._api.call(method, **arguments)
+            await self._api.call(request)
 
     async def _attempt(self, address: Address, attempt: Awaitable[Any], id: str = "") -> Delivery:
         """Make one attempt at a new message, or at the one with this id; return how it ended."""

@@ -11,18 +11,22 @@ import asyncio
 import logging
 import random
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
+from telegram import Update, User
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.secret import Secret
 from hub.messaging.contract import DeliveryState, Inbound, Receiver
-from integrations.channels.acknowledging import left_out_if_malformed, offered
+from integrations.channels.acknowledging import MALFORMED, left_out_if_malformed, offered
 from integrations.channels.http_api import PlatformError
 from integrations.channels.telegram.api import TelegramApi
-from integrations.channels.telegram.updates import UPDATE_KINDS, Json, Me, UpdateReader
+from integrations.channels.telegram.updates import UPDATE_KINDS, UpdateReader
+
+Json = Mapping[str, Any]
 
 _log = logging.getLogger(__name__)
 
@@ -69,10 +73,10 @@ class Listener:
     def __init__(
         self,
         api: TelegramApi,
-        reader: Callable[[Me], Awaitable[UpdateReader]],
+        reader: Callable[[User], Awaitable[UpdateReader]],
         receive: Receiver,
         *,
-        stored: Callable[[Json, str | None], None],
+        stored: Callable[[Update, str | None], None],
         webhook: TelegramWebhook | None,
         clock: Clock,
         timing: PollTiming,
@@ -93,7 +97,7 @@ class Listener:
         while True:
             try:
                 await self._turn()
-            except (HubError, LookupError, TypeError, ValueError) as error:
+            except (HubError, *MALFORMED) as error:
                 self._failures += 1
                 self._offset = 0  # who knows what happens until the next answer; what comes twice is known
                 text = f"the answer is not as expected: {error!r}"
@@ -108,24 +112,27 @@ class Listener:
         """
         if self._reader is None:
             raise Unavailable("the bot is not connected yet")
-        chats: dict[object, list[Json]] = defaultdict(list)
-        for update in updates:
-            chats[_chat_of(update)].append(update)
+        chats: dict[object, list[Update]] = defaultdict(list)
+        for given in updates:
+            with left_out_if_malformed(f"telegram: the update {given['update_id']}"):
+                update = Update.de_json(dict(given))
+                chat = update.effective_chat  # those of one must stay in order
+                chats[chat and chat.id].append(update)
         taking = (self._take_chat(each, self._reader) for each in chats.values())
         for error in await asyncio.gather(*taking, return_exceptions=True):
             if error is not None:
                 raise Unavailable(str(error) or type(error).__name__) from error
 
-    async def _take_chat(self, updates: Sequence[Json], reader: UpdateReader) -> None:
+    async def _take_chat(self, updates: Sequence[Update], reader: UpdateReader) -> None:
         for update in updates:
             found: list[Inbound] = []
-            with left_out_if_malformed(f"telegram: the update {update['update_id']}"):
+            with left_out_if_malformed(f"telegram: the update {update.update_id}"):
                 found += reader.read(update)
             notice = None
             for inbound in found:
                 receipt = await offered(self._receive, inbound)
                 notice = receipt.notice if receipt is not None else None
-            with left_out_if_malformed(f"telegram: the update {update['update_id']}"):
+            with left_out_if_malformed(f"telegram: the update {update.update_id}"):
                 self._stored(update, notice)
 
     async def _turn(self) -> None:
@@ -146,32 +153,33 @@ class Listener:
             await self._clock.sleep(self._timing.check_s)
 
     async def _connect(self) -> UpdateReader:
-        me = await self._api.call("getMe")
+        bot = self._api.bot
+        me = await self._api.call(bot.get_me())
         if self._webhook is None:  # one of an earlier configuration would keep us from asking; nothing is dropped
-            await self._api.call("deleteWebhook")
-        self._receive.connected(str(me["id"]), f"@{me['username']}")
-        return await self._make_reader(Me(me["id"], me["username"]))
+            await self._api.call(bot.delete_webhook())
+        self._receive.connected(str(me.id), me.name)
+        return await self._make_reader(me)
 
     async def _ask(self) -> list[Json]:
         # After a failure the first question is a short one: its answer says that all is well again.
         wait_s = 0 if self._failures else self._timing.poll_s
-        found = await self._api.call(
-            "getUpdates",
-            patience_s=wait_s,
-            timeout=wait_s,
-            limit=UPDATES_LIMIT,
-            allowed_updates=UPDATE_KINDS,
-            offset=self._offset or None,
-        )
+        given = {"timeout": wait_s, "limit": UPDATES_LIMIT, "allowed_updates": UPDATE_KINDS}
+        if self._offset:
+            given["offset"] = self._offset
+        # Its `get_updates` would refuse all of them for one that it cannot read, and log what people say. It advises
+        # that method to who spells the name so; Telegram takes any spelling.
+        request = self._api.bot.do_api_request("GetUpdates", given, read_timeout=self._timing.answer_s + wait_s)
+        found = await self._api.call(request)
         return sorted(found, key=lambda update: int(update["update_id"]))
 
     async def _check(self, webhook: TelegramWebhook) -> None:
         """See to it that Telegram delivers here, and look whether it can."""
-        info = await self._api.call("getWebhookInfo")
-        if info["url"] != webhook.url or self._failures:
+        bot = self._api.bot
+        info = await self._api.call(bot.get_webhook_info())
+        if info.url != webhook.url or self._failures:
             secret = webhook.secret.reveal()
-            await self._api.call("setWebhook", url=webhook.url, secret_token=secret, allowed_updates=UPDATE_KINDS)
-        elif info["pending_update_count"] and (error := info.get("last_error_message")):
+            await self._api.call(bot.set_webhook(webhook.url, allowed_updates=UPDATE_KINDS, secret_token=secret))
+        elif info.pending_update_count and (error := info.last_error_message):
             raise self._api.error(DeliveryState.UNKNOWN, f"it cannot deliver to {webhook.url}: {error}")
 
     def _failed(self, error: HubError) -> float:
@@ -193,12 +201,3 @@ class Listener:
         if status == CONFLICT:
             return min(CONFLICT_LIMIT_S, CONFLICT_FIRST_S + 10.0 * (self._failures - 1)) * spread
         return min(BACKOFF_LIMIT_S, BACKOFF_FIRST_S * 2.0 ** min(self._failures - 1, 10)) * spread
-
-
-def _chat_of(update: Json) -> object:
-    """Return what updates that must stay in order have in common."""
-    for body in update.values():
-        if isinstance(body, dict):
-            chat = body.get("chat") or (body.get("message") or {}).get("chat") or {}
-            return chat.get("id") if isinstance(chat, dict) else None
-    return None

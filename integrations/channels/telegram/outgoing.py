@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from telegram import (
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    InputFile,
+    LinkPreviewOptions,
+    Message,
+    ReplyParameters,
+)
 
 from hub.messaging.contract import Address, Button, MediaKind, OutboundMessage
 from hub.messaging.outbox.markup import Flavour, render
@@ -14,7 +23,7 @@ from integrations.channels.telegram.api import TelegramApi
 
 GENERAL_TOPIC = "1"
 BUTTONS_PER_ROW = 8
-NO_PREVIEW = {"is_disabled": True}
+NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 """Telegram would fetch a link to show a preview of it, and a link can carry out what is known here."""
 TOPIC_GONE = ("message thread not found", "TOPIC_DELETED", "TOPIC_CLOSED")
 _FIELDS = {
@@ -24,6 +33,7 @@ _FIELDS = {
     MediaKind.STICKER: "sticker",
     MediaKind.FILE: "document",
 }
+T = TypeVar("T")
 
 
 def target(address: Address, *, with_general: bool = False) -> dict[str, Any]:
@@ -53,9 +63,9 @@ async def send(api: TelegramApi, message: OutboundMessage, data: Iterable[str], 
     """
     request = target(message.address) | {"disable_notification": message.silent or None}
     if message.reply_to is not None and message.reply_to.isdigit():
-        request["reply_parameters"] = {"message_id": int(message.reply_to), "allow_sending_without_reply": True}
+        request["reply_parameters"] = ReplyParameters(int(message.reply_to), allow_sending_without_reply=True)
     if message.buttons:
-        request["reply_markup"] = {"inline_keyboard": _keyboard(message.buttons, iter(data))}
+        request["reply_markup"] = InlineKeyboardMarkup(_keyboard(message.buttons, iter(data)))
     try:
         return await _request(api, message, message.text, request)
     except PlatformError as error:
@@ -69,41 +79,43 @@ async def change(api: TelegramApi, address: Address, platform_id: str, text: str
     """Give a sent message another text; of one with media it is the caption."""
     which = which_message(address, platform_id)
     try:
-        await _formatted(api, "editMessageText", "text", text, which)
+        await _formatted(api, api.bot.edit_message_text, "text", text, which)
     except PlatformError as error:
         if "no text in the message" not in error.message:
             raise
-        await _formatted(api, "editMessageCaption", "caption", text, which)
+        await _formatted(api, api.bot.edit_message_caption, "caption", text, which)
 
 
 async def _request(api: TelegramApi, message: OutboundMessage, text: str, request: dict[str, Any]) -> str:
     if not message.media:
-        return str((await _formatted(api, "sendMessage", "text", text, request))["message_id"])
+        return str((await _formatted(api, api.bot.send_message, "text", text, request)).message_id)
     (one,) = message.media
     kind = "voice" if one.voice and one.kind is MediaKind.AUDIO else _FIELDS[one.kind]
+    method: Callable[..., Awaitable[Message]] = getattr(api.bot, f"send_{kind}")
     content = await asyncio.to_thread(Path(one.path).read_bytes)
-    request = request | {"files": {kind: (one.name, content)}}
+    request = request | {kind: InputFile(content, one.name or kind)}
     # Stickers have no caption; the outbox gives them none.
-    return str((await _formatted(api, f"send{kind.capitalize()}", "caption", text, request))["message_id"])
+    return str((await _formatted(api, method, "caption", text, request)).message_id)
 
 
-async def _formatted(api: TelegramApi, method: str, field: str, text: str, request: dict[str, Any]) -> Any:
+async def _formatted(
+    api: TelegramApi, method: Callable[..., Awaitable[T]], field: str, text: str, request: Mapping[str, Any]
+) -> T:
     if not text:
-        return await api.call(method, **request)
+        return await api.call(method(**request))
     if field == "text":
-        request = request | {"link_preview_options": NO_PREVIEW}
+        request = {**request, "link_preview_options": NO_PREVIEW}
     try:
-        formatted = {field: render(text, Flavour.HTML_TELEGRAM), "parse_mode": "HTML"}
-        return await api.call(method, **(request | formatted))
+        return await api.call(method(**request, **{field: render(text, Flavour.HTML_TELEGRAM)}, parse_mode="HTML"))
     except PlatformError as error:
         if "can't parse entities" not in error.message:
             raise
-    return await api.call(method, **(request | {field: text}))
+    return await api.call(method(**request, **{field: text}))
 
 
-def _keyboard(rows: Iterable[Iterable[Button]], data: Iterator[str]) -> list[list[dict[str, str]]]:
+def _keyboard(rows: Iterable[Iterable[Button]], data: Iterator[str]) -> list[list[InlineKeyboardButton]]:
     keyboard = []
     for row in rows:
-        made = [{"text": button.label, "callback_data": next(data)} for button in row]
+        made = [InlineKeyboardButton(button.label, callback_data=next(data)) for button in row]
         keyboard += [made[n : n + BUTTONS_PER_ROW] for n in range(0, len(made), BUTTONS_PER_ROW)]
     return keyboard

@@ -1,4 +1,4 @@
-"""Updates of the Bot API, from JSON to messages and events. Pure.
+"""Updates of the Bot API, to messages and events. Pure.
 
 Format: https://core.telegram.org/bots/api#update
 """
@@ -6,11 +6,29 @@ Format: https://core.telegram.org/bots/api#update
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
+from telegram import (
+    CallbackQuery,
+    Chat,
+    ChatMemberUpdated,
+    Contact as TelegramContact,
+    Location,
+    MaybeInaccessibleMessage,
+    Message,
+    MessageEntity,
+    MessageReactionUpdated,
+    Poll,
+    PollAnswer,
+    ReactionType,
+    ReactionTypeCustomEmoji,
+    ReactionTypeEmoji,
+    Update,
+    User,
+    Venue,
+)
 
 from hub.messaging.contract import (
     Address,
@@ -30,8 +48,7 @@ from hub.messaging.contract import (
 )
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.persistent_map import PersistentMap
-
-Json = Mapping[str, Any]
+from integrations.channels.telegram.api import seconds
 
 NAME = "telegram"
 UPDATE_KINDS = (
@@ -54,13 +71,6 @@ _FILES = {
 _AWAY = frozenset({"left", "kicked"})
 
 
-class Me(Struct, frozen=True):
-    """The bot itself."""
-
-    id: int
-    username: str
-
-
 class SentPoll(Struct, frozen=True):
     """A poll that was sent: who votes names the poll, and not the chat that it is in."""
 
@@ -80,252 +90,249 @@ class UpdateReader:
         polls: Know the chats of the polls that were sent.
     """
 
-    def __init__(self, account: str, me: Me, buttons: ButtonValues, polls: PersistentMap[SentPoll]) -> None:
+    def __init__(self, account: str, me: User, buttons: ButtonValues, polls: PersistentMap[SentPoll]) -> None:
         self._account = account
         self._me = me
+        self._at_me = f"@{me.username}".lower()
         self._buttons = buttons
         self._polls = polls
         self._addressed_albums: deque[str] = deque(maxlen=ALBUMS_KEPT)
 
-    def read(self, update: Json) -> list[Inbound]:
+    def read(self, update: Update) -> list[Inbound]:
         """Return the messages and events in an update; none when it is our own, a bot's, or means nothing here.
 
         Raises:
-            KeyError, TypeError, ValueError, AttributeError: It is not an update.
+            TypeError, ValueError, AttributeError: It is not as Telegram writes it.
         """
-        number = update["update_id"]
-        for kind, body in update.items():
-            match kind:
-                case "message" | "channel_post":
-                    return self._message(body)
-                case "edited_message" | "edited_channel_post":
-                    return self._edit(body, number)
-                case "message_reaction":
-                    return self._reactions(body, number)
-                case "callback_query":
-                    return self._button(body)
-                case "poll_answer":
-                    return self._vote(body, number)
-                case "my_chat_member":
-                    return self._membership(body, number)
+        number = update.update_id
+        if message := update.message or update.channel_post:
+            return self._message(message)
+        if edited := update.edited_message or update.edited_channel_post:
+            return self._edit(edited, number)
+        if update.message_reaction:
+            return self._reactions(update.message_reaction, number)
+        if update.callback_query:
+            return self._button(update.callback_query)
+        if update.poll_answer:
+            return self._vote(update.poll_answer, number)
+        if update.my_chat_member:
+            return self._membership(update.my_chat_member, number)
         return []
 
-    def _message(self, message: Json) -> list[Inbound]:
+    def _message(self, message: Message) -> list[Inbound]:
         sender = self._sender(message)
-        if sender is None or message.get("is_automatic_forward"):
+        if sender is None or message.is_automatic_forward:
             return []  # a post of a linked channel is heard there
-        if "new_chat_members" in message or "left_chat_member" in message:
+        if message.new_chat_members or message.left_chat_member:
             return self._members(message, sender)
         text, commanded = self._command(message)
         if commanded is False:
             return []  # it is for another bot
         address = self._address(message)
-        reply = message.get("reply_to_message")
-        ours = reply is not None and "forum_topic_created" in reply and reply.get("from", {}).get("id") == self._me.id
+        reply, album, contact = message.reply_to_message, message.media_group_id, message.contact
+        ours = reply is not None and reply.forum_topic_created is not None and self._is_mine(reply)
         if reply is not None and _opens_topic(message, reply):
             reply = None
-        album, location, contact = (message.get(each) for each in ("media_group_id", "location", "contact"))
         mentioned = address.chat_type is ChatType.DIRECT or commanded or ours or self._addressed(message, reply)
         if album is not None and mentioned:
             self._addressed_albums.append(album)
         read = InboundMessage(
             address,
-            str(message["message_id"]),
+            str(message.message_id),
             sender,
             text,
-            sender_name=_name(message.get("from") or message.get("sender_chat")),
+            sender_name=_name(message.from_user or message.sender_chat),
             mentioned=mentioned or album in self._addressed_albums,
-            sent_at=float(message["date"]),
+            sent_at=message.date.timestamp(),
             media=_media(message),
-            location=None if location is None else _location(location, message.get("venue")),
-            contacts=() if contact is None else (Contact(_name(contact) or "", contact.get("phone_number")),),
-            reply_to=None if reply is None else str(reply["message_id"]),
+            location=None if message.location is None else _location(message.location, message.venue),
+            contacts=() if contact is None else (Contact(_name(contact) or "", contact.phone_number),),
+            reply_to=None if reply is None else str(reply.message_id),
             quoted=_quote(message, reply),
-            group_name=message["chat"].get("title"),
+            group_name=message.chat.title,
             album=album,
         )
         return [read] if read.text or read.media or read.location or read.contacts else []
 
-    def _edit(self, message: Json, number: int) -> list[Inbound]:
+    def _edit(self, message: Message, number: int) -> list[Inbound]:
         sender = self._sender(message)
-        if sender is None or not ("text" in message or "caption" in message):
+        if sender is None or (message.text is None and message.caption is None):
             return []  # a live location moves
-        id = str(message["message_id"])
-        event_id = f"edit:{id}:{message.get('edit_date', message['date'])}:{number}"
+        id = str(message.message_id)
+        edited_at = int((message.edit_date or message.date).timestamp())
+        event_id = f"edit:{id}:{edited_at}:{number}"
         text, _ = self._command(message)
         return [MessageEdited(self._address(message), event_id, sender, message_id=id, text=text)]
 
-    def _reactions(self, changed: Json, number: int) -> list[Inbound]:
-        sender = _identity(changed.get("user"), changed.get("actor_chat"))
+    def _reactions(self, changed: MessageReactionUpdated, number: int) -> list[Inbound]:
+        sender = _identity(changed.user, changed.actor_chat)
         if sender is None:
             return []
-        before = [_emoji(each) for each in changed["old_reaction"]]
-        after = [_emoji(each) for each in changed["new_reaction"]]
+        before = [_emoji(each) for each in changed.old_reaction]
+        after = [_emoji(each) for each in changed.new_reaction]
         both = [(each, False) for each in before if each not in after]
         both += [(each, True) for each in after if each not in before]
-        id = str(changed["message_id"])
-        address, name = self._address(changed), _name(changed.get("user") or changed.get("actor_chat"))
+        id, date = str(changed.message_id), int(changed.date.timestamp())
+        address, name = self._address(changed), _name(changed.user or changed.actor_chat)
         return [
-            ReactionChanged(
-                address, f"reaction:{number}:{changed['date']}:{n}", sender, name, message_id=id, emoji=e, added=a
-            )
+            ReactionChanged(address, f"reaction:{number}:{date}:{n}", sender, name, message_id=id, emoji=e, added=a)
             for n, (e, a) in enumerate(both)
         ]
 
-    def _button(self, query: Json) -> list[Inbound]:
-        message = query.get("message")
-        sender = _identity(query["from"])
-        if message is None or sender is None or "data" not in query:
+    def _button(self, query: CallbackQuery) -> list[Inbound]:
+        message = query.message
+        sender = _identity(query.from_user)
+        if message is None or sender is None or query.data is None:
             return []
-        value = self._buttons.value_of(query["data"])
-        id, name = str(message["message_id"]), _name(query["from"])
-        event_id = f"button:{query['id']}"
+        value = self._buttons.value_of(query.data)
+        id, name = str(message.message_id), _name(query.from_user)
+        event_id = f"button:{query.id}"
         return [ButtonPressed(self._address(message), event_id, sender, name, message_id=id, value=value)]
 
-    def _vote(self, answer: Json, number: int) -> list[Inbound]:
-        poll = self._polls.get(answer["poll_id"])
-        sender = _identity(answer.get("user"), answer.get("voter_chat"))
+    def _vote(self, answer: PollAnswer, number: int) -> list[Inbound]:
+        poll = self._polls.get(answer.poll_id)
+        sender = _identity(answer.user, answer.voter_chat)
         if poll is None or sender is None:
             return []  # a poll that is not ours, or is long forgotten
-        choices = tuple(poll.options[each] for each in answer["option_ids"] if each < len(poll.options))
+        choices = tuple(poll.options[each] for each in answer.option_ids if each < len(poll.options))
         address = replace(poll.address, account=self._account)
-        name, message = _name(answer.get("user") or answer.get("voter_chat")), poll.message_id or poll.id
+        name, message = _name(answer.user or answer.voter_chat), poll.message_id or poll.id
         event_id = f"vote:{poll.id}:{number}"
         return [PollAnswered(address, event_id, sender, name, poll_id=message, choices=choices)]
 
-    def _membership(self, changed: Json, number: int) -> list[Inbound]:
-        sender = _identity(changed["from"])
-        before, after = (changed[each]["status"] in _AWAY for each in ("old_chat_member", "new_chat_member"))
+    def _membership(self, changed: ChatMemberUpdated, number: int) -> list[Inbound]:
+        sender = _identity(changed.from_user)
+        before, after = (each.status in _AWAY for each in (changed.old_chat_member, changed.new_chat_member))
         if sender is None or before == after:
             return []
-        event_id = f"member:{number}:{changed['date']}"
+        event_id = f"member:{number}:{int(changed.date.timestamp())}"
         mine = f"{NAME}:user:{self._me.id}"
         return [MembershipChanged(self._address(changed), event_id, sender, member=mine, joined=before)]
 
-    def _members(self, message: Json, sender: str) -> list[Inbound]:
-        joined = [(each, True) for each in message.get("new_chat_members", ())]
-        left = [(message["left_chat_member"], False)] if "left_chat_member" in message else []
+    def _members(self, message: Message, sender: str) -> list[Inbound]:
+        joined = [(each, True) for each in message.new_chat_members]
+        left = [(message.left_chat_member, False)] if message.left_chat_member else []
         address = self._address(message)
         return [
             MembershipChanged(
                 address,
-                f"member:{message['message_id']}:{who['id']}",
+                f"member:{message.message_id}:{who.id}",
                 sender,
-                member=f"{NAME}:user:{who['id']}",
+                member=f"{NAME}:user:{who.id}",
                 joined=j,
             )
             for who, j in joined + left
-            if who["id"] != self._me.id  # that comes as my_chat_member
+            if who.id != self._me.id  # that comes as my_chat_member
         ]
 
-    def _sender(self, message: Json) -> str | None:
-        if message.get("from", {}).get("id") == self._me.id:
-            return None
-        return _identity(message.get("from"), message.get("sender_chat"))
+    def _is_mine(self, message: Message) -> bool:
+        return message.from_user is not None and message.from_user.id == self._me.id
 
-    def _address(self, message: Json) -> Address:
-        chat = message["chat"]
-        topic = message.get("message_thread_id") if message.get("is_topic_message") else None
+    def _sender(self, message: Message) -> str | None:
+        return None if self._is_mine(message) else _identity(message.from_user, message.sender_chat)
+
+    def _address(self, message: MaybeInaccessibleMessage | MessageReactionUpdated | ChatMemberUpdated) -> Address:
+        topic = message.message_thread_id if isinstance(message, Message) and message.is_topic_message else None
         return Address(
             NAME,
-            str(chat["id"]),
+            str(message.chat.id),
             self._account,
-            _TYPES.get(chat["type"], ChatType.GROUP),
+            _TYPES.get(message.chat.type, ChatType.GROUP),
             None if topic is None else str(topic),
             topic=topic is not None,
         )
 
-    def _command(self, message: Json) -> tuple[str, bool | None]:
+    def _command(self, message: Message) -> tuple[str, bool | None]:
         """Return the text, and whether it is a command for me (True) or another bot (False); None when it is none."""
-        text = str(message.get("text") or message.get("caption") or _poll_text(message.get("poll")))
+        text = str(message.text or message.caption or _poll_text(message.poll))
         for entity in _entities(message):
-            if entity["type"] == "bot_command" and entity["offset"] == 0:
+            if entity.type == MessageEntity.BOT_COMMAND and entity.offset == 0:
                 command = _part(text, entity)
                 name, at, bot = command.partition("@")
-                if at and bot.lower() != self._me.username.lower():
+                if at and f"@{bot}".lower() != self._at_me:
                     return text, False
                 return name + text[len(command) :], True
         return text, None
 
-    def _addressed(self, message: Json, reply: Json | None) -> bool:
-        if reply is not None and reply.get("from", {}).get("id") == self._me.id:
+    def _addressed(self, message: Message, reply: Message | None) -> bool:
+        if reply is not None and self._is_mine(reply):
             return True
-        text = message.get("text") or message.get("caption") or ""
+        text = message.text or message.caption or ""
         for entity in _entities(message):
-            if entity["type"] == "text_mention" and entity["user"]["id"] == self._me.id:
+            if entity.type == MessageEntity.TEXT_MENTION and entity.user and entity.user.id == self._me.id:
                 return True
-            if entity["type"] == "mention" and _part(text, entity).lower() == f"@{self._me.username.lower()}":
+            if entity.type == MessageEntity.MENTION and _part(text, entity).lower() == self._at_me:
                 return True
         return False
 
 
-def _identity(user: Json | None, chat: Json | None = None) -> str | None:
+def _identity(user: User | None, chat: Chat | None = None) -> str | None:
     """Return a typed identity; an anonymous administrator and a channel are the chat they speak for."""
     if chat is not None:
-        return f"{NAME}:chat:{chat['id']}"
-    if user is None or user.get("is_bot"):
+        return f"{NAME}:chat:{chat.id}"
+    if user is None or user.is_bot:
         return None
-    return f"{NAME}:user:{user['id']}"
+    return f"{NAME}:user:{user.id}"
 
 
-def _entities(message: Json) -> Sequence[Json]:
-    found: Sequence[Json] = message.get("entities") or message.get("caption_entities") or ()
-    return found
+def _entities(message: Message) -> Sequence[MessageEntity]:
+    return message.entities or message.caption_entities
 
 
-def _part(text: str, entity: Json) -> str:
+def _part(text: str, entity: MessageEntity) -> str:
     """Return the text of an entity, whose position counts UTF-16 units."""
     units = text.encode("utf-16-le")
-    start = 2 * int(entity["offset"])
-    return units[start : start + 2 * int(entity["length"])].decode("utf-16-le", "replace")
+    start = 2 * entity.offset
+    return units[start : start + 2 * entity.length].decode("utf-16-le", "replace")
 
 
-def _opens_topic(message: Json, reply: Json) -> bool:
+def _opens_topic(message: Message, reply: Message) -> bool:
     """Whether a reply is none: each message of a topic refers to the one that opened it."""
-    return "forum_topic_created" in reply or (
-        bool(message.get("is_topic_message")) and reply["message_id"] == message.get("message_thread_id")
+    return reply.forum_topic_created is not None or (
+        bool(message.is_topic_message) and reply.message_id == message.message_thread_id
     )
 
 
-def _name(who: Json | None) -> str | None:
+def _name(who: User | Chat | TelegramContact | None) -> str | None:
     if who is None:
         return None
-    return " ".join(filter(None, (who.get("first_name"), who.get("last_name")))) or who.get("title")
+    return " ".join(filter(None, (who.first_name, who.last_name))) or getattr(who, "title", None)
 
 
-def _quote(message: Json, reply: Json | None) -> Quote | None:
-    told = message.get("quote") or reply or {}
-    text = told.get("text") or told.get("caption")
-    return Quote(text, _identity(reply.get("from"), reply.get("sender_chat")) if reply else None) if text else None
+def _quote(message: Message, reply: Message | None) -> Quote | None:
+    text = message.quote.text if message.quote else (reply.text or reply.caption) if reply else None
+    return Quote(text, _identity(reply.from_user, reply.sender_chat) if reply else None) if text else None
 
 
-def _media(message: Json) -> tuple[Media, ...]:
-    if message.get("photo"):
-        largest = max(message["photo"], key=lambda size: (size["width"] * size["height"], size.get("file_size", 0)))
-        return (Media(MediaKind.IMAGE, largest["file_id"], "image/jpeg", size_bytes=largest.get("file_size")),)
+def _media(message: Message) -> tuple[Media, ...]:
+    if message.photo:
+        largest = max(message.photo, key=lambda size: (size.width * size.height, size.file_size or 0))
+        return (Media(MediaKind.IMAGE, largest.file_id, "image/jpeg", size_bytes=largest.file_size),)
     for name, kind in _FILES.items():  # an animation is a document too; it comes first
-        if (file := message.get(name)) is not None:
+        if (file := getattr(message, name)) is not None:
             return (
                 Media(
                     kind,
-                    file["file_id"],
-                    file.get("mime_type"),
-                    file.get("file_name") or file.get("emoji"),
-                    file.get("file_size"),
-                    file.get("duration"),
+                    file.file_id,
+                    getattr(file, "mime_type", None),
+                    getattr(file, "file_name", None) or getattr(file, "emoji", None),
+                    file.file_size,
+                    seconds(getattr(file, "duration", None)),
                     voice=name == "voice",
                 ),
             )
     return ()
 
 
-def _location(location: Json, venue: Json | None) -> SharedLocation:
-    return SharedLocation(location["latitude"], location["longitude"], (venue or {}).get("title"))
+def _location(location: Location, venue: Venue | None) -> SharedLocation:
+    return SharedLocation(location.latitude, location.longitude, venue.title if venue else None)
 
 
-def _emoji(reaction: Json) -> str:
-    return str(reaction.get("emoji") or reaction.get("custom_emoji_id") or "⭐")
+def _emoji(reaction: ReactionType) -> str:
+    if isinstance(reaction, ReactionTypeEmoji):
+        return reaction.emoji
+    return reaction.custom_emoji_id if isinstance(reaction, ReactionTypeCustomEmoji) else "⭐"
 
 
-def _poll_text(poll: Json | None) -> str:
-    return "" if poll is None else "\n- ".join([poll["question"], *(each["text"] for each in poll["options"])])
+def _poll_text(poll: Poll | None) -> str:
+    return "" if poll is None else "\n- ".join([poll.question, *(each.text for each in poll.options)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,17 @@ from integrations.channels.telegram.channel import Telegram
 from integrations.channels.telegram.listener import CONFLICT_LIMIT_S, REFUSED_S, PollTiming
 from tests.channels.kit import Heard, HurriedClock
 from tests.channels.telegram_rig import telegram_channel
+from tests.servers.telegram_chats import Json
 from tests.servers.telegram_server import BAD_GATEWAY, CONFLICT, DRIPS, DROPPED, RATE_LIMITED, Fault, TelegramServer
 from tests.until import until
+
+READABLE = {
+    "message_id": 5,
+    "date": 1,
+    "text": "a secret",
+    "from": {"id": 7, "is_bot": False, "first_name": "Ada"},
+    "chat": {"id": 7, "type": "private"},
+}
 
 
 class Picky(Heard):
@@ -161,13 +171,36 @@ async def test_nothing_is_confirmed_before_it_is_stored(
     assert server.confirmed == []
 
 
+def nested(depth: int) -> Json:
+    """Return a message that replies to one that replies to one, and so on."""
+    message = READABLE
+    for _ in range(depth):
+        message = READABLE | {"reply_to_message": message}
+    return message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"message_id": 5, "from": {"id": 7}, "text": "a secret", "chat": {"id": 7}},
+        READABLE | {"date": 2**62},
+        READABLE | {"date": 2**70},
+        READABLE | {"chat": {"id": [], "type": "private"}},
+        READABLE | {"entities": [5]},
+        nested(600),
+        "text",
+        [],
+    ],
+    ids=["lacks fields", "year", "century", "chat", "entity", "nested", "text", "list"],
+)
 async def test_an_update_that_nobody_can_read_holds_up_no_other(
-    server: TelegramServer, bot: Telegram, heard: Heard, caplog: pytest.LogCaptureFixture
+    server: TelegramServer, bot: Telegram, heard: Heard, caplog: pytest.LogCaptureFixture, body: Any
 ) -> None:
-    server.queue("message", {"message_id": 5, "from": {"id": 7}, "text": "a secret", "chat": {"id": 7}})
+    server.queue("message", body)
     server.chats.says("hello")
 
     await until(lambda: texts(heard) == ["hello"])
+    await until(lambda: not server.updates)
     assert "left out" in caplog.text
     assert "a secret" not in caplog.messages[0]
 
@@ -194,6 +227,7 @@ async def test_the_token_appears_in_no_log(
     of_the_server = "aiohttp.access"
     logged = [record.getMessage() for record in caplog.records if record.name != of_the_server]
     assert server.token not in "".join([*logged, *heard.errors])
+    assert [record for record in caplog.records if record.name.startswith("telegram")] == []  # it logs what is said
 
 
 async def test_a_connection_that_is_refused_is_waited_out(tmp_path: Path, clock: HurriedClock, heard: Heard) -> None:

@@ -341,6 +341,42 @@ async def test_a_file_that_cannot_be_had_is_an_error_without_the_token(
     assert server.token not in str(found.value)
 
 
+@pytest.mark.parametrize(
+    ("fault", "state", "text"),
+    [
+        (Fault(400, "Bad Request: chat not found"), DeliveryState.PERMANENT, "Telegram: Bad Request: chat not found"),
+        (Fault(401, "Unauthorized"), DeliveryState.PERMANENT, "Telegram: Unauthorized"),
+        (Fault(404, "Not Found"), DeliveryState.PERMANENT, "Telegram: Not Found"),
+        (Fault(409, "Conflict: no"), DeliveryState.PERMANENT, "Telegram: Conflict: no"),
+        (Fault(413, "Request Entity Too Large"), DeliveryState.PERMANENT, "Telegram: Request Entity Too Large"),
+        (Fault(429, "Too Many Requests"), DeliveryState.TRANSIENT, "Telegram: Too Many Requests"),
+        (Fault(500, "Internal Server Error"), DeliveryState.TRANSIENT, "Telegram: Internal Server Error"),
+        (Fault(200, body=b'{"ok": false}'), DeliveryState.TRANSIENT, "Telegram: sendMessage failed (HTTP 200)"),
+        (Fault(200, body=b"<html>"), DeliveryState.UNKNOWN, "Telegram: sendMessage failed (HTTP 200)"),
+        (Fault(200, body=b'{"ok": tr'), DeliveryState.UNKNOWN, "Telegram: sendMessage failed (HTTP 200)"),
+        (Fault(502, body=b'{"error": "x"}'), DeliveryState.UNKNOWN, "Telegram: sendMessage failed (HTTP 502)"),
+        (Fault(429, body=b"<html>"), DeliveryState.TRANSIENT, "Telegram: sendMessage failed (HTTP 429)"),
+        (Fault(403, body=b"<html>"), DeliveryState.PERMANENT, "Telegram: sendMessage failed (HTTP 403)"),
+    ],
+)
+async def test_a_refusal_means_what_telegram_itself_says_and_keeps_its_words(
+    server: TelegramServer, bot: Telegram, fault: Fault, state: DeliveryState, text: str
+) -> None:
+    server.fail("sendMessage", fault)
+
+    delivery = await send(bot, "hello")
+
+    assert (delivery.state, delivery.error) == (state, text)
+
+
+async def test_telegram_says_how_long_a_message_must_wait(server: TelegramServer, bot: Telegram) -> None:
+    server.fail("sendMessage", Fault(429, "Too Many Requests: retry after 7", {"retry_after": 7}))
+
+    delivery = await send(bot, "hello")
+
+    assert (delivery.state, delivery.retry_after_s) == (DeliveryState.TRANSIENT, 7)
+
+
 async def test_an_answer_of_telegram_that_has_another_shape_may_mean_that_it_arrived(
     server: TelegramServer, bot: Telegram
 ) -> None:

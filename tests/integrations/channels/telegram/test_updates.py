@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from telegram import Update, User
 
 from hub.messaging.contract import (
     Address,
@@ -18,12 +19,14 @@ from hub.messaging.contract import (
 )
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.persistent_map import PersistentMap
-from integrations.channels.telegram.updates import Me, SentPoll, UpdateReader
+from integrations.channels.telegram.updates import SentPoll, UpdateReader
 from tests.channels.kit import Heard
 from tests.servers.telegram_chats import TelegramChats
 
 ME = {"id": 42, "is_bot": True, "first_name": "Homarus", "username": "Homarus_Bot"}
 GROUP = -100123
+FILE = {"file_id": "f", "file_unique_id": "u"}
+SIZE = {"width": 1, "height": 1}
 
 
 class Said:
@@ -31,13 +34,13 @@ class Said:
 
     def __init__(self) -> None:
         self.polls = PersistentMap(Heard(), "polls", 500, SentPoll)
-        self.reader = UpdateReader("default", Me(42, "Homarus_Bot"), ButtonValues(Heard(), 64), self.polls)
+        self.reader = UpdateReader("default", User.de_json(ME), ButtonValues(Heard(), 64), self.polls)
         self.found: list[Any] = []
         self.chats = TelegramChats(ME, self._update)
 
     def _update(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
         update = {"update_id": 1, kind: body}
-        self.found = self.reader.read(update)
+        self.found = self.reader.read(Update.de_json(update))
         return update
 
     def says(self, text: str | None = None, **more: Any) -> InboundMessage:
@@ -120,7 +123,10 @@ def test_a_reply_to_it_addresses_it_and_one_to_another_does_not(said: Said) -> N
 
 
 def test_the_message_that_opened_a_topic_is_no_reply(said: Said) -> None:
-    stub = {"message_id": 77, "from": {"id": 7, "is_bot": False}, "forum_topic_created": {"name": "Garden"}}
+    opener = {"id": 7, "is_bot": False, "first_name": "Bea"}
+    made = {"name": "Garden", "icon_color": 7322096}
+    chat = {"id": GROUP, "type": "supergroup"}
+    stub = {"message_id": 77, "date": 1, "chat": chat, "from": opener, "forum_topic_created": made}
 
     message = said.says("hello", chat=GROUP, thread=77, reply_to_message=stub)
 
@@ -151,12 +157,15 @@ def test_the_part_that_was_quoted_is_what_is_quoted(said: Said) -> None:
 @pytest.mark.parametrize(
     ("fields", "kind"),
     [
-        ({"document": {"file_id": "f", "file_name": "a.pdf", "mime_type": "application/pdf"}}, MediaKind.FILE),
-        ({"audio": {"file_id": "f", "duration": 3}}, MediaKind.AUDIO),
-        ({"video": {"file_id": "f"}}, MediaKind.VIDEO),
-        ({"video_note": {"file_id": "f"}}, MediaKind.VIDEO),
-        ({"animation": {"file_id": "f"}, "document": {"file_id": "f"}}, MediaKind.VIDEO),
-        ({"sticker": {"file_id": "f", "emoji": "🦞"}}, MediaKind.STICKER),
+        ({"document": FILE | {"file_name": "a.pdf", "mime_type": "application/pdf"}}, MediaKind.FILE),
+        ({"audio": FILE | {"duration": 3}}, MediaKind.AUDIO),
+        ({"video": FILE | SIZE | {"duration": 3}}, MediaKind.VIDEO),
+        ({"video_note": FILE | {"length": 1, "duration": 3}}, MediaKind.VIDEO),
+        ({"animation": FILE | SIZE | {"duration": 3}, "document": FILE}, MediaKind.VIDEO),
+        (
+            {"sticker": FILE | SIZE | {"emoji": "🦞", "type": "regular", "is_animated": False, "is_video": False}},
+            MediaKind.STICKER,
+        ),
     ],
 )
 def test_each_kind_of_file_is_announced_with_its_caption(said: Said, fields: dict[str, Any], kind: MediaKind) -> None:
@@ -167,19 +176,20 @@ def test_each_kind_of_file_is_announced_with_its_caption(said: Said, fields: dic
 
 
 def test_of_a_picture_the_largest_size_is_taken(said: Said) -> None:
-    sizes = [{"file_id": str(n), "width": n, "height": n} for n in (90, 1_280, 320)]
+    sizes = [{"file_id": str(n), "file_unique_id": str(n), "width": n, "height": n} for n in (90, 1_280, 320)]
 
     assert [media.reference for media in said.says(None, photo=sizes).media] == ["1280"]
 
 
 def test_a_voice_message_is_marked_as_one(said: Said) -> None:
-    (media,) = said.says(None, voice={"file_id": "f", "duration": 4, "mime_type": "audio/ogg"}).media
+    (media,) = said.says(None, voice=FILE | {"duration": 4, "mime_type": "audio/ogg"}).media
 
     assert (media.kind, media.voice, media.duration_s) == (MediaKind.AUDIO, True, 4)
 
 
 def test_a_place_and_a_contact_are_shared(said: Said) -> None:
-    place = said.says(None, location={"latitude": 1.5, "longitude": 2.5}, venue={"title": "Harbour"})
+    where = {"latitude": 1.5, "longitude": 2.5}
+    place = said.says(None, location=where, venue={"location": where, "title": "Harbour", "address": "Quay 1"})
     contact = said.says(None, contact={"first_name": "Bea", "phone_number": "+49123"})
 
     assert place.location is not None
@@ -188,7 +198,10 @@ def test_a_place_and_a_contact_are_shared(said: Said) -> None:
 
 
 def test_a_poll_of_somebody_is_read_as_its_words(said: Said) -> None:
-    poll = {"question": "Tea?", "options": [{"text": "yes"}, {"text": "no"}]}
+    options = [{"text": each, "voter_count": 0, "persistent_id": each} for each in ("yes", "no")]
+    flags = dict.fromkeys(("is_closed", "is_anonymous", "allows_multiple_answers", "allows_revoting"), False)
+    poll = {"id": "p", "type": "regular", "total_voter_count": 0, "members_only": False, **flags}
+    poll |= {"question": "Tea?", "options": options}
 
     assert said.says(None, poll=poll).text == "Tea?\n- yes\n- no"
 
@@ -205,11 +218,13 @@ def test_who_speaks_for_a_chat_is_that_chat(said: Said) -> None:
 def test_bots_and_what_is_forwarded_from_a_linked_channel_are_not_heard(said: Said) -> None:
     assert said.says_nothing("buy now", chat=GROUP, **{"from": {"id": 99, "is_bot": True, "first_name": "Spam"}})
     assert said.says_nothing("hello", chat=GROUP, **{"from": ME})
-    assert said.says_nothing("a post", chat=GROUP, sender_chat={"id": -1009}, is_automatic_forward=True)
+    assert said.says_nothing(
+        "a post", chat=GROUP, sender_chat={"id": -1009, "type": "channel"}, is_automatic_forward=True
+    )
 
 
 def test_an_album_is_meant_as_a_whole_when_one_caption_names_the_assistant(said: Said) -> None:
-    picture = [{"file_id": "f", "width": 1, "height": 1}]
+    picture = [FILE | SIZE]
 
     parts = [
         said.says(text, chat=GROUP, photo=picture, media_group_id=album)
@@ -269,12 +284,34 @@ def test_joins_and_leaves_name_who_came_and_went(said: Said) -> None:
     ]
 
 
-@pytest.mark.parametrize("field", ["pinned_message", "forum_topic_created", "new_chat_title", "migrate_to_chat_id"])
-def test_what_the_service_says_is_no_message(said: Said, field: str) -> None:
-    assert said.says_nothing(None, chat=GROUP, **{field: {"message_id": 1}})
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"pinned_message": {"message_id": 1, "date": 0, "chat": {"id": GROUP, "type": "supergroup"}}},
+        {"forum_topic_created": {"name": "Garden", "icon_color": 7322096}},
+        {"new_chat_title": "Family"},
+        {"migrate_to_chat_id": -100124},
+    ],
+)
+def test_what_the_service_says_is_no_message(said: Said, fields: dict[str, Any]) -> None:
+    assert said.says_nothing(None, chat=GROUP, **fields)
+
+
+def test_what_is_newer_than_the_library_does_not_hide_what_is_known(said: Said) -> None:
+    message = said.says(
+        "hello",
+        chat=GROUP,
+        field_of_tomorrow={"a": [1]},
+        entities=[{"type": "hologram", "offset": 0, "length": 5, "depth": 3}],
+        reply_markup={"inline_keyboard": [[{"text": "x", "teleport": {}}]]},
+    )
+
+    assert message.text == "hello"
+    assert said.reader.read(Update.de_json({"update_id": 2, "kind_of_tomorrow": {"id": 1}})) == []
 
 
 def test_a_live_location_that_moves_is_no_edit(said: Said) -> None:
-    moved = {"message_id": 5, "date": 1, "chat": {"id": 7, "type": "private"}, "from": {"id": 7}, "location": {}}
+    who, where = {"id": 7, "is_bot": False, "first_name": "Bea"}, {"latitude": 1.5, "longitude": 2.5}
+    moved = {"message_id": 5, "date": 1, "chat": {"id": 7, "type": "private"}, "from": who, "location": where}
 
-    assert said.reader.read({"update_id": 1, "edited_message": moved}) == []
+    assert said.reader.read(Update.de_json({"update_id": 1, "edited_message": moved})) == []
