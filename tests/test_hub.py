@@ -15,7 +15,7 @@ from hub.core.component import Component, apply_to, stages_of
 from hub.core.errors import HubError, Unavailable
 from hub.core.schema import Schema
 from hub.core.stages import Stage
-from hub.core.surfaces import HttpCall, Method, MethodCall, Route
+from hub.core.surfaces import HttpCall, Method, MethodCall, MethodGroups, Route
 from hub.hub import Hub
 from hub.sections import core_sections
 from hub.storage.homedir import Home
@@ -69,8 +69,8 @@ class Clockwork(Component):
         if self.fault is not None:
             raise self.fault
 
-    def methods(self) -> Iterable[Method]:
-        return [Method("clockwork.wind", self.answer_call, "Wind it", Schema({}))]
+    def methods(self) -> MethodGroups:
+        return {"clockwork": lambda: [Method("clockwork.wind", self.answer_call, "Wind it", Schema({}))]}
 
     def routes(self) -> Iterable[Route]:
         return [Route("GET", "/clockwork", self.answer, "The clockwork")]

@@ -14,20 +14,11 @@ from hub.automation.assembly import AutomationDependencies, AutomationEngine
 from hub.automation.definition.kinds import Kinds
 from hub.automation.editing.schedule_editor import EVENT_SCHEDULED
 from hub.automation.engine.makers import AutomationMakers
-from hub.automation.methods.automation_edits import AutomationEdits
-from hub.automation.methods.automation_trials import AutomationTrials
-from hub.automation.methods.automations import AutomationMethods
-from hub.automation.methods.blueprints import BlueprintMethods
-from hub.automation.methods.cron import Beacon, CronMethods
-from hub.automation.methods.events import EventMethods
-from hub.automation.methods.scripts import ScriptMethods
-from hub.automation.methods.services import ServiceMethods
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.component import Component
 from hub.core.events import Event
 from hub.core.stages import Stage
-from hub.core.surfaces import Method, MethodCall, Route
-from hub.entities.methods.states import StateMethods
+from hub.core.surfaces import Method, MethodCall, MethodGroups, Route
 from hub.foundation import Foundation
 from hub.gateway.connection.server import Gateway
 from hub.gateway.http_api.webhooks import webhook_routes
@@ -41,7 +32,6 @@ from hub.security.component import SecurityComponent
 from hub.security.redaction import Redactor
 from hub.sessions.store import SessionStore
 from hub.storage.component import StorageComponent
-from hub.template.methods import TemplateMethods
 from hub.tools.component import ToolsComponent
 
 MAKING = frozenset({"automation.save", "automation.duplicate", "blueprint.use", "cron.add", "cron.update"})
@@ -140,8 +130,11 @@ class AutomationComponent(Component):
         """Take over automations, scripts and people."""
         await self.engine.apply(changed)
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the methods about automations, scripts, blueprints, schedules, services, states and events."""
+        return {"automation": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
         methods = automation_methods(
             self.engine,
             self._needs.agents.agents,
@@ -191,9 +184,24 @@ class AutomationComponent(Component):
 
 
 def automation_methods(
-    engine: AutomationEngine, agents: Agents, config: ConfigStore, redactor: Redactor, beacon: Beacon
+    engine: AutomationEngine,
+    agents: Agents,
+    config: ConfigStore,
+    redactor: Redactor,
+    beacon: Callable[[Mapping[str, Any], str | None], None],
 ) -> list[Method]:
     """Return the gateway methods of an engine."""
+    from hub.automation.methods.automation_edits import AutomationEdits
+    from hub.automation.methods.automation_trials import AutomationTrials
+    from hub.automation.methods.automations import AutomationMethods
+    from hub.automation.methods.blueprints import BlueprintMethods
+    from hub.automation.methods.cron import CronMethods
+    from hub.automation.methods.events import EventMethods
+    from hub.automation.methods.scripts import ScriptMethods
+    from hub.automation.methods.services import ServiceMethods
+    from hub.entities.methods.states import StateMethods
+    from hub.template.methods import TemplateMethods
+
     cron = CronMethods(
         engine.scheduled,
         engine.automations,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from hub.config.methods import ConfigMethods
 from hub.config.store import ReloadResult
 from hub.core.component import Component
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
-from hub.tools.methods.exec_policy import ExecPolicyMethods
 
 
 class ConfigWatchComponent(Component):
@@ -34,8 +32,14 @@ class ConfigWatchComponent(Component):
         self._apply = apply
         self._before = before
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the methods about the configuration files, and about what they say of commands."""
+        return {"config": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.config.methods import ConfigMethods
+        from hub.tools.methods.exec_policy import ExecPolicyMethods
+
         config = self._base.config
         return [*ConfigMethods(config, self._base.redactor).methods(), *ExecPolicyMethods(config).methods()]
 

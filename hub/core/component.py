@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hub.core.stages import Stage
-from hub.core.surfaces import Method, Route
+from hub.core.surfaces import MethodGroups, Route
 
 
 class Component:
@@ -32,9 +32,9 @@ class Component:
     async def apply(self, changed: frozenset[str]) -> None:
         """Put a changed configuration into force; `changed` names all sections that changed."""
 
-    def methods(self) -> Iterable[Method]:
-        """Return the gateway methods it serves."""
-        return ()
+    def methods(self) -> MethodGroups:
+        """Return what makes the gateway methods it serves, with the first use of one."""
+        return {}
 
     def routes(self) -> Iterable[Route]:
         """Return the HTTP routes it serves."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ RAW_LIMIT_BYTES = 65_536
 """Raw bytes that may come from whoever has not shown a credential, unless the route takes more."""
 
 ADMIN = "operator.admin"
+PAIRING = "operator.pairing"
 READ = "operator.read"
 WRITE = "operator.write"
 
@@ -162,6 +163,8 @@ class MethodCall(Struct, frozen=True):
 
 
 MethodHandler = Callable[[MethodCall], Awaitable[Any]]
+MethodGroups = Mapping[str, "Callable[[], Iterable[Method]]"]
+"""By group in `hub/surfaces.json`, a function that imports and makes the methods; it is called in a thread."""
 
 
 class Method(Struct, frozen=True):

@@ -8,9 +8,8 @@ from hub.core.component import Component
 from hub.core.phrases import phrase
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.entities.entities import HomeEntities
-from hub.entities.methods.entities import EntityMethods
 from hub.entities.new_devices import tell_of_new
 from hub.entities.registry import FILE, VERSION, HomeRegistry
 from hub.entities.services import EntityServices
@@ -38,8 +37,13 @@ class EntitiesComponent(Component):
         """Return the stage of the registries."""
         return [Stage("registries", self._open, self.registry.close)]
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the methods about entities and places."""
+        return {"entities": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.entities.methods.entities import EntityMethods
+
         return EntityMethods(self.entities, self.targets, self._history, self._base.clock.time).methods()
 
     async def _open(self) -> None:

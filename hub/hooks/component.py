@@ -10,12 +10,11 @@ from hub.core.component import Component
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.core.tasks import TaskOwner
 from hub.foundation import Foundation
 from hub.hooks.from_bus import observe_bus
 from hub.hooks.home_hooks import FOLDER, PINS_FILE, HomeHooks, HookState
-from hub.hooks.methods import HookMethods
 from hub.hooks.registry import Hooks
 from hub.hooks.tool_calls import ToolCallHooks
 from hub.skills.pins import SkillPins
@@ -53,8 +52,13 @@ class HooksComponent(Component):
         """Return the stage that loads the hooks of the home, before anything can be asked of the hub."""
         return [Stage("hooks", self._start, self._stop, stop_limit_s=STOP_LIMIT_S + 1.5)]
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return `hooks.*`."""
+        return {"hooks": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.hooks.methods import HookMethods
+
         return HookMethods(self._home, self.hooks, lambda: int(self._base.clock.time() * 1_000)).methods()
 
     async def _start(self) -> None:

@@ -9,11 +9,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from hub.config.store import ReloadResult
 from hub.core.component import Component
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
 from hub.integration.control import IntegrationControl
 from hub.integration.manager import IntegrationManager, MakeHost
-from hub.integration.methods import IntegrationMethods
 from hub.sections import needed_domains
 
 _log = logging.getLogger(__name__)
@@ -55,8 +54,13 @@ class IntegrationsComponent(Component):
         """Set up again what changed."""
         await self.manager.apply(changed, self._base.config.current, self._needed())
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return `integrations.*`."""
+        return {"integration": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.integration.methods import IntegrationMethods
+
         return IntegrationMethods(self.control).methods()
 
     async def _start(self) -> None:

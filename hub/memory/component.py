@@ -9,13 +9,8 @@ from hub.agent.recall.remembering import AgentMemory, MemoryDependencies
 from hub.core.component import Component
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
-from hub.memory.methods.memory import MemoryMethods
-from hub.memory.methods.memory_api import MemoryApi
-from hub.memory.methods.memory_files import MemoryFileMethods
-from hub.memory.methods.memory_intents import IntentMethods
-from hub.memory.methods.memory_tidy import TidyMethods
 from hub.memory.registry import MemoryRegistry
 from hub.security.people import People
 from hub.storage.database import Database
@@ -56,8 +51,17 @@ class MemoryComponent(Component):
         """Return the stage of what agents remember."""
         return [Stage("remembering", self.remembering.open, self.remembering.close)]
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the methods about entries, files, intents and tidying up."""
+        return {"memory": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.memory.methods.memory import MemoryMethods
+        from hub.memory.methods.memory_api import MemoryApi
+        from hub.memory.methods.memory_files import MemoryFileMethods
+        from hub.memory.methods.memory_intents import IntentMethods
+        from hub.memory.methods.memory_tidy import TidyMethods
+
         api = MemoryApi(self.memory, self._agents, self._base.clock, self._base.redactor)
         return [
             *MemoryMethods(api).methods(),

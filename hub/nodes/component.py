@@ -12,7 +12,7 @@ from hub.core.executors import FILES
 from hub.core.ids import new_id
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
-from hub.core.surfaces import READ, Method, Push
+from hub.core.surfaces import PAIRING, READ, Method, MethodGroups, Push
 from hub.entities.entities import HomeEntities
 from hub.foundation import Foundation
 from hub.gateway.access.auth import CallClient
@@ -20,8 +20,6 @@ from hub.gateway.connection.server import Gateway
 from hub.gateway.node_events import NodeEvents
 from hub.gateway.node_socket import SocketNodes
 from hub.nodes.commands import CommandRules
-from hub.nodes.methods.node_side import NodeSideMethods
-from hub.nodes.methods.nodes import PAIRING, NodeMethods
 from hub.nodes.offered_tools import OfferedTools
 from hub.nodes.records import NodeRecords
 from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED, NodeRegistry
@@ -86,8 +84,14 @@ class NodesComponent(Component):
 
         self._gateway.handshake.lets_nodes_in = let_in
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the methods about nodes, and those of nodes."""
+        return {"nodes": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.nodes.methods.node_side import NodeSideMethods
+        from hub.nodes.methods.nodes import NodeMethods
+
         return [
             *NodeMethods(self.nodes, self._base.clock.time, self._unpair).methods(),
             *NodeSideMethods(self.nodes, self._sockets, self._tools, self._events.take).methods(),

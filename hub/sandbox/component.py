@@ -10,10 +10,9 @@ from hub.core.component import Component
 from hub.core.errors import HubError
 from hub.core.events import Event
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.core.tasks import TaskOwner
 from hub.foundation import Foundation
-from hub.sandbox.methods import SandboxMethods
 from hub.sandbox.sandboxes import Sandboxes
 from hub.sessions.store import EVENT_SESSION_CHANGED
 from hub.tools.registry import ToolRegistry
@@ -39,8 +38,13 @@ class SandboxesComponent(Component):
         """Return the stage that removes sandboxes from time to time."""
         return [Stage("sandboxes", self._start, self._stop)]
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the methods about sandboxes."""
+        return {"sandbox": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.sandbox.methods import SandboxMethods
+
         return SandboxMethods(self.sandboxes, self._agents).methods()
 
     async def _start(self) -> None:

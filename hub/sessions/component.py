@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from hub.core.component import Component
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
 from hub.sessions.archive import archive_daily
 from hub.sessions.incognito import Incognito, IncognitoNeeds
-from hub.sessions.methods.session_pruning import SessionPruneMethods
 from hub.sessions.pruning import PruneLimits, Pruning
 from hub.sessions.reset import ResetRules
 from hub.sessions.search import TranscriptSearch
@@ -63,8 +62,13 @@ class SessionsComponent(Component):
         self._base.tasks.spawn(self.search.follow(), name="index conversations")
         self._base.tasks.spawn(self._pruning.follow(), name="prune conversations")
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the method that prunes."""
+        return {"pruning": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.sessions.methods.session_pruning import SessionPruneMethods
+
         return SessionPruneMethods(self._pruning).methods()
 
     def _configure(self) -> None:

@@ -15,7 +15,7 @@ from hub.core.events import Event
 from hub.core.phrases import phrase
 from hub.core.repairs import Severity
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
 from hub.messaging.access.router import Router
 from hub.messaging.commands.registry import Commands
@@ -25,7 +25,6 @@ from hub.security.egress import Egress
 from hub.skills.commands import SkillCommandNeeds, add_skill_commands
 from hub.skills.control import SkillControl
 from hub.skills.gates import GateFacts, has_setting
-from hub.skills.methods import SkillMethods
 from hub.skills.pins import SkillPins
 from hub.skills.places import FOLDER, SkillPlace
 from hub.skills.propose import propose_tool
@@ -84,8 +83,13 @@ class SkillsComponent(Component):
         """Return the stage that looks at the skills and watches them, beside a hub that is open already."""
         return [Stage("skills", self._start)]
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return `skills.*`."""
+        return {"skills": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.skills.methods import SkillMethods
+
         return SkillMethods(self._control, self._agents, str(self._base.home.path / FOLDER)).methods()
 
     async def apply(self, changed: frozenset[str]) -> None:

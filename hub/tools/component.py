@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from hub.core.component import Component
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
 from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.broadcast import Broadcast
@@ -15,9 +15,6 @@ from hub.storage.database import Database
 from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approval_questions import ask_about_services
 from hub.tools.approvals import Approvals
-from hub.tools.methods.approvals import ApprovalMethods
-from hub.tools.methods.exec_requests import ExecRequestMethods
-from hub.tools.methods.questions import QuestionMethods
 from hub.tools.registry import ToolRegistry
 from hub.tools.rules_in_force import rules_in_force
 
@@ -45,8 +42,15 @@ class ToolsComponent(Component):
         """Take over the rules."""
         self.tools.configure(rules_in_force(self._base.config.current, self._base.repairs))
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the methods about approvals and questions."""
+        return {"approvals": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.tools.methods.approvals import ApprovalMethods
+        from hub.tools.methods.exec_requests import ExecRequestMethods
+        from hub.tools.methods.questions import QuestionMethods
+
         requests = ExecRequestMethods(self.approvals, self._base.bus, self._base.tasks)
         groups = (ApprovalMethods(self.approvals), requests, QuestionMethods(self.approvals))
         return [method for group in groups for method in group.methods()]

@@ -277,7 +277,7 @@ class FullRig(Rig):
         gateway, redactor = self.gateway, self.redactor
         state = HubState(gateway, self.repairs, self.codes, self.log, clients.facts(list))
         methods = [
-            *clients.methods(),
+            *(method for load in clients.methods().values() for method in load()),
             *state.methods(),
             *ConfigMethods(self.config, redactor).methods(),
             *TokenMethods(self.tokens, gateway.authenticator, self.clock.time).methods(),

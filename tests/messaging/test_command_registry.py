@@ -234,7 +234,7 @@ async def test_memory_is_searched(home: CommandHome) -> None:
 
 
 async def test_clients_are_given_the_same_list(home: CommandHome) -> None:
-    method = home.hub.gateway.methods.get("commands.list")
+    method = await home.hub.gateway.methods.load("commands.list")
     assert method is not None
 
     listed = (

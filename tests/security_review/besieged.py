@@ -236,6 +236,7 @@ async def besieged(
     platform = Platform()
     try:
         await hub.start(before_open=[Stage("dashboard", open_dashboard, close_dashboard)])
+        await hub.gateway.methods.load_all()
         policy = AccessPolicy(
             dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups={"-100": GroupSettings()}, require_mention=False
         )

@@ -39,7 +39,6 @@ _BEACON = frozenset({"deviceId", "instanceId", "host", "ip", "lastInputSeconds"}
 """What a client that reports its presence sends along; that is no event for an agent."""
 _ABOUT = ("version", "platform", "deviceFamily", "modelIdentifier", "mode", "reason")
 
-Beacon = Callable[[Mapping[str, Any], str | None], None]
 """Takes the presence that a client reports, and its connection."""
 
 
@@ -64,7 +63,7 @@ class CronMethods:
         events: SystemEvents,
         *,
         heartbeats: Heartbeats,
-        beacon: Beacon = lambda params, connection_id: None,
+        beacon: Callable[[Mapping[str, Any], str | None], None] = lambda params, connection_id: None,
     ) -> None:
         self._beacon = beacon
         self._schedules = schedules

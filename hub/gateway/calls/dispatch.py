@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
@@ -60,7 +62,7 @@ class Dispatcher:
         later: Later | None = None,
         tolerate: str | None = None,
     ) -> tuple[Method, MethodCall]:
-        """Judge a request; what is returned may be run.
+        """Judge a request; what is returned may be run. The parameters of a method's first call are judged by then.
 
         Encoded parameters, as clients send them, are not decoded before the scope and their size were judged.
 
@@ -96,17 +98,31 @@ class Dispatcher:
             details = {"missingScope": method.scope, "method": name}
             raise Forbidden(phrase("missing scope: {scope}", scope=method.scope), details=details)
         given = _decoded(method, params) if isinstance(params, msgspec.Raw) else params
+        respond_later = later if method.answers > 1 else None
+        unused = self._methods.is_unused(name)
+        valid = given if unused else self._valid(method, given, tolerate)
+        call = MethodCall(name, valid, caller, Context(caller.authority), respond_later, connection_id)
+        if unused:
+            method = replace(method, handler=partial(self._first, tolerate), acts=False, quick=False)
+        return method, call
+
+    def _valid(self, method: Method, given: Any, tolerate: str | None) -> Any:
+        name = method.name
         try:
             if tolerate is None:
-                valid = method.schema({} if given is None else given)
-            else:
-                valid, left_out = known_part(name, method.schema, {} if given is None else given)
-                self._log_once(tolerate, name, left_out)
+                return method.schema({} if given is None else given)
+            valid, left_out = known_part(name, method.schema, {} if given is None else given)
         except SchemaError as error:
             raise InvalidRequest(f"{name}: {describe_error(error)}", details={"method": name}) from None
-        respond_later = later if method.answers > 1 else None
-        call = MethodCall(name, valid, caller, Context(caller.authority), respond_later, connection_id)
-        return method, call
+        self._log_once(tolerate, name, left_out)
+        return valid
+
+    async def _first(self, tolerate: str | None, call: MethodCall) -> Any:
+        """Import a method with its first call, and answer the call."""
+        method = await self._methods.load(call.method)
+        if method is None:
+            raise InvalidRequest(f"unknown method: {call.method}", details={"method": call.method})
+        return await self.run(method, replace(call, params=self._valid(method, call.params, tolerate)))
 
     def _log_once(self, client: str, method: str, left_out: list[str]) -> None:
         if left_out and (client, method) not in self._logged and len(self._logged) < LOGGED_LIMIT:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NoReturn
 
 from msgspec.structs import replace
 
 from hub.core.context import SCOPES
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.schema import All, Length, Optional, Schema, string
-from hub.core.surfaces import Method
+from hub.core.surface_table import Row, SurfaceGroup, of_row
+from hub.core.surfaces import Method, MethodCall, MethodGroups
 
 NODE = "node"
 """The scope of methods that only nodes call."""
@@ -19,6 +21,9 @@ ALSO_NODES = frozenset({"health"})
 
 IDEMPOTENCY_KEY = "idempotencyKey"
 IDEMPOTENCY_KEY_SCHEMA = All(string, Length(min=1, max=256))
+
+ANYTHING = Schema(object)
+"""The schema of a method that was not imported yet."""
 
 _NAME = re.compile(r"^[a-zA-Z][a-zA-Z0-9_.-]{0,79}$")
 
@@ -33,6 +38,7 @@ class MethodTable:
 
     def __init__(self) -> None:
         self._methods: dict[str, Method] = {}
+        self._unused: dict[str, SurfaceGroup[Method]] = {}
 
     def __iter__(self) -> Iterator[Method]:
         return iter(tuple(self._methods.values()))
@@ -50,17 +56,8 @@ class MethodTable:
             InvalidRequest: Its name or scope cannot be.
             Conflict: Another part has this name already.
         """
-        if not _NAME.match(method.name):
-            raise InvalidRequest(f"{method.name!r} is not a name for a method")
-        if method.scope not in SCOPES and method.scope != NODE:
-            raise InvalidRequest(f"method {method.name}: there is no scope {method.scope!r}")
-        other = self._methods.get(method.name)
-        if other is not None:
-            raise Conflict(f"method {method.name} belongs to {other.owner} already; {method.owner} cannot have it")
-        if method.acts and IDEMPOTENCY_KEY not in method.schema.schema:
-            keys = {**method.schema.schema, Optional(IDEMPOTENCY_KEY): IDEMPOTENCY_KEY_SCHEMA}
-            method = replace(method, schema=Schema(keys, extra=method.schema.extra))
-        self._methods[method.name] = method
+        self._check(method)
+        self._methods[method.name] = method = _with_key(method)
 
         def remove() -> None:
             if self._methods.get(method.name) is method:
@@ -68,10 +65,71 @@ class MethodTable:
 
         return remove
 
+    def add_groups(self, groups: MethodGroups, rows: Mapping[str, Iterable[Row]]) -> None:
+        """Add methods as the table of surfaces has them; they are imported with the first use of one of their group.
+
+        A group that the table does not have is imported at once.
+        """
+        for name, load in groups.items():
+            if name not in rows:
+                for method in load():
+                    self.add(method)
+                continue
+            group = SurfaceGroup(name, rows[name], load, self._replace)
+            for row in group.rows:
+                method = of_row(Method, row, handler=_unused, schema=ANYTHING)
+                self._check(method)
+                self._methods[method.name] = method
+                self._unused[method.name] = group
+
+    def is_unused(self, name: str) -> bool:
+        """Whether a method has neither schema nor handler yet: `load` imports it."""
+        return name in self._unused
+
+    async def load(self, name: str) -> Method | None:
+        """Return a method that can be called; it is imported with its first use.
+
+        Raises:
+            HubError: It cannot be imported.
+        """
+        if (group := self._unused.get(name)) is not None:
+            await group.get()
+        return self._methods.get(name)
+
+    async def load_all(self) -> None:
+        """Import all methods."""
+        for group in dict.fromkeys(self._unused.values()):
+            await group.get()
+
     def get(self, name: str) -> Method | None:
-        """Return a method, or None when there is none of that name."""
+        """Return a method, used or not, or None when there is none of that name."""
         return self._methods.get(name)
 
     def names(self) -> list[str]:
         """Return all names, sorted."""
         return sorted(self._methods)
+
+    def _check(self, method: Method) -> None:
+        if not _NAME.match(method.name):
+            raise InvalidRequest(f"{method.name!r} is not a name for a method")
+        if method.scope not in SCOPES and method.scope != NODE:
+            raise InvalidRequest(f"method {method.name}: there is no scope {method.scope!r}")
+        other = self._methods.get(method.name)
+        if other is not None:
+            raise Conflict(f"method {method.name} belongs to {other.owner} already; {method.owner} cannot have it")
+
+    def _replace(self, methods: Iterable[Method]) -> None:
+        for method in methods:
+            self._methods[method.name] = _with_key(method)
+            del self._unused[method.name]
+
+
+def _with_key(method: Method) -> Method:
+    if not method.acts or IDEMPOTENCY_KEY in method.schema.schema:
+        return method
+    keys = {**method.schema.schema, Optional(IDEMPOTENCY_KEY): IDEMPOTENCY_KEY_SCHEMA}
+    return replace(method, schema=Schema(keys, extra=method.schema.extra))
+
+
+async def _unused(call: MethodCall) -> NoReturn:
+    raise RuntimeError(f"{call.method} was called before it was imported")

@@ -9,7 +9,8 @@ from msgspec import Struct
 from hub.core.component import Component
 from hub.core.secret import Secret
 from hub.core.stages import Stage
-from hub.core.surfaces import Method, Route
+from hub.core.surface_table import read_table
+from hub.core.surfaces import Method, MethodGroups, Route
 from hub.foundation import Foundation
 from hub.gateway.access.devices import Devices
 from hub.gateway.calls.idempotency import Idempotency
@@ -17,10 +18,7 @@ from hub.gateway.connection.server import Gateway
 from hub.gateway.http_api.rpc import rpc_routes
 from hub.gateway.http_api.sign_in import SignIn
 from hub.gateway.log_tail import LogTail
-from hub.gateway.methods.device_setup import SetupMethods
-from hub.gateway.methods.devices import DeviceMethods
 from hub.gateway.methods.hub_state import HubFacts, HubState
-from hub.gateway.methods.tokens import TokenMethods
 from hub.gateway.push.events import HubEvents
 from hub.security.login_codes import LoginCodes
 from hub.security.tokens import TokenStore
@@ -74,11 +72,17 @@ class AccessComponent(Component):
         """Return the stage that opens the credentials and fills the tables of the gateway."""
         return [Stage("credentials", self._open)]
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the methods about the hub itself, tokens and devices."""
+        return {"hub": self._state.methods, "access": self._access_methods}
+
+    def _access_methods(self) -> Iterable[Method]:
+        from hub.gateway.methods.device_setup import SetupMethods
+        from hub.gateway.methods.devices import DeviceMethods
+        from hub.gateway.methods.tokens import TokenMethods
+
         gateway = self._needs.gateway
         return [
-            *self._state.methods(),
             *TokenMethods(self._tokens, gateway.authenticator, gateway.clock.time).methods(),
             *DeviceMethods(self._devices, gateway.authenticator, self._connected).methods(),
             *SetupMethods(gateway).methods(),
@@ -123,8 +127,8 @@ class AccessComponent(Component):
                 "authMode": gateway.settings.mode.value,
             },
         )
+        rows = read_table()["methods"]
         for component in self._needs.components():
-            for method in component.methods():
-                gateway.methods.add(method)
+            gateway.methods.add_groups(component.methods(), rows)
             for route in component.routes():
                 gateway.routes.add(route)

@@ -8,13 +8,12 @@ from typing import Any
 from hub.core.errors import Forbidden, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
-from hub.core.surfaces import Method, MethodCall
+from hub.core.surfaces import PAIRING, Method, MethodCall
 from hub.gateway.access.auth import Authenticator
 from hub.gateway.access.device_grants import Grant
 from hub.gateway.access.devices import ROLES, Devices
 
 OWNER = "gateway"
-PAIRING = "operator.pairing"
 
 _DEVICE_ID = All(str, Length(min=1, max=128))
 _REQUEST = Schema({Required("requestId"): All(str, Length(min=1, max=64))})

@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from hub.config.store import ReloadResult
 from hub.core.component import Component
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
 from hub.integration.manager import IntegrationManager
 from hub.messaging.channel_accounts import ChannelAccounts
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.methods.channels import ChannelMethods
 
 
 class ChannelsComponent(Component):
@@ -30,6 +29,11 @@ class ChannelsComponent(Component):
         self._accounts = ChannelAccounts(base.config, channels, integrations, base.bus, apply)
         channels.count_in(self._accounts.configured)
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return `channels.*`."""
+        return {"channels": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.messaging.methods.channels import ChannelMethods
+
         return ChannelMethods(self._accounts, self._base.clock.time).methods()

@@ -13,7 +13,7 @@ from hub.automation.services.addresses import Addresses
 from hub.automation.services.agent_messages import AgentMessages
 from hub.core.component import Component
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.foundation import Foundation
 from hub.messaging.access.decide import MessagingSettings
 from hub.messaging.access.pairing import Pairings
@@ -29,8 +29,6 @@ from hub.messaging.cursors import Cursors
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.inbox.media_store import MediaStore, Transcribe
 from hub.messaging.inbox.question_answers import QuestionAnswers
-from hub.messaging.methods.commands import CommandMethods
-from hub.messaging.methods.outbox import OutboxMethods
 from hub.messaging.outbox.approval_messages import ApprovalMessages
 from hub.messaging.outbox.outbound_policy import OutboxSettings
 from hub.messaging.outbox.outbox import Outbox
@@ -75,7 +73,7 @@ class MessagingComponent(Component):
         self._base = base
         self._db = db
         self._runs = agents.tasks
-        self._agents = agents.agents
+        self._agents, self._workspaces = agents.agents, agents.workspaces
         self._sending = self._sending_configured()
         self.commands = chat_commands(
             base, engines, agents=agents, sessions=sessions, models=models, channels=channels, people=people
@@ -93,7 +91,6 @@ class MessagingComponent(Component):
         AccountNames(db, self.outbox, base.bus, base.tasks)
         self.addresses = Addresses(db, people, channels)
         self.agent_messages = AgentMessages(db, self.outbox, self.addresses, agents.workspaces)
-        self._outbox_methods = OutboxMethods(self.outbox, self.addresses, agents.agents, agents.workspaces)
         buttons = CommandButtons(hub_token(base.home.path), channels)
         self.owner_places = OwnerPlaces(db, people, channels)
         unsure = UnsureAnswers(
@@ -150,9 +147,16 @@ class MessagingComponent(Component):
         self.inbox.tell_queued_with(notices.queued, engines.approvals.waiting)
         channels.connect(self.inbox.receive, Cursors(db), self.router.admits)
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the methods about sending and about commands."""
-        return [*self._outbox_methods.methods(), *CommandMethods(self.commands).methods()]
+        return {"messages": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.messaging.methods.commands import CommandMethods
+        from hub.messaging.methods.outbox import OutboxMethods
+
+        outbox = OutboxMethods(self.outbox, self.addresses, self._agents, self._workspaces)
+        return [*outbox.methods(), *CommandMethods(self.commands).methods()]
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that takes up what the last stop left unanswered."""

@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.component import Component
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.messaging.access.pairing import Pairings
 from hub.messaging.access.router import Router
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.methods.message_access import MessageAccessMethods
 
 
 class PairingComponent(Component):
@@ -28,12 +27,17 @@ class PairingComponent(Component):
         reload: Callable[[], Awaitable[ReloadResult]],
     ) -> None:
         self._pairings = pairings
-        self._methods = MessageAccessMethods(pairings, router, channels, config, reload)
+        self._router, self._channels, self._config, self._reload = router, channels, config, reload
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that reads who is paired."""
         return [Stage("pairing", self._pairings.open)]
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return the methods."""
-        return self._methods.methods()
+        return {"pairing": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.messaging.methods.message_access import MessageAccessMethods
+
+        return MessageAccessMethods(self._pairings, self._router, self._channels, self._config, self._reload).methods()

@@ -98,7 +98,9 @@ class ChatViews:
         if agent_id is None and "sessionKey" in call.params:
             agent_id = SessionKey.parse(self._keys.full_key(call.params["sessionKey"])).agent
         found: dict[str, Any] = {}
-        for method in filter(None, map(self._table.get, _OF_METADATA)):
+        for method in [await self._table.load(name) for name in _OF_METADATA]:
+            if method is None:
+                continue
             params = method.schema({"agentId": agent_id} if agent_id is not None else {})
             found |= await method.handler(replace(call, method=method.name, params=params))
         return found

@@ -9,13 +9,11 @@ from hub.agent.budgets.ledger import BudgetLedger
 from hub.config.store import ReloadResult
 from hub.core.component import Component
 from hub.core.stages import Stage
-from hub.core.surfaces import Method
+from hub.core.surfaces import Method, MethodGroups
 from hub.core.tasks import TaskOwner
 from hub.foundation import Foundation
 from hub.models.accounts import ModelAccounts
 from hub.models.component.models import ModelsComponent
-from hub.models.methods.models import ModelMethods
-from hub.models.methods.usage import UsageMethods
 from hub.storage.history import HistoryStore
 
 
@@ -35,27 +33,36 @@ class ModelAccountsComponent(Component):
     ) -> None:
         self._tasks = TaskOwner("sign-ins")
         self._accounts = ModelAccounts(models.models, models.credentials, base.clock, self._tasks)
-
-        def used(days: int, sessions: bool) -> Awaitable[list[dict[str, Any]]]:
-            return history.usage_by_day(days, base.zone(), sessions=sessions)
-
-        self._methods = ModelMethods(
-            models.models, self._accounts, base.config, apply=apply, budgets=budgets.status, used=used
-        )
-        self._usage = UsageMethods(
-            models.models,
-            lambda days, zone, sessions: history.usage_by_day(days, zone, sessions=sessions),
-            base.clock.time,
-            base.zone,
-        )
+        self._base, self._models, self._budgets = base, models.models, budgets
+        self._history, self._apply = history, apply
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that ends the sign-ins that wait."""
         return [Stage("sign-ins", None, self._close)]
 
-    def methods(self) -> Iterable[Method]:
+    def methods(self) -> MethodGroups:
         """Return `models.*` and `usage.*`."""
-        return [*self._methods.methods(), *self._usage.methods()]
+        return {"models": self._load_methods}
+
+    def _load_methods(self) -> Iterable[Method]:
+        from hub.models.methods.models import ModelMethods
+        from hub.models.methods.usage import UsageMethods
+
+        base, by_day = self._base, self._history.usage_by_day
+
+        def used(days: int, sessions: bool) -> Awaitable[list[dict[str, Any]]]:
+            return by_day(days, base.zone(), sessions=sessions)
+
+        models = ModelMethods(
+            self._models, self._accounts, base.config, apply=self._apply, budgets=self._budgets.status, used=used
+        )
+        usage = UsageMethods(
+            self._models,
+            lambda days, zone, sessions: by_day(days, zone, sessions=sessions),
+            base.clock.time,
+            base.zone,
+        )
+        return [*models.methods(), *usage.methods()]
 
     async def _close(self) -> None:
         await self._accounts.close()

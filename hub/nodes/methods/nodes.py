@@ -10,13 +10,12 @@ import orjson
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
 from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, string
-from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
+from hub.core.surfaces import ADMIN, LARGE_FRAME_BYTES, PAIRING, READ, WRITE, Method, MethodCall
 from hub.nodes.commands import ADMIN_COMMANDS, matches, scopes_to_approve
 from hub.nodes.records import NodeRecord
 from hub.nodes.registry import INVOKE_LIMIT_S, NodeRegistry
 
 OWNER = "gateway"
-PAIRING = "operator.pairing"
 TIMEOUT_LIMIT_MS = 600_000
 APPROVAL_KEYS = frozenset({"approved", "approvalDecision", "runId", "systemRunPlan"})
 

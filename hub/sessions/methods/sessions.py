@@ -213,7 +213,7 @@ class SessionMethods:
 
     async def _said(self, call: MethodCall, key: str) -> dict[str, Any]:
         """Send the first message of a new conversation; return its run."""
-        send, params = self._gateway.methods.get("chat.send"), call.params
+        send, params = await self._gateway.methods.load("chat.send"), call.params
         if send is None:
             raise Unavailable("no channel for conversations is loaded")
         given = {"sessionKey": key, "message": params.get("message", ""), "attachments": params.get("attachments", [])}

@@ -1,4 +1,4 @@
-"""Pages that are made with the first visit: when, how often, and by whom."""
+"""What is made with its first use, such as a page with the first visit: when, how often, and by whom."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from hub.core.errors import HubError
 from web.core.lazy_pages import LazyPages
 from web.core.live import Frame
 
@@ -77,7 +78,7 @@ async def test_one_visitor_who_goes_away_spoils_nothing_for_the_next() -> None:
     assert pages.made is made
 
 
-async def test_pages_that_could_not_be_loaded_are_tried_again() -> None:
+async def test_pages_that_could_not_be_loaded_say_so_and_are_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     attempts = [OSError("the disk is away")]
 
     def load() -> Callable[[], Pages]:
@@ -86,7 +87,8 @@ async def test_pages_that_could_not_be_loaded_are_tried_again() -> None:
         return Pages
 
     pages = LazyPages(load)
-    with pytest.raises(OSError, match="the disk is away"):
+    with pytest.raises(HubError, match="this page cannot be loaded: OSError; the hub's log has more"):
         await pages.get()
+    assert "the disk is away" in caplog.text
 
     assert isinstance(await pages.get(), Pages)

@@ -1,0 +1,85 @@
+"""What a start needs to know of methods and slash commands, whose modules are imported on first use.
+
+The table is written by `script/surfaces` from the declarations themselves; what differs from it is not served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
+
+from hub.core.first_use import FirstUse
+
+FILE = Path(__file__).resolve().parents[1] / "surfaces.json"
+
+Row = Mapping[str, Any]
+S = TypeVar("S", bound=Struct)
+
+
+def read_table() -> dict[str, dict[str, list[Row]]]:
+    """Return the rows of the table, by kind of surface and by group."""
+    table: dict[str, dict[str, list[Row]]] = orjson.loads(FILE.read_bytes())
+    return table
+
+
+def row_of(surface: Struct) -> dict[str, Any]:
+    """Return what the table has of a surface: its plain fields, but for those that are as they are by default."""
+    values = {each.name: getattr(surface, each.name) for each in fields(surface) if each.default is not None}
+    defaults = {each.name: each.default for each in fields(surface)}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if isinstance(value, str | int | tuple) and value != defaults[name]
+    }
+
+
+def of_row(kind: type[S], row: Row, **rest: Any) -> S:
+    """Return a surface made of its row and of `rest`, the fields that are not plain."""
+    defaults = {each.name: each.default for each in fields(kind)}
+    plain = {
+        name: value if defaults[name] is NODEFAULT else type(defaults[name])(value)  # enums, and tuples
+        for name, value in row.items()
+    }
+    return kind(**plain, **rest)
+
+
+class SurfaceGroup(FirstUse[Mapping[str, S]]):
+    """Surfaces that are imported together, with the first use of one of them.
+
+    Args:
+        name: Of the group in the table.
+        rows: Its part of the table.
+        load: Imports their modules and returns them; it is called in a thread, and does nothing else there.
+        ready: Takes them before anybody else has them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rows: Iterable[Row],
+        load: Callable[[], Iterable[S]],
+        ready: Callable[[Iterable[S]], None] = lambda _: None,
+    ) -> None:
+        super().__init__(f"the part {name!r} of the hub", self._read)
+        self.rows = tuple(rows)
+        self._surfaces = load
+        self._ready = ready
+
+    def _read(self) -> Callable[[], Mapping[str, S]]:
+        found = list(self._surfaces())
+        rows = {row["name"]: row for row in map(row_of, found)}
+        known = {row["name"]: row for row in self.rows}
+        if rows != known:
+            differ = [name for name in rows.keys() | known.keys() if rows.get(name) != known.get(name)]
+            raise RuntimeError(f"{', '.join(sorted(differ))}: not as in {FILE.name}; run script/surfaces")
+
+        def hand_over() -> Mapping[str, S]:
+            self._ready(found)
+            return {row["name"]: surface for row, surface in zip(rows.values(), found, strict=True)}
+
+        return hand_over

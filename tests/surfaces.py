@@ -1,0 +1,60 @@
+"""The table of surfaces: what a start knows of methods and slash commands, made from their declarations.
+
+`script/surfaces` runs this as a program and writes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from hub.config.seed import seed
+from hub.core.surface_table import FILE, row_of
+from hub.hub import Hub
+from hub.storage.homedir import Home
+
+
+def declared(hub: Hub) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """The table as it must be for a hub: all surfaces that its components declare, by kind and by group."""
+    methods = [(name, load()) for component in hub.components for name, load in component.methods().items()]
+    return {"methods": _rows(methods)}
+
+
+def written(table: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
+    """The table as text, a line for each surface."""
+    kinds = []
+    for kind, groups in table.items():
+        shown = (f'    "{name}": [\n' + ",\n".join(map(_line, rows)) + "\n    ]" for name, rows in groups.items())
+        kinds.append(f'  "{kind}": {{\n' + ",\n".join(shown) + "\n  }")
+    return "{\n" + ",\n".join(kinds) + "\n}\n"
+
+
+def _rows(groups: Iterable[tuple[str, Iterable[Struct]]]) -> dict[str, list[dict[str, Any]]]:
+    return {name: [row_of(each) for each in surfaces] for name, surfaces in sorted(groups)}
+
+
+def _line(row: dict[str, Any]) -> str:
+    return f"      {orjson.dumps(row).decode()}"
+
+
+async def _hub(folder: Path) -> Hub:
+    home = Home(folder / "home")
+    home.create()
+    seed(home)
+    return Hub(home)
+
+
+def main() -> None:
+    """Write the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        FILE.write_text(written(declared(asyncio.run(_hub(Path(folder))))))
+
+
+if __name__ == "__main__":
+    main()
