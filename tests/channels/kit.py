@@ -105,6 +105,9 @@ class Rig(Protocol):
         """Let people write to another account from now on, and see what it says."""
         raise AssertionError(f"{self.name} has one for them")
 
+    async def until_back(self) -> None:
+        """Wait until people see what the hub says, after it was started."""
+
     def identity(self, who: str) -> str:
         """Return the typed identity of a person."""
         ...

@@ -59,6 +59,7 @@ class Household:
         await until(lambda: all(self.status(each).state is ChannelState.CONNECTED for each in ACCOUNTS))
         if Can.TWO_ACCOUNTS in self.rig.can:
             self.rig.writes_to(self.account)
+        await self.rig.until_back()
 
     async def stop(self) -> None:
         for account in ACCOUNTS:

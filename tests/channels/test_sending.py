@@ -114,5 +114,5 @@ async def test_revoked_credentials_fail_one_account_and_leave_the_others(hub: Ch
     await rig.says("hello", ADA)
 
     await hub.until_shown(ANSWER)
-    assert hub.state() is ChannelState.CONNECTED
+    await hub.until(lambda: hub.state() is ChannelState.CONNECTED)
     assert f"{rig.name}:second" in hub.repairs_of("channels")

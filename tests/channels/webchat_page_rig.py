@@ -41,6 +41,11 @@ class PageInBrowser:
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._task = asyncio.get_running_loop().create_task(self._live())
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the hub has welcomed it."""
+        return self._socket is not None and not self._socket.closed
+
     async def close(self) -> None:
         self._task.cancel()
         await asyncio.wait({self._task})
@@ -50,7 +55,7 @@ class PageInBrowser:
         await self.put(self.pending[id])
 
     async def put(self, frame: Any) -> None:
-        if self._socket is not None and not self._socket.closed:
+        if self._socket is not None and self.is_open:
             await self._socket.send_str('{"t": "say", "id"' if self.garbles else orjson.dumps(frame).decode())
             self.garbles = False
 
@@ -139,6 +144,10 @@ class WebchatPageRig(Rig):
 
     def writes_to(self, account: str) -> None:
         self._written_to = account
+
+    async def until_back(self) -> None:
+        """Wait for the pages: what they missed would be in the history of the conversation, which is left out here."""
+        await until(lambda: all(each.is_open for each in self.browsers.values()))
 
     def identity(self, who: str) -> str:
         return f"webchat_page:visitor:{VISITORS[who]}"

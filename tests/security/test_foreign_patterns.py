@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.security.test_foreign_parsers import trees_with
+
 CALLS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
 ALLOWED = {
-    "hub/agent/hub_docs.py": "words, escaped",
-    "hub/agent/old_results.py": "a pattern of the shell, made by fnmatch.translate, which never runs away",
+    "hub/agent/tools/hub_docs.py": "words, escaped",
+    "hub/agent/conversation/old_results.py": "a pattern of the shell, made by fnmatch.translate, which never runs away",
     "hub/automation/services/web_text.py": "names of tags from our own list",
     "hub/core/secret.py": "values, escaped",
     "hub/memory/lazy_pattern.py": "our own, compiled on first use",
@@ -57,12 +57,8 @@ def foreign(tree: ast.Module) -> Iterator[int]:
 
 
 def files() -> dict[str, list[int]]:
-    found = {}
-    for top in ("hub", "integrations", "web", "node"):
-        for path in sorted((ROOT / top).rglob("*.py")):
-            if lines := list(foreign(ast.parse(path.read_text()))):
-                found[path.relative_to(ROOT).as_posix()] = lines
-    return found
+    found = {path: list(foreign(tree)) for path, tree in trees_with(["re"])}
+    return {path: lines for path, lines in found.items() if lines}
 
 
 def test_what_others_wrote_is_never_run_by_re() -> None:
