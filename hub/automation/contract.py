@@ -363,6 +363,19 @@ class ConditionContext(Struct, frozen=True):
     automation_id: str
     templates: bool = True
 
+    def render(self, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
+        """Return a value with the templates in it rendered.
+
+        Args:
+            quote: What becomes of each text that a template puts in.
+
+        Raises:
+            HubError: A template cannot be rendered; the message names the line and the variable.
+        """
+        if not self.templates:
+            return value
+        return self.parts.templates.render_value(value, self.variables, quote=quote)
+
 
 class ConditionKind(Struct, frozen=True, eq=False):
     """A kind of condition.

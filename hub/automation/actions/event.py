@@ -8,8 +8,7 @@ from typing import Any
 from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import dynamic_text
 from hub.automation.definition.mapping_field import dynamic_mapping, merge
-from hub.automation.engine.custom_events import fire_custom
-from hub.automation.engine.own_events import refuse_own
+from hub.automation.engine.own_events import fire_custom, refuse_own
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required
 

@@ -10,7 +10,6 @@ from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import triggers
 from hub.automation.definition.kinds import kinds_in_use
 from hub.automation.definition.phrases import any_of
-from hub.automation.running.rendering import truth
 from hub.automation.running.signals import error_text
 from hub.automation.running.waits import TIMEOUT_FIELDS, Wait, begin, end, skip, until
 from hub.automation.triggers.provenance import is_somebody_elses
@@ -19,6 +18,7 @@ from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import Required, SchemaError
+from hub.template.native import as_bool
 
 _CATCH_UP: Mapping[str, Any] = {"mode": "last", "within": None}
 
@@ -118,7 +118,7 @@ class _Waiting:
 
     def _is_enabled(self, config: Mapping[str, Any]) -> bool:
         enabled = config.get("enabled", True)
-        return enabled is True or truth(self._run.render(enabled))
+        return enabled is True or as_bool(self._run.render(enabled))
 
 
 async def _run(step: Mapping[str, Any], run: StepRun, path: str) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.fields import template
-from hub.automation.running.rendering import truth
 from hub.automation.running.waits import TIMEOUT_FIELDS, begin, end, skip, sleep_until, until
 from hub.core.errors import HubError
 from hub.core.events import Event, Unsubscribe
@@ -17,6 +16,7 @@ from hub.core.schema import Required
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.template.contract import RenderInfo
 from hub.template.engine import Template
+from hub.template.native import as_bool
 
 MINUTE_S = 60.0
 
@@ -50,7 +50,7 @@ async def _wait_for_text(step: Mapping[str, Any], run: StepRun, path: str) -> No
         return
     wait = await begin(step, run, path)
     arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    if truth(step["wait_template"]):
+    if as_bool(step["wait_template"]):
         arrived.set_result(None)
     end(step, run, wait, await until(run, arrived, wait))
 
@@ -75,7 +75,7 @@ class _Watch:
         except HubError as error:
             self.arrived.set_exception(error)
             return
-        if truth(value):
+        if as_bool(value):
             self.arrived.set_result(None)
             return
         if info != self._info:

@@ -9,7 +9,6 @@ from hub.automation.contract import ConditionContext, ConditionKind, ConditionVe
 from hub.automation.definition.fields import dynamic_text, match_text, template
 from hub.automation.definition.phrases import listed, shown
 from hub.automation.running.quoter import quoter
-from hub.automation.running.rendering import render
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.phrases import phrase
 from hub.core.schema import (
@@ -36,8 +35,8 @@ DATA_LIMIT = 32_000
 
 async def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     quote = quoter() if asking.context.authority.tainted else None
-    text = str(render(asking, config["question"], quote=quote)).strip()
-    data = str(render(asking, config["data"])) if "data" in config else ""
+    text = str(asking.render(config["question"], quote=quote)).strip()
+    data = str(asking.render(config["data"])) if "data" in config else ""
     if not text:
         raise InvalidRequest("the question is empty")
     judge = asking.parts.judge

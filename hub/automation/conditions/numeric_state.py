@@ -8,7 +8,6 @@ from typing import Any
 from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import entity_ids, number_or_entity, template
 from hub.automation.definition.phrases import explain_range, listed, shown
-from hub.automation.running.rendering import render
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import Invalid, Optional, Required, string
@@ -72,7 +71,7 @@ def _value(state: EntityState, config: Mapping[str, Any], asking: ConditionConte
             asking.automation_id,
             asking.templates,
         )
-        return render(inner, config["value_template"]), phrase("the value of {entity}", entity=state.entity_id)
+        return inner.render(config["value_template"]), phrase("the value of {entity}", entity=state.entity_id)
     if "attribute" in config:
         return state.attributes.get(config["attribute"]), phrase(
             "{attribute} of {entity}", attribute=config["attribute"], entity=state.entity_id

@@ -9,7 +9,6 @@ from typing import Any
 from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import dynamic_duration, entity_ids, resolve_duration
 from hub.automation.definition.phrases import listed, shown, span, span_of
-from hub.automation.running.rendering import render
 from hub.core.errors import NotFound
 from hub.core.phrases import in_series, phrase
 from hub.core.schema import Described, In, Invalid, Optional, Required, as_list, string
@@ -22,7 +21,7 @@ _INPUT = re.compile(r"^input_(?:select|text|number|boolean|datetime)\.[a-z0-9_]+
 
 def _check(config: Mapping[str, Any], asking: ConditionContext) -> ConditionVerdict:
     wanted = [_wanted(each, asking) for each in config["state"]]
-    for_s = resolve_duration(config["for"], lambda value: render(asking, value)) if "for" in config else 0.0
+    for_s = resolve_duration(config["for"], asking.render) if "for" in config else 0.0
     verdicts: list[ConditionVerdict] = []
     failed: NotFound | None = None
     held: ConditionVerdict | None = None

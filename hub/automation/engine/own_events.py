@@ -1,12 +1,16 @@
-"""The hub's own events, which nothing else may fire: listeners trust them.
+"""The hub's own events, which nothing else may fire, since listeners trust them; and events of others.
 
 A test reads the sources and finds every event type of the hub in one of these lists.
 """
 
 from __future__ import annotations
 
-from hub.core.context import Authority
+from typing import Any
+
+from hub.core.context import Authority, Context
 from hub.core.errors import InvalidRequest
+from hub.core.events import EventBus
+from hub.storage.recorder import EVENT_CUSTOM
 
 OWN_PREFIXES = (
     "approval_",
@@ -107,3 +111,14 @@ def refuse_own(event_type: str, authority: Authority) -> None:
             f"{event_type} is an event of the hub; only an owner may fire it, to try an automation",
             details={"event_type": event_type},
         )
+
+
+def fire_custom(bus: EventBus, event_type: str, data: dict[str, Any], context: Context) -> None:
+    """Fire an event of a person or an automation, and record it for backtests.
+
+    Args:
+        data: Plain data; not to be changed afterwards.
+        context: Who fires it.
+    """
+    bus.fire(event_type, data, context)
+    bus.fire(EVENT_CUSTOM, {"event_type": event_type, "event_data": data}, context)

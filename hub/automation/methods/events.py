@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.engine.custom_events import fire_custom
-from hub.automation.engine.own_events import refuse_own
+from hub.automation.engine.own_events import fire_custom, refuse_own
 from hub.core.events import EventBus
 from hub.core.schema import All, Match, Optional, Required, Schema, string
 from hub.core.surfaces import WRITE, Method, MethodCall

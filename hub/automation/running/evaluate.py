@@ -12,10 +12,10 @@ from typing import Any
 from hub.automation.contract import ConditionContext, ConditionKind, ConditionVerdict
 from hub.automation.definition.kinds import Kinds
 from hub.automation.definition.phrases import all_of
-from hub.automation.running.rendering import render, truth
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.schema import SchemaError, describe_error
+from hub.template.native import as_bool
 
 Condition = Mapping[str, Any]
 _Question = tuple[Condition, ConditionKind, str]
@@ -159,7 +159,7 @@ def _is_enabled(enabled: bool | str, asking: ConditionContext, path: str) -> boo
     if isinstance(enabled, bool):
         return enabled
     try:
-        return truth(render(asking, enabled))
+        return as_bool(asking.render(enabled))
     except HubError as error:
         raise ConditionError(f"enabled: {error.message}", path) from error
 

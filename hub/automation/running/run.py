@@ -20,7 +20,6 @@ from hub.automation.running.evaluate import (
 )
 from hub.automation.running.plan import RunPlan, Step, Steps
 from hub.automation.running.position import Position, TakenUp
-from hub.automation.running.rendering import truth
 from hub.automation.running.scope import RunScope
 from hub.automation.running.signals import (
     Interrupted,
@@ -34,6 +33,7 @@ from hub.automation.tracing.trace import StepTrace, TraceWriter, verdict_result
 from hub.core.context import Context
 from hub.core.ids import new_id
 from hub.core.secret import SecretMask
+from hub.template.native import as_bool
 from hub.template.outside import noting_outside
 
 _log = logging.getLogger(__name__)
@@ -385,7 +385,7 @@ class Frame:
         outer = self.entry
         self.entry = entry = run.trace.step(path)
         try:
-            if step.enabled is not True and not truth(self.render(step.enabled)):
+            if step.enabled is not True and not as_bool(self.render(step.enabled)):
                 entry.result(enabled=False)
                 return
             try:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hub.automation.definition.grammar import automation
-from hub.automation.engine.custom_events import fire_custom
+from hub.automation.engine.own_events import fire_custom
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.trial.backtest import backtest
 from hub.core.context import SYSTEM, Context
