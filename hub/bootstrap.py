@@ -153,7 +153,7 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
     port = options.port
     while True:
         hub = Hub(home, redactor=environment.redactor, host=options.host, port=port, log=environment.log)
-        ending, at = await _run_one(hub, lock, stopping, options, stop)
+        ending, at = await run_one(hub, lock, stopping, options, stop)
         if ending is _Ending.STOP:
             environment.deadline.set(LEFTOVERS_LIMIT_S, EXIT_OK)
             return EXIT_OK
@@ -164,9 +164,16 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
         gc.collect()
 
 
-async def _run_one(
+async def run_one(
     hub: Hub, lock: InstanceLock, stopping: asyncio.Event, options: StartOptions, stop: Callable[[], None]
 ) -> tuple[_Ending, int]:
+    """Run one hub, with its dashboard, until it is to stop or another is to take its place; return which, and its port.
+
+    Args:
+        lock: Held; told where the hub listens.
+        stopping: Set by whoever wants the end.
+        stop: Sets it, for services of the hub.
+    """
     restart = asyncio.Event()
     dashboard: Dashboard | None = None
     gc.disable()  # building makes next to no garbage, and looking for it costs as much as building
@@ -210,10 +217,6 @@ async def _first_of(*events: asyncio.Event) -> None:
 async def _tell(hub: Hub, options: StartOptions) -> None:
     """Say where the dashboard is; a code that signs in is shown on a terminal only, never in a log."""
     link = await hub.login_link() if options.on_ready is not None or sys.stderr.isatty() else None
-    if link is not None and options.on_ready is not None:
-        state = "recovery" if hub.config.current.recovery else "running"
-        told = {"pid": os.getpid(), "address": hub.gateway.url, "state": state, "url": link.url, "code": link.code}
-        options.on_ready(told)
     _say(f"\nHomarus {__version__} runs on {hub.home}  (process {os.getpid()})")
     if hub.config.current.recovery:
         _say("RECOVERY MODE: the configuration is broken. Fix it in the dashboard, or see: homarus check")
@@ -228,6 +231,10 @@ async def _tell(hub: Hub, options: StartOptions) -> None:
     else:
         _say(f"Dashboard: {hub.gateway.url}")
     _say("A link that signs in: homarus dashboard · talk here: homarus chat · stop: Ctrl+C\n")
+    if link is not None and options.on_ready is not None:
+        state = "recovery" if hub.config.current.recovery else "running"
+        told = {"pid": os.getpid(), "address": hub.gateway.url, "state": state, "url": link.url, "code": link.code}
+        options.on_ready(told)
 
 
 def _say(text: str) -> None:

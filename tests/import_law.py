@@ -21,7 +21,7 @@ PARTS = (
     *("nodes", "sessions", "sandbox", "skills", "hooks", "agent", "messaging", "automation", "discovery", "gateway"),
     "doctor",
 )
-ROOF = ("sections", "foundation", "lifecycle", "host", "hub", "web", "bootstrap", "cli", "__main__")
+ROOF = ("sections", "foundation", "lifecycle", "host", "hub", "web", "bootstrap", "cli", "testing", "__main__")
 ORDER = {part: rank for rank, part in enumerate((*PARTS, *ROOF))}
 # What a part shows of itself, a module or a folder in it, and what of the roof each may stand on. They import the
 # domain of any part; no domain imports them.

@@ -209,7 +209,7 @@ def test_the_wheel_carries_the_program_and_its_data(wheel: Path) -> None:
     shipped = {f"{path.relative_to(CHECKOUT)}" for folder in FOLDERS for path in sources(CHECKOUT / folder)}
     shipped |= {
         f"hub/_data/{path.relative_to(CHECKOUT)}"
-        for folder in ("config", "blueprints")
+        for folder in ("config", "blueprints", "examples")
         for path in sources(CHECKOUT / folder)
     }
     assert inside == {name for name in shipped if not name.startswith("web/frontend/")}

@@ -1,13 +1,20 @@
-"""`homarus integration`: list integrations, reload one without a restart, enable and disable it."""
+"""`homarus integration`: list integrations, write a new one, reload one without a restart, enable and disable it."""
 
 from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.exits import Exit
 from hub.cli.groups import Group
+from hub.cli.options import command_on, home_option, json_option, print_json
 from hub.cli.verbs import Answer, verb
+from hub.integration.catalog import CUSTOM_FOLDER, find
+from hub.integration.scaffold import PIECES, write_integration
 
 CALL_LIMIT_S = 90.0
 """Setting an integration up may take a minute."""
@@ -16,10 +23,11 @@ _DOMAIN = click.argument("domain", metavar="DOMAIN")
 
 @click.group("integration", cls=Group)
 def command() -> None:
-    """List, reload, enable and disable integrations.
+    """List, write, reload, enable and disable integrations.
 
     Example:
       homarus integration list
+      homarus integration new doorbell --tool --trigger
       homarus integration reload doorbell
     """
 
@@ -33,6 +41,54 @@ def list_(client: HubClient) -> Answer:
     """
     found = client.call("integration.list")["integrations"]
     return found, [(each["domain"], each["state"], "own" if each["custom"] else "", each["reason"]) for each in found]
+
+
+def _piece_options(decorated: Callable[..., None]) -> Callable[..., None]:
+    """Add an option for each piece that an integration can bring."""
+    for name, piece in reversed(list(PIECES.items())):
+        decorated = click.option(f"--{name}", name, is_flag=True, help=piece.help)(decorated)
+    return decorated
+
+
+@command.command("new")
+@click.argument("name", metavar="NAME")
+@_piece_options
+@click.option("--to", metavar="DIR", help="The folder to write it below.  [default: custom_integrations of the home]")
+@home_option
+@json_option
+def new(name: str, to: str | None, home: Path, as_json: bool, **wanted: bool) -> None:
+    """Write a new integration that works, with a test of each piece that it brings.
+
+    It is made of the examples that come with the program, and needs no running hub.
+
+    Example:
+      homarus integration new doorbell --tool --trigger
+      homarus integration new front_desk --channel --to ~/src
+    """
+    below = Path(to).expanduser().absolute() if to else home / CUSTOM_FOLDER
+    files = write_integration(below, name, [piece for piece in PIECES if wanted[piece]], _taken(home))
+    folder = below / name
+    if as_json:
+        print_json({"domain": name, "path": str(folder), "files": files})
+        return
+    click.echo(f"Written into {folder}:\n" + "".join(f"  {file}\n" for file in files))
+    click.echo(
+        f"Its tests:        python -m pytest {shlex.quote(str(folder))}\n"
+        f"To use it:        write `{name}: {{}}` into configuration.yaml; the first lines of each file say what else\n"
+        f"After each edit:  {command_on(home, f'homarus integration reload {name}')}"
+    )
+
+
+def _taken(home: Path) -> dict[str, str]:
+    """Return the names that a new integration cannot have, with what has them."""
+    from hub.cli.app import COMMANDS
+    from hub.sections import all_sections
+
+    return {
+        **dict.fromkeys(COMMANDS, "a command of homarus"),
+        **{section.name: "a section of the configuration" for section in all_sections().core()},
+        **{each.domain: "an integration" for each in find(home).values() if not each.custom},
+    }
 
 
 @verb(command)

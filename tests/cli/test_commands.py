@@ -37,6 +37,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("blueprint", "import"): ["https://example.org/motion_light.yaml"],
     ("blueprint", "remove"): ["mine/ring.yaml"],
     ("blueprint", "update"): ["mine/ring.yaml"],
+    ("integration", "new"): ["doorbell", "--tool"],
     **{("integration", name): ["notes"] for name in ("reload", "enable", "disable")},
     ("node", "install"): ["--print"],
     ("call",): ["health"],
@@ -105,6 +106,7 @@ NEEDS_HUB = {
     ("message", "send"),
     *(("outbox", name) for name in ("list", "show", "retry", "drop")),
     *(("secrets", name) for name in ("list", "set", "remove")),
+    *(("integration", name) for name in ("list", "reload", "enable", "disable")),
     *(
         path
         for path in COMMANDS
@@ -121,7 +123,6 @@ NEEDS_HUB = {
                 "entities",
                 "event",
                 "hooks",
-                "integration",
                 "mcp",
                 "memory",
                 "models",

@@ -1,28 +1,27 @@
-"""The templates of `docs/integrations.md`, copied out of the page."""
+"""Integrations as `docs/integrations.md` has them written, each out of a few pieces of the examples."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from tests.docs.pages import DOCS
+from hub.integration.scaffold import write_integration
 
-PAGE = DOCS / "integrations.md"
-_FILE = re.compile(r"^`custom_integrations/(\w+)/([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
-
-
-def templates() -> dict[str, dict[str, str]]:
-    """Return the text of every file that the page shows, by domain and name."""
-    found: dict[str, dict[str, str]] = {}
-    for domain, name, text in _FILE.findall(PAGE.read_text(encoding="utf-8")):
-        found.setdefault(domain, {})[name] = text
-    return found
+PIECES = {
+    "doorbell": ["tool"],
+    "lines": ["channel"],
+    "echo": ["model"],
+    "substrings": ["engine"],
+    "letters": ["embeddings"],
+    "diary": ["memory"],
+    "lamps": ["node"],
+    "knock": ["trigger", "service"],
+    "porch": ["condition", "action"],
+    "greenhouse": ["page", "doctor"],
+    "hello": ["cli"],
+}
 
 
 def write_templates(home: Path, *domains: str) -> None:
-    """Write templates into the `custom_integrations` of a home, as somebody would who copies them."""
+    """Write some of them into the `custom_integrations` of a home."""
     for domain in domains:
-        folder = home / "custom_integrations" / domain
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in templates()[domain].items():
-            (folder / name).write_text(text, encoding="utf-8")
+        write_integration(home / "custom_integrations", domain, PIECES[domain], {})

@@ -1,4 +1,4 @@
-"""The templates of `docs/integrations.md` work at the first try, and reload without a restart."""
+"""What `homarus integration new` writes works at the first try, and reloads without a restart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.templates import templates, write_templates
+from tests.docs.templates import PIECES, write_templates
 from tests.e2e.automating import traces
 from tests.e2e.talk import until
 from tests.servers.hub_process import HubProcess
@@ -22,23 +22,27 @@ from tests.servers.ports import free_port
 CONFIGURATION = """
 nodes: {{commands: {{allow: [switch]}}}}
 people: [{{id: me, name: Me, owner: true, identities: ["lines:user:ada"]}}]
-doorbell: {{address: "http://doorbell.local"}}
+doorbell: {{}}
 lines: {{port: {port}}}
 models: {{default: mine/one, providers: {{mine: {{api: echo}}}}}}
 knock: {{}}
 substrings: {{}}
 letters: {{}}
 memory: {{keywords: substrings, embeddings: {{provider: letters}}}}
-lamps: {{port: {lamps}}}
+lamps: {{node_port: {lamps}}}
 porch: {{}}
 greenhouse: {{}}
 automation:
   - id: dusk
     triggers: [{{trigger: event, event_type: dusk}}]
-    conditions: [{{condition: porch_light, is: "off"}}]
-    actions: [{{porch_light: "on"}}]
+    conditions: [{{condition: porch_sign, is: unknown}}]
+    actions: [{{porch_sign: open}}]
+  - id: night
+    triggers: [{{trigger: event, event_type: night}}]
+    conditions: [{{condition: porch_sign, is: open}}]
+    actions: [{{porch_sign: closed}}]
   - id: knocked
-    triggers: [{{trigger: knock, door: front}}]
+    triggers: [{{trigger: knock_knock, door: front}}]
     actions: [{{action: tool.invoke, data: {{tool: ring_doorbell}}}}]
 """
 
@@ -56,7 +60,7 @@ def lamps() -> int:
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory, port: int, lamps: int) -> Iterator[HubProcess]:
     home = tmp_path_factory.mktemp("templates") / "home"
-    write_templates(home, *templates())
+    write_templates(home, *PIECES)
     (home / "configuration.yaml").write_text(CONFIGURATION.format(port=port, lamps=lamps), encoding="utf-8")
     with HubProcess(home) as process:
         yield process
@@ -86,7 +90,7 @@ def say(port: int, line: str) -> socket.socket:
 def test_every_template_is_set_up_and_its_configuration_valid(hub: HubProcess) -> None:
     listed = {each["domain"]: each for each in hub.rpc("integration.list")["integrations"]}
 
-    used = set(templates()) - {"hello", "diary"}
+    used = set(PIECES) - {"hello", "diary"}
     assert {domain: listed[domain]["reason"] for domain in used} == dict.fromkeys(used, "")
     assert {listed[domain]["state"] for domain in used} == {"set_up"}
     assert hub.cli("check").returncode == 0
@@ -95,9 +99,9 @@ def test_every_template_is_set_up_and_its_configuration_valid(hub: HubProcess) -
 def test_the_tool_is_called_and_again_after_an_edit(hub: HubProcess) -> None:
     before = ring(hub)
 
-    edit(hub, "doorbell", "tool.py", "The doorbell rang", "Ding, dong,")
+    edit(hub, "doorbell", "tool.py", "The bell rang", "Ding, dong,")
 
-    assert (before, ring(hub)) == ("The doorbell rang 3 times.", "Ding, dong, 3 times.")
+    assert (before, ring(hub)) == ("The bell rang 3 times.", "Ding, dong, 3 times.")
 
 
 def answer(line: socket.socket) -> str:
@@ -181,7 +185,9 @@ def test_the_whole_memory_takes_the_place_of_the_notes_and_again_after_an_edit(h
 
     configuration = hub.home / "configuration.yaml"
     hub.cli("integration", "disable", "notes")
-    configuration.write_text(configuration.read_text(encoding="utf-8") + "diary: {}\n", encoding="utf-8")
+    configuration.write_text(
+        configuration.read_text(encoding="utf-8") + "diary: {keeps_memory: true}\n", encoding="utf-8"
+    )
     assert hub.cli("integration", "reload", "diary").returncode == 0
     added = hub.rpc("memory.add", {"text": "The boiler was serviced on 12 May."})
     hub.rpc("memory.add", {"text": "The boiler is in the cellar.", "shared": True})
@@ -253,18 +259,19 @@ def test_a_node_comes_by_its_transport_is_asked_and_goes_with_it(hub: HubProcess
 
 
 def test_the_condition_and_the_action_run_and_again_after_an_edit(hub: HubProcess) -> None:
-    def light() -> Any:
-        return hub.rpc("state.get", {"entity_id": "light.porch"})["state"]
+    def sign() -> Any:
+        return hub.rpc("state.get", {"entity_id": "sensor.porch_sign"})["state"]
 
     hub.rpc("event.fire", {"type": "dusk"})
-    until(lambda: light() == "on")
     steps = str(hub.rpc("automation.trace.get", {"run_id": traces(hub, "dusk", 1)[0]["run_id"]}))
+    before = sign()
 
-    edit(hub, "porch", "action.py", 'step["porch_light"], context', 'step["porch_light"] + "!", context')
-    hub.rpc("event.fire", {"type": "dusk"})
+    edit(hub, "porch", "action.py", 'step["porch_sign"], context', 'step["porch_sign"] + "!", context')
+    hub.rpc("event.fire", {"type": "night"})
 
-    assert "the light of the porch is off" in steps
-    until(lambda: light() == "on!")
+    assert "the sign says unknown" in steps
+    assert before == "open"
+    until(lambda: sign() == "closed!")
 
 
 def page(hub: HubProcess, language: str) -> str:
@@ -287,7 +294,7 @@ def test_the_page_is_shown_in_both_languages_and_again_after_an_edit_and_gone_wh
     assert "It is 21 °C." in english
     assert 'href="/greenhouse"' in english
     assert "现在是 21 °C。" in chinese
-    assert "温室" in chinese
+    assert "我的 Greenhouse" in chinese
     assert "id='again'" in again
     assert (disabled.returncode, gone.value.code) == (0, 404)
     assert "It is 21 °C." in page(hub, "en")
@@ -295,10 +302,10 @@ def test_the_page_is_shown_in_both_languages_and_again_after_an_edit_and_gone_wh
 
 def test_the_doctor_makes_the_check(hub: HubProcess) -> None:
     found = hub.cli("doctor", "--json")
-    (hub.home / "soil.txt").write_text("moist")
+    (hub.home / "paper.txt").write_text("enough")
 
-    assert "The soil has not been checked." in found.stdout
-    assert "The soil has not been checked." not in hub.cli("doctor", "--json").stdout
+    assert "The paper has not been checked." in found.stdout
+    assert "The paper has not been checked." not in hub.cli("doctor", "--json").stdout
 
 
 def test_the_command_runs(hub: HubProcess) -> None:

@@ -24,11 +24,11 @@ from tests.servers.hub_process import HubProcess
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    """A hub that runs the tool of `integrations.md` and knows when the boiler was serviced."""
+    """A hub that runs an integration with a tool and knows when the boiler was serviced."""
     home = tmp_path_factory.mktemp("docs") / "home"
     write_templates(home, "doorbell")
     write_probe(home)
-    (home / "configuration.yaml").write_text("doorbell:\n  address: http://doorbell.local\n", encoding="utf-8")
+    (home / "configuration.yaml").write_text("doorbell: {}\n", encoding="utf-8")
     with HubProcess(home) as process:
         process.cli("chat", "remember that the boiler was serviced on 12 May")
         yield process
