@@ -1,4 +1,4 @@
-"""The dependencies of runs, passed from the runner to each execution."""
+"""The dependencies of runs, passed from the runner to each step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from hub.agent.agents import Agents
 from hub.agent.budgets.budgets import Spending
 from hub.agent.budgets.ledger import BudgetLedger, Spender
-from hub.agent.conversation.conversation import RunConversation
+from hub.agent.conversation.conversation import ConversationSource
 from hub.agent.conversation.window_size import WindowCheck
 from hub.agent.prompt.prompts import Prompts
 from hub.agent.run_request import RunRequest
@@ -26,7 +26,6 @@ from hub.models.registry import ModelRegistry
 from hub.security.redaction import Redactor
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.store import SessionStore
-from hub.sessions.transcript import Transcript
 from hub.skills.registry import SkillRegistry
 from hub.tools.kept_results import KeptResults
 from hub.tools.registry import ToolRegistry
@@ -39,8 +38,6 @@ BeforeCompaction = Callable[[str], Awaitable[object]]
 
 Charge = Callable[[Spender, str, Usage], None]
 """Records a model call that is not a step of a run, as `RunDependencies.charge` does."""
-
-CONVERSATIONS_KEPT = 256
 
 
 def _nowhere(session_key: str) -> bool:
@@ -87,7 +84,7 @@ class RunDependencies(Struct, frozen=True):
     history: UsageLog | None
     redactor: Redactor
     tasks: TaskOwner
-    conversations: ConversationSource = field(default_factory=lambda: ConversationSource())  # noqa: PLW0108  defined below
+    conversations: ConversationSource = field(default_factory=ConversationSource)
     prompts: Prompts = field(default_factory=Prompts)
     before: tuple[Before, ...] = ()
     before_compaction: tuple[BeforeCompaction, ...] = ()
@@ -119,25 +116,3 @@ class RunDependencies(Struct, frozen=True):
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""
         return int(self.clock.time() * 1_000)
-
-
-class ConversationSource:
-    """The most recent conversations, prepared for models."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, RunConversation] = {}
-
-    def of(self, session_id: str, transcript: Transcript, zone: tzinfo) -> RunConversation:
-        """Return the conversation of a transcript, the same as long as both stay the same."""
-        known = self._kept.pop(session_id, None)
-        if known is None or known.transcript is not transcript:
-            known = RunConversation(transcript, zone)
-        self._kept[session_id] = known
-        if len(self._kept) > CONVERSATIONS_KEPT:
-            del self._kept[next(iter(self._kept))]
-        return known
-
-    def knows(self, session_id: str, transcript: Transcript) -> bool:
-        """Whether the conversation was prepared since its transcript was opened."""
-        known = self._kept.get(session_id)
-        return known is not None and known.transcript is transcript

@@ -1,4 +1,4 @@
-"""The entries of a run: created, stored in the transcript, and published on the bus."""
+"""The entries of a run: created, stored in its transcript, and published on the bus."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from msgspec.structs import replace
 
 from hub.agent.conversation.conversation import PARTS, PROGRAM_ASKED, RUN_ENDED, RUN_RESTARTED, said_data
 from hub.agent.conversation.side_note import note_channel
-from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
-from hub.agent.run_request import RunRequest, SteeredMessage
+from hub.agent.run import AgentRun
+from hub.agent.run_request import RunOutcome, SteeredMessage
 from hub.agent.taint.authorship import AUTOMATION, is_own, provenance_of
-from hub.core.context import Context
 from hub.core.errors import InvalidRequest
-from hub.hooks.contract import BeforeMessageWrite
+from hub.hooks.contract import BeforeMessageWrite, ToolResultPersist
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result
 from hub.sessions.entry import Provenance, TranscriptEntry, event_entry, message_entry
 from hub.sessions.repair import pending_calls
-from hub.sessions.transcript import Transcript
 from hub.tools.contract import ToolResult
 from hub.tools.quoting import quote_untrusted
 
@@ -32,222 +30,193 @@ PROGRAMS = ("token:", "device:")
 """Principals that no channel names for the model."""
 
 
-class RunRecord:
-    """The entries of one run.
+# -- storing -----------------------------------------------------------------------------------------------------------
 
-    Args:
-        transcript: Where they go.
-        person: Whom the session belongs to, when known.
 
-    Attributes:
-        messages: What was added behind the user's words.
-        text: What the model said last.
+async def hear(parts: RunDependencies, run: AgentRun) -> None:
+    """Store the user's words; those that an earlier attempt of this run had heard are taken up again.
+
+    Results of the caller's tools come first. The owner's are taken for the owner's words, all others are data.
+
+    Raises:
+        InvalidRequest: Nothing waits for one of the results.
     """
+    request = run.request
+    authority = request.context.authority
+    if request.results:
+        await _hear_results(parts, run, trusted=authority.owner and not authority.tainted)
+    if not request.message.content:
+        return
+    came = provenance_of(authority, request.session_key, run.person)
+    known = came.who if came.who.startswith(PROGRAMS) and not came.trusted else None
+    quoted = request.quoted and not came.trusted and is_own(authority, request.session_key, run.person)
+    data = said_data(
+        channel=AUTOMATION if request.by_hub else request.channel,
+        sender=request.sender_name or known,
+        trusted=came.trusted,
+        quoted=quoted,
+    )
+    if request.parts:
+        data[PARTS] = list(request.parts)
+    said = message_entry(
+        request.message,
+        parts.now_ms(),
+        id=f"{request.run_id}-user",
+        run_id=request.run_id,
+        inbox_id=request.inbox_id,
+        data=data,
+        provenance=came,
+    )
+    transcript = run.conversation.transcript
+    if transcript.get(said.id) is None:
+        await store(parts, run, [said])
+        return
+    branch = transcript.branch()
+    heard = next((at for at, entry in enumerate(branch) if entry.id == said.id), len(branch))
+    after = branch[heard + 1 :]
+    if after and all(entry.run_id == request.run_id for entry in after):
+        again = event_entry(RUN_RESTARTED, parts.now_ms(), run_id=request.run_id, parent_id=said.id)
+        await transcript.append(again)
 
-    def __init__(
-        self,
-        parts: RunDependencies,
-        request: RunRequest,
-        context: Context,
-        transcript: Transcript,
-        person: str | None = None,
-    ) -> None:
-        self.transcript = transcript
-        self.messages: list[Message] = []
-        self.text = ""
-        self._parts = parts
-        self._request = request
-        self._context = context
-        self._person = person
 
-    @property
-    def has_heard(self) -> bool:
-        """Whether an earlier attempt of this run has stored the user's words."""
-        return self.transcript.get(f"{self._request.run_id}-user") is not None
+async def _hear_results(parts: RunDependencies, run: AgentRun, *, trusted: bool) -> None:
+    branch = run.conversation.transcript.branch()
+    waiting = {call.id: call.name for call in pending_calls([each.message for each in branch if each.message])}
+    entries = []
+    for result in run.request.results:
+        name = waiting.pop(result.tool_call_id or "", None)
+        if name is None:
+            raise InvalidRequest("this conversation does not wait for the result of that tool call, or no longer")
+        said = result if trusted else _with_text(result, quote_untrusted(result.text, source=CLIENT_TOOL))
+        entries.append(_entry(parts, run, replace(said, tool_name=name), Provenance(trusted, name)))
+    await store(parts, run, entries)
+    run.messages.clear()
 
-    async def hear(self) -> None:
-        """Store the user's words; those that an earlier attempt of this run had heard are taken up again.
 
-        Results of the caller's tools come first. The owner's are taken for the owner's words, all others are data.
+async def hear_more(parts: RunDependencies, run: AgentRun, steered: SteeredMessage) -> None:
+    """Store what the user said while the run went on."""
+    request = run.request
+    came = provenance_of(request.context.authority, request.session_key, run.person)
+    data = said_data(channel=request.channel, sender=steered.sender_name, trusted=came.trusted)
+    if steered.run_id is not None:
+        data[PARTS] = [steered.run_id]
+    said = message_entry(
+        steered.message,
+        parts.now_ms(),
+        run_id=request.run_id,
+        inbox_id=steered.inbox_id,
+        data=data,
+        provenance=came,
+    )
+    await store(parts, run, [said])
 
-        Raises:
-            InvalidRequest: Nothing waits for one of the results.
-        """
-        request = self._request
-        authority = request.context.authority
-        if request.results:
-            await self._hear_results(trusted=authority.owner and not authority.tainted)
-        if not request.message.content:
-            return
-        came = provenance_of(authority, request.session_key, self._person)
-        quoted = request.quoted and is_own(authority, request.session_key, self._person)
-        known = came.who if came.who.startswith(PROGRAMS) and not came.trusted else None
-        said = message_entry(
-            request.message,
-            self._parts.now_ms(),
-            id=f"{request.run_id}-user",
-            run_id=request.run_id,
-            inbox_id=request.inbox_id,
-            data=said_data(
-                channel=AUTOMATION if request.by_hub else request.channel,
-                sender=request.sender_name or known,
-                trusted=came.trusted,
-                quoted=quoted and not came.trusted,
-            )
-            | ({PARTS: list(request.parts)} if request.parts else {}),
-            provenance=came,
-        )
-        if self.transcript.get(said.id) is None:
-            await self.store([said])
-            return
-        branch = self.transcript.branch()
-        heard = next((at for at, entry in enumerate(branch) if entry.id == said.id), len(branch))
-        after = branch[heard + 1 :]
-        if after and all(entry.run_id == request.run_id for entry in after):
-            again = event_entry(RUN_RESTARTED, self._parts.now_ms(), run_id=request.run_id, parent_id=said.id)
-            await self.transcript.append(again)
 
-    async def _hear_results(self, *, trusted: bool) -> None:
-        branch = self.transcript.branch()
-        waiting = {call.id: call.name for call in pending_calls([each.message for each in branch if each.message])}
-        entries = []
-        for result in self._request.results:
-            name = waiting.pop(result.tool_call_id or "", None)
-            if name is None:
-                raise InvalidRequest("this conversation does not wait for the result of that tool call, or no longer")
-            said = result if trusted else _with_text(result, quote_untrusted(result.text, source=CLIENT_TOOL))
-            entries.append(self._entry(replace(said, tool_name=name), Provenance(trusted, name)))
-        await self.store(entries)
-        self.messages.clear()
+async def note_program(parts: RunDependencies, run: AgentRun) -> None:
+    """Put on the disk that a program is asked that acts by itself: the run is not run again after a crash."""
+    run_id = run.request.run_id
+    id = f"{run_id}-program"  # asked again, it is there already
+    await run.conversation.transcript.append(
+        event_entry(PROGRAM_ASKED, parts.now_ms(), id=id, run_id=run_id), sync=True
+    )
 
-    async def hear_more(self, steered: SteeredMessage) -> None:
-        """Store what the user said while the run went on."""
-        request = self._request
-        came = provenance_of(request.context.authority, request.session_key, self._person)
-        said = message_entry(
-            steered.message,
-            self._parts.now_ms(),
-            run_id=request.run_id,
-            inbox_id=steered.inbox_id,
-            data=said_data(channel=request.channel, sender=steered.sender_name, trusted=came.trusted)
-            | ({PARTS: [steered.run_id]} if steered.run_id is not None else {}),
-            provenance=came,
-        )
-        await self.store([said])
 
-    async def ask_program(self) -> None:
-        """Put on the disk that a program is asked that acts by itself: the run is not run again after a crash."""
-        request = self._request
-        id = f"{request.run_id}-program"  # asked again, it is there already
-        asked = event_entry(PROGRAM_ASKED, self._parts.now_ms(), id=id, run_id=request.run_id)
-        await self.transcript.append(asked, sync=True)
+async def store(parts: RunDependencies, run: AgentRun, entries: Iterable[TranscriptEntry]) -> None:
+    """Append entries, in order, with the texts that hooks chose for them, and publish them.
 
-    async def store(self, entries: Iterable[TranscriptEntry]) -> None:
-        """Append entries, in order, and tell of them.
+    Raises:
+        Unavailable: The disk did not take them.
+    """
+    if parts.hooks is not None and parts.hooks.wants(BeforeMessageWrite):
+        entries = [_with_chosen_text(parts, run, entry) for entry in entries]
+    for stored in await run.conversation.transcript.append(entries):
+        _publish(parts, run, stored)
 
-        Raises:
-            Unavailable: The disk did not take them.
-        """
-        for stored in await self.transcript.append(self._settled(entries)):
-            self._tell(stored)
 
-    def _settled(self, entries: Iterable[TranscriptEntry]) -> Iterable[TranscriptEntry]:
-        """Return entries with the texts that hooks chose for them."""
-        hooks = self._parts.hooks
-        return entries if hooks is None or not hooks.wants(BeforeMessageWrite) else map(self._asked, entries)
+def _with_chosen_text(parts: RunDependencies, run: AgentRun, entry: TranscriptEntry) -> TranscriptEntry:
+    hooks, message = parts.hooks, entry.message
+    if hooks is None or message is None or not message.text or run.conversation.transcript.get(entry.id) is not None:
+        return entry
+    asked = BeforeMessageWrite(**run.facts, context=run.context, role=message.role.value, text=message.text)
+    text = hooks.settle(asked).text or REMOVED
+    return entry if text == message.text else replace(entry, message=_with_text(message, text))
 
-    def _asked(self, entry: TranscriptEntry) -> TranscriptEntry:
-        hooks, message = self._parts.hooks, entry.message
-        if hooks is None or message is None or not message.text or self.transcript.get(entry.id) is not None:
-            return entry
-        asked = BeforeMessageWrite(
-            context=self._context,
-            run_id=self._request.run_id,
-            session_key=self._request.session_key,
-            agent_id=self._request.agent_id,
-            role=message.role.value,
-            text=message.text,
-        )
-        text = hooks.settle(asked).text or REMOVED
-        return entry if text == message.text else replace(entry, message=_with_text(message, text))
 
-    def said(
-        self,
-        message: Message,
-        model: str | None,
-        usage: Usage | None,
-        data: Mapping[str, Any] | None = None,
-        *,
-        derived: bool,
-    ) -> TranscriptEntry:
-        """Return the entry of what a model said; `derived` is whether words from outside were before it."""
-        provenance = DERIVED if derived else MODEL
-        return self._entry(message, provenance, model=model, usage=usage, data=data or {})
+def _publish(parts: RunDependencies, run: AgentRun, entry: TranscriptEntry) -> None:
+    """Count a stored entry in, and publish it."""
+    message = entry.message
+    if message is None:
+        return
+    if message.role is not Role.USER:
+        run.messages.append(message)
+    if message.role is Role.ASSISTANT:
+        run.text = message.text.strip() or run.text
+    told = {**run.facts, "message": message.as_dict(), "entry_id": entry.id}
+    if PARTS in entry.data:
+        told[PARTS] = entry.data[PARTS]
+    if (channel := note_channel(entry)) is not None:
+        told["note"] = channel
+    parts.bus.fire("run_message", told, run.context)
 
-    def answered(self, call: ToolCallBlock, result: ToolResult) -> TranscriptEntry:
-        """Return the entry of a tool's result."""
-        message = Message(
-            Role.TOOL,
-            (TextBlock(result.output), *result.media),
-            tool_call_id=call.id,
-            tool_name=call.name,
-            is_error=result.is_error,
-        )
-        return self._entry(message, Provenance(result.trusted, call.name))
 
-    def unanswered(self, call: ToolCallBlock, why: str) -> TranscriptEntry:
-        """Return the entry of a result that a call never had."""
-        return self._entry(tool_result(call, why, is_error=True), HUB)
+# -- making ------------------------------------------------------------------------------------------------------------
 
-    def asked(self, text: str) -> TranscriptEntry:
-        """Return the entry of what the hub itself asks the model."""
-        return self._entry(Message(Role.USER, (TextBlock(text),)), HUB)
 
-    def ended(self, outcome: RunOutcome) -> TranscriptEntry:
-        """Return the entry that says why a run gave no answer."""
-        error = outcome.error or {}
-        details = error.get("details") or {}
-        data = {
-            "status": outcome.status.value,
-            "stop": outcome.stop,
-            "code": error.get("code", ""),
-            "message": error.get("message", ""),
-            **({"details": details} if "measure" in details else {}),
-        }
-        request = self._request
-        return event_entry(RUN_ENDED, self._parts.now_ms(), data, run_id=request.run_id, inbox_id=request.inbox_id)
+def said_entry(
+    parts: RunDependencies, run: AgentRun, message: Message, usage: Usage | None, data: Mapping[str, Any]
+) -> TranscriptEntry:
+    """Return the entry of what the model said; it is derived when words from outside were before it."""
+    provenance = DERIVED if run.heard_outside else MODEL
+    return _entry(parts, run, message, provenance, model=run.model, usage=usage, data=data)
 
-    def _entry(self, message: Message, provenance: Provenance, **fields: Any) -> TranscriptEntry:
-        return message_entry(
-            message,
-            self._parts.now_ms(),
-            run_id=self._request.run_id,
-            inbox_id=self._request.inbox_id,
-            provenance=provenance,
-            **fields,
-        )
 
-    def _tell(self, entry: TranscriptEntry) -> None:
-        """Count a stored entry in, and tell the bus of it."""
-        message = entry.message
-        if message is None:
-            return
-        if message.role is not Role.USER:
-            self.messages.append(message)
-        if message.role is Role.ASSISTANT:
-            self.text = message.text.strip() or self.text
-        told = {
-            "run_id": self._request.run_id,
-            "session_key": self._request.session_key,
-            "agent_id": self._request.agent_id,
-            "message": message.as_dict(),
-            "entry_id": entry.id,
-        }
-        if PARTS in entry.data:
-            told[PARTS] = entry.data[PARTS]
-        if (channel := note_channel(entry)) is not None:
-            told["note"] = channel
-        self._parts.bus.fire("run_message", told, self._context)
+def result_entry(parts: RunDependencies, run: AgentRun, call: ToolCallBlock, result: ToolResult) -> TranscriptEntry:
+    """Return the entry of a tool's result, with the output that hooks chose for it."""
+    output, hooks = result.output, parts.hooks
+    if hooks is not None and hooks.wants(ToolResultPersist):
+        about = {**run.facts, "call_id": call.id, "name": call.name, "is_error": result.is_error}
+        output = hooks.settle(ToolResultPersist(**about, context=run.context, output=output)).output
+    message = Message(
+        Role.TOOL,
+        (TextBlock(output), *result.media),
+        tool_call_id=call.id,
+        tool_name=call.name,
+        is_error=result.is_error,
+    )
+    return _entry(parts, run, message, Provenance(result.trusted, call.name))
+
+
+def no_result_entry(parts: RunDependencies, run: AgentRun, call: ToolCallBlock, why: str) -> TranscriptEntry:
+    """Return the entry that stands for the result that a call never had."""
+    return _entry(parts, run, tool_result(call, why, is_error=True), HUB)
+
+
+def question_entry(parts: RunDependencies, run: AgentRun, text: str) -> TranscriptEntry:
+    """Return the entry of what the hub itself asks the model."""
+    return _entry(parts, run, Message(Role.USER, (TextBlock(text),)), HUB)
+
+
+def ended_entry(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) -> TranscriptEntry:
+    """Return the entry that says why a run gave no answer."""
+    error = outcome.error or {}
+    details = error.get("details") or {}
+    data = {
+        "status": outcome.status.value,
+        "stop": outcome.stop,
+        "code": error.get("code", ""),
+        "message": error.get("message", ""),
+        **({"details": details} if "measure" in details else {}),
+    }
+    request = run.request
+    return event_entry(RUN_ENDED, parts.now_ms(), data, run_id=request.run_id, inbox_id=request.inbox_id)
+
+
+def _entry(
+    parts: RunDependencies, run: AgentRun, message: Message, provenance: Provenance, **fields: Any
+) -> TranscriptEntry:
+    request = run.request
+    return message_entry(
+        message, parts.now_ms(), run_id=request.run_id, inbox_id=request.inbox_id, provenance=provenance, **fields
+    )
 
 
 def _with_text(message: Message, text: str) -> Message:

@@ -1,24 +1,34 @@
-"""One run of an agent: what was asked, how far it has come, and how it is stopped from outside."""
+"""One run of an agent: its whole state, and how it is stopped from outside.
+
+`prepare`, `record` and `steps` are functions over it.
+.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+
+from hub.agent.agents import Agent
 from hub.agent.answer_check import unfenced
 from hub.agent.budgets.ledger import Spender
+from hub.agent.conversation.conversation import RunConversation
 from hub.agent.conversation.window import Window
 from hub.agent.draft import AnswerDraft, DraftTurn
-from hub.agent.limits import RunSpent
-from hub.agent.outcome import RunOutcome
-from hub.agent.record import RunRecord
-from hub.agent.run_request import ActiveRun, RunRequest, RunResult
+from hub.agent.limits import RunLimits, RunSpent
+from hub.agent.prompt.prompts import Prompt
+from hub.agent.run_request import ActiveRun, RunOutcome, RunRequest, RunResult
 from hub.agent.runs.trace import RunTrace
 from hub.core.context import Context
-from hub.models.contract import ToolCallBlock, Usage
+from hub.models.contract import Message, ToolCallBlock, ToolSpec, Usage
+from hub.models.resolved import Resolved
 from hub.sessions.session import Session
+from hub.sessions.transcript import Transcript
+from hub.skills.registry import SkillSnapshot
 from hub.tools.contract import ToolResult
 
 
@@ -28,6 +38,30 @@ class Phase(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
     ENDING = "ending"
+
+
+class RunConfig(Struct, frozen=True):
+    """The settings of a run: agent, prompt, models, tools and limits.
+
+    Attributes:
+        agent: The agent that answers.
+        prompt: The system prompt and the tools in it.
+        candidates: Models to try, in order.
+        thinking: How much it thinks.
+        skills: What it may use of skills.
+        limits: What it may spend.
+        speaker: Who speaks to it, as their words are stored.
+        turns: How many turns of the conversation a model is sent; None for all that fit.
+    """
+
+    agent: Agent
+    prompt: Prompt
+    candidates: Sequence[Resolved]
+    thinking: str | None
+    skills: SkillSnapshot
+    limits: RunLimits
+    speaker: str
+    turns: int | None = None
 
 
 class AgentRun:
@@ -42,8 +76,15 @@ class AgentRun:
         task: The task that does it.
         session: The session, unless the run is ephemeral or has not come so far.
         is_new: Whether the session was made by this run.
-        record: Writes its transcript, once the session is open.
-        model: `provider/id` of the model that was asked last, once known.
+        transcript: Where its entries go, once the session is open.
+        conversation: That transcript as a model is sent it; set with it.
+        config: Its settings, once it is prepared.
+        messages: What it added to the transcript behind the user's words.
+        text: What the model said last.
+        asked: The model that was asked last.
+        model: Its `provider/id`, once known.
+        degraded: The cheaper model that a budget has chosen.
+        offered: The tools that were offered to a model, by its name, when the caller has some of their own.
         failed_models: The models that failed before the next answer: `{model, reason}`.
         window: What that model was sent.
         fixed_tokens: Tokens of prompt and tools, which every window has before it.
@@ -65,12 +106,16 @@ class AgentRun:
     """
 
     __slots__ = (
-        *("_begun", "_stopped", "answer", "calls", "context", "created_ms", "draft", "facts"),
-        *("asked_again", "clocked", "failed_models", "fell_back", "fixed_tokens", "handed", "heard"),
-        "notices",
-        *("heard_outside", "is_new", "model", "open_calls", "phase", "record", "request", "results", "session"),
-        *("spent", "started_ms", "tainted", "task", "trace", "window"),
+        *("_begun", "_stopped", "answer", "asked", "asked_again", "calls", "clocked", "config", "context"),
+        *("conversation", "created_ms", "degraded", "draft", "facts", "failed_models", "fell_back", "fixed_tokens"),
+        *("handed", "heard", "heard_outside", "is_new", "messages", "model", "notices", "offered", "open_calls"),
+        *("phase", "request", "results", "session", "spent", "started_ms", "tainted", "task", "text", "trace"),
+        *("transcript", "window"),
     )
+
+    asked: Resolved
+    config: RunConfig
+    conversation: RunConversation
 
     def __init__(self, request: RunRequest, context: Context, created_ms: int, trace: RunTrace) -> None:
         self.request = request
@@ -87,8 +132,12 @@ class AgentRun:
         self.task: asyncio.Task[RunResult] | None = None
         self.session: Session | None = None
         self.is_new = False
-        self.record: RunRecord | None = None
+        self.transcript: Transcript | None = None
+        self.messages: list[Message] = []
+        self.text = ""
         self.model: str | None = None
+        self.degraded: str | None = None
+        self.offered: dict[str, tuple[ToolSpec, ...]] = {}
         self.failed_models: list[dict[str, str]] = []
         self.window: Window | None = None
         self.fixed_tokens = 0
@@ -113,6 +162,11 @@ class AgentRun:
         """Return the data of an answer's entry that names the models that failed before it."""
         failed, self.failed_models = self.failed_models, []
         return {"failed_models": failed} if failed else {}
+
+    @property
+    def person(self) -> str | None:
+        """Whom its session belongs to, when known."""
+        return self.session.person if self.session is not None else None
 
     @property
     def spender(self) -> Spender:
@@ -165,15 +219,14 @@ class AgentRun:
 
     def result(self, outcome: RunOutcome, error: Mapping[str, Any] | None) -> RunResult:
         """Return the result of the run with this end; `error` is the outcome's without secrets."""
-        record, form = self.record, self.request.form
-        text = record.text if record is not None else ""
-        entries = record.transcript.branch() if record is not None and self.request.ephemeral else ()
+        transcript, form = self.transcript, self.request.form
+        entries = transcript.branch() if transcript is not None and self.request.ephemeral else ()
         return RunResult(
             self.request.run_id,
             self.request.session_key,
             outcome.status,
-            text if form is None else unfenced(text),
-            tuple(record.messages) if record is not None else (),
+            self.text if form is None else unfenced(self.text),
+            tuple(self.messages),
             self.spent.usage,
             outcome.stop,
             error,

@@ -18,14 +18,14 @@ from msgspec.structs import replace
 
 from hub.agent.compaction.asked import CompactionCall, compact_session
 from hub.agent.compaction.compact import Compacted
-from hub.agent.execution import Execution
-from hub.agent.outcome import RunOutcome
 from hub.agent.parts import Before, BeforeCompaction, RunDependencies
+from hub.agent.prepare import prepare
 from hub.agent.run import AgentRun, Phase
-from hub.agent.run_request import ActiveRun, Answered, Recovered, RunRequest, RunResult, RunStatus
+from hub.agent.run_request import ActiveRun, Answered, Recovered, RunOutcome, RunRequest, RunResult, RunStatus
 from hub.agent.runs.store import RunState, RunStore
 from hub.agent.runs.trace import RunTrace
 from hub.agent.runs.unfinished import settle_left_open
+from hub.agent.steps import finish, leave, result_of, work
 from hub.core.context import Context
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.ids import new_id
@@ -250,7 +250,7 @@ class AgentRunner:
             with ExitStack() as held:
                 outcome = await self._queue(run, held) or await self._execute(run)
                 result = await self._end(run, outcome)
-                held.callback(self._tell_end, run, result)
+                held.callback(self._publish_end, run, result)
                 asyncio.get_running_loop().call_soon(held.pop_all().close)
         finally:
             del self._active[run.request.run_id]
@@ -284,18 +284,16 @@ class AgentRunner:
         request, parts = run.request, self._parts
         run.phase = Phase.RUNNING
         run.started_ms = parts.now_ms()
-        execution = Execution(parts, run)
         timer: asyncio.TimerHandle | None = None
         try:
-            prepared = await execution.prepare()
-            seconds = prepared.limits.seconds
+            seconds = (await prepare(parts, run)).limits.seconds
             late = partial(RunOutcome.timed_out, seconds, asked_for=seconds == request.timeout_s)
             timer = asyncio.get_running_loop().call_later(seconds, lambda: run.stop(late()))
             parts.bus.fire("run_started", {**run.facts, "model": run.model}, run.context)
-            return await execution.work(prepared, self._record_start(run))
+            return await work(parts, run, self._record_start(run))
         except asyncio.CancelledError:
             if (stopped := run.stopped()) is None:
-                await execution.leave()
+                await leave(parts, run)
                 raise
             return stopped
         except HubError as error:
@@ -327,14 +325,14 @@ class AgentRunner:
 
     async def _end(self, run: AgentRun, outcome: RunOutcome) -> RunResult:
         """Make the end durable: the transcript first, then row and `on_final` together."""
-        execution = Execution(self._parts, run)
+        parts = self._parts
         try:
-            sync = await execution.finish(outcome)
-            return await self._keep(run, execution.result(outcome), sync)
+            sync = await finish(parts, run, outcome)
+            return await self._keep(run, result_of(parts, run, outcome), sync)
         except HubError as error:
             _log.error("run %s: its end cannot be written into the transcript: %s", run.request.run_id, error.message)
             failed = outcome if outcome.error is not None else RunOutcome.failed(error)
-            return await self._keep(run, execution.result(failed), None)
+            return await self._keep(run, result_of(parts, run, failed), None)
 
     async def _keep(self, run: AgentRun, result: RunResult, sync: FileSync | None) -> RunResult:
         """Write a run's end into the database, once the disk has its transcript: one thread waits for both.
@@ -367,13 +365,13 @@ class AgentRunner:
             if request.kind == "message":
                 self._undelivered[request.run_id] = result
             outcome = RunOutcome.broken("STORAGE", f"The answer could not be kept: {error}")
-            return Execution(self._parts, run).result(outcome)
+            return result_of(self._parts, run, outcome)
         finally:
             if sync is not None:
                 sync.drop()
         return result
 
-    def _tell_end(self, run: AgentRun, result: RunResult) -> None:
+    def _publish_end(self, run: AgentRun, result: RunResult) -> None:
         """Announce the end of a run, then do the work that no one waits for."""
         request, parts = run.request, self._parts
         if parts.budgets is not None:

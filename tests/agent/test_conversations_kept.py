@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC
 from pathlib import Path
 
-from hub.agent.parts import CONVERSATIONS_KEPT, ConversationSource
+from hub.agent.conversation.conversation import CONVERSATIONS_KEPT, ConversationSource
 from hub.sessions.transcript import Transcript
 
 

@@ -29,6 +29,7 @@ PROGRAM_ASKED = "program_asked"
 STOPPED_MARK = "[stopped here by the user]"
 BROKEN_MARK = "[broken off here]"
 FAILED_MARK = "[no answer was given: {code}]"
+CONVERSATIONS_KEPT = 256
 
 
 PARTS = "parts"
@@ -210,6 +211,28 @@ class RunConversation:
         stopped = data.get("status") == "aborted"
         text = STOPPED_MARK if stopped else FAILED_MARK.format(code=data.get("code") or "INTERNAL")
         return Message(Role.ASSISTANT, (TextBlock(text),))
+
+
+class ConversationSource:
+    """The most recent conversations, prepared for models."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, RunConversation] = {}
+
+    def of(self, session_id: str, transcript: Transcript, zone: tzinfo) -> RunConversation:
+        """Return the conversation of a transcript, the same as long as both stay the same."""
+        known = self._kept.pop(session_id, None)
+        if known is None or known.transcript is not transcript:
+            known = RunConversation(transcript, zone)
+        self._kept[session_id] = known
+        if len(self._kept) > CONVERSATIONS_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return known
+
+    def knows(self, session_id: str, transcript: Transcript) -> bool:
+        """Whether the conversation was prepared since its transcript was opened."""
+        known = self._kept.get(session_id)
+        return known is not None and known.transcript is transcript
 
 
 def _said(entry: TranscriptEntry, message: Message, zone: tzinfo) -> Message:

@@ -8,8 +8,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from hub.agent.outcome import EMPTY
-from hub.agent.run_request import RunResult, RunStatus
+from hub.agent.run_request import EMPTY, RunResult, RunStatus
 from hub.agent.workspace.workspace import Workspaces
 from hub.core.context import Context
 from hub.core.errors import HubError

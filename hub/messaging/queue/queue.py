@@ -15,8 +15,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from hub.agent.outcome import RunOutcome
-from hub.agent.run_request import SteeredMessage, Steering
+from hub.agent.run_request import RunOutcome, SteeredMessage, Steering
 from hub.agent.runner import AgentRunner
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, HubError

@@ -4,7 +4,7 @@ from typing import Any
 
 from hub.agent.budgets.budgets import BudgetPer, BudgetState, RunBudget
 from hub.agent.limits import LimitHit
-from hub.agent.outcome import RunOutcome
+from hub.agent.run_request import RunOutcome
 from web.chat.conversation import LiveRun, render_turns, title_of, turns_of
 from web.chat.markdown import Markdown
 from web.chat.shown import ShownPart

@@ -1,0 +1,172 @@
+"""Before the first model call of a run: its conversation is opened, its words are stored, its settings are chosen."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+
+import orjson
+from msgspec.structs import replace
+
+from hub.agent.agents import Agent
+from hub.agent.answer_check import asked_form
+from hub.agent.conversation.conversation import RunConversation
+from hub.agent.conversation.ephemeral import ephemeral_transcript
+from hub.agent.conversation.window import estimate_text
+from hub.agent.parts import RunDependencies
+from hub.agent.prompt.facts import PromptScene, prompt_facts
+from hub.agent.prompt.prompt import PromptFile
+from hub.agent.prompt.prompts import Prompt
+from hub.agent.record import hear, store
+from hub.agent.run import AgentRun, RunConfig
+from hub.agent.taint.authorship import check_extra_prompt, is_room, speaker
+from hub.hooks.contract import AgentBootstrap, BeforeAgentStart, BeforeModelResolve, BeforePromptBuild
+from hub.models.chat_request import chat_tools, plain
+from hub.skills.registry import NO_SKILLS, SkillSnapshot
+from hub.tools.policy import belongs_here
+
+ROOM_TURNS = 100
+"""Turns of a group's conversation that a model is sent."""
+
+_log = logging.getLogger(__name__)
+
+
+async def prepare(parts: RunDependencies, run: AgentRun) -> RunConfig:
+    """Store the user's words, then decide on prompt, tools, model and limits; return the settings of the run.
+
+    Raises:
+        HubError: There is no such agent or model, or the transcript cannot be read.
+    """
+    if run.request.load is not None:
+        run.request = replace(run.request, message=await run.request.load(), load=None)
+    request = run.request
+    check_extra_prompt(request)
+    conversation = run.conversation = await _conversation(parts, run)
+    run.transcript = conversation.transcript
+    if parts.before and not request.ephemeral and request.message.content:
+        await _ask_before(parts, run)
+    await hear(parts, run)
+    run.heard = len(conversation.transcript.branch())
+    run.config = await _config(parts, run)
+    run.asked = run.config.candidates[0]
+    run.model = run.asked.ref
+    return run.config
+
+
+async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversation:
+    request = run.request
+    authority = request.context.authority
+    if request.history is not None:
+        trusted = belongs_here(authority)
+        owner = authority.owner and not authority.tainted
+        history = ephemeral_transcript(request.history, parts.redactor.redact, trusted=trusted, owner=owner)
+        return RunConversation(history, parts.zone())
+    run.is_new = parts.sessions.get(request.session_key) is None
+    session = run.session = await parts.sessions.ensure(request.session_key, person=authority.person)
+    transcript = await parts.sessions.open_transcript(session)
+    # What a crash cut off goes on in the conversation that has heard it.
+    if request.kind == "message" and transcript.get(f"{request.run_id}-user") is None:
+        session = run.session = await parts.sessions.hear(request.session_key, request.channel)
+        transcript = await parts.sessions.open_transcript(session)
+    if not request.results and not parts.conversations.knows(session.session_id, transcript):
+        await transcript.repair(ts_ms=parts.now_ms())
+    return parts.conversations.of(session.session_id, transcript, parts.zone())
+
+
+async def _ask_before(parts: RunDependencies, run: AgentRun) -> None:
+    """Let others put something in front of the user's words, unless an earlier attempt of the run has stored them."""
+    if run.conversation.transcript.get(f"{run.request.run_id}-user") is not None:
+        return
+    for before in parts.before:
+        try:
+            await before(run.request, partial(store, parts, run))
+        except Exception:  # the preface helps, but the message can be answered without it
+            _log.exception("run %s goes on without what %r had for it", run.request.run_id, before)
+
+
+async def _config(parts: RunDependencies, run: AgentRun) -> RunConfig:
+    request, session = run.request, run.session
+    key, authority = request.session_key, request.context.authority
+    agent = parts.agents.get(request.agent_id)
+    if not parts.workspaces.is_ready(agent.id):
+        await asyncio.to_thread(parts.workspaces.ensure, agent.id)
+    candidates = await parts.models.candidates(
+        await _model(parts, run, request.model or (session and session.model) or agent.model),
+        session_key=key,
+        credentials=agent.credentials,
+    )
+    candidates = agent.within(parts.windows.usable(candidates))
+    ref = candidates[0].ref
+    skills = await _skills(parts, run, agent)
+    thinking = request.thinking or (session and session.thinking) or agent.thinking
+    prompt = await _prompt(parts, run, PromptScene(agent, key, authority, ref, session, thinking, skills.listing))
+    run.clocked = parts.clock.monotonic()
+    run.fixed_tokens = prompt.tokens
+    if theirs := chat_tools(request.client_tools):
+        run.fixed_tokens += estimate_text(orjson.dumps(theirs, default=plain).decode())
+    run.trace.prompt = {"tokens": prompt.tokens, "system_chars": len(prompt.system), "tools": len(prompt.specs)}
+    limits = agent.limits
+    if request.timeout_s is not None and request.timeout_s < limits.seconds:
+        limits = replace(limits, seconds=request.timeout_s)
+    turns = ROOM_TURNS if not request.ephemeral and is_room(key) else None
+    return RunConfig(agent, prompt, candidates, thinking, skills, limits, speaker(run.context.authority), turns)
+
+
+async def _model(parts: RunDependencies, run: AgentRun, model: str | None) -> str | None:
+    """Return the model that is asked for, or the one that a hook chose instead."""
+    hooks = parts.hooks
+    if hooks is None or not hooks.wants(BeforeModelResolve):
+        return model
+    text = run.request.message.text
+    return (await hooks.modify(BeforeModelResolve(**run.facts, context=run.context, text=text, model=model))).model
+
+
+async def _skills(parts: RunDependencies, run: AgentRun, agent: Agent) -> SkillSnapshot:
+    request, session_id = run.request, run.session.session_id if run.session is not None else None
+    if parts.skills is None:
+        return NO_SKILLS
+    return await parts.skills.snapshot(agent.id, request.session_key, session_id, agent.skills, request.skills)
+
+
+async def _prompt(parts: RunDependencies, run: AgentRun, scene: PromptScene) -> Prompt:
+    """Return the system prompt with its tools, as hooks have changed it."""
+    agent, authority, key = scene.agent, scene.authority, scene.session_key
+    tools = parts.tools.available(authority, agent.policies_in(key, authority, parts.tools.rules, scene.model))
+    facts = prompt_facts(parts, scene)
+    facts = replace(facts, files=await _files(parts, run, facts.files))
+    extra = await _extra_prompt(parts, run, scene.model)
+    prompt = parts.prompts.of(facts, tools, run.request.configured_prompt, extra)
+    hooks = parts.hooks
+    if hooks is None or not hooks.wants(BeforeAgentStart):
+        return prompt
+    asked = BeforeAgentStart(**run.facts, context=run.context, model=scene.model, system=prompt.system)
+    system = (await hooks.modify(asked)).system
+    tokens = prompt.tokens + estimate_text(system) - estimate_text(prompt.system)
+    return replace(prompt, system=system, tokens=tokens)
+
+
+async def _files(parts: RunDependencies, run: AgentRun, files: tuple[PromptFile, ...]) -> tuple[PromptFile, ...]:
+    """Return the workspace's files for the prompt, or those that a hook put in their place."""
+    hooks = parts.hooks
+    if hooks is None or not hooks.wants(AgentBootstrap):
+        return files
+    known = {file.name: file for file in files}
+    texts = {file.name: file.text or "" for file in files}
+    chosen = (await hooks.modify(AgentBootstrap(**run.facts, context=run.context, files=dict(texts)))).files
+    return tuple(
+        known[name] if texts.get(name) == text else PromptFile(str(name), str(text), len(str(text)))
+        for name, text in chosen.items()
+    )
+
+
+async def _extra_prompt(parts: RunDependencies, run: AgentRun, model: str) -> str | None:
+    """Return what the caller and hooks put behind the system prompt."""
+    hooks, extra, form = parts.hooks, run.request.extra_system_prompt, run.request.form
+    if form is not None:
+        extra = "\n\n".join(each for each in (extra, asked_form(form)) if each)
+    if hooks is None or not hooks.wants(BeforePromptBuild):
+        return extra
+    asked = BeforePromptBuild(**run.facts, context=run.context, model=model, text=run.request.message.text)
+    added = (await hooks.modify(asked)).append
+    return "\n\n".join(each for each in (extra, added) if each)
