@@ -30,6 +30,7 @@ SURFACES: dict[str, tuple[str, ...]] = {
     "methods": (),
     "commands": (),
     "cli": ("sections", "cli", "bootstrap"),
+    "doctor": (),
 }
 # Folders of that name that are domain: what nodes are asked, and the registry of slash commands.
 DOMAIN = {"hub.nodes.commands", "hub.messaging.commands"}

@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 
 from msgspec.structs import replace
 
 from hub.config.sections import SchemaProblem
 from hub.core.errors import HubError
 from hub.doctor.check_context import CheckContext
-from hub.doctor.configuration import CONFIGURATION
-from hub.doctor.databases import DATABASES
-from hub.doctor.disk import DISK
 from hub.doctor.finding import Check, error
-from hub.doctor.integrations import CUSTOM, REQUIREMENTS
-from hub.doctor.network import NETWORK
-from hub.doctor.permissions import PERMISSIONS
-from hub.doctor.running import LOCK, RUNNING
-from hub.doctor.runtime import RUNTIME
-from hub.doctor.sandboxes import SANDBOXES
-from hub.doctor.token import HUB_TOKEN
-from hub.doctor.workspaces import WORKSPACES
 from hub.integration.catalog import CatalogEntry
 from hub.integration.schemas import read_module
 
-CHECKS: tuple[Check, ...] = (
-    RUNTIME,
-    PERMISSIONS,
-    DISK,
-    HUB_TOKEN,
-    LOCK,
-    CONFIGURATION,
-    NETWORK,
-    REQUIREMENTS,
-    CUSTOM,
-    WORKSPACES,
-    DATABASES,
-    RUNNING,
-    SANDBOXES,
+OURS = (
+    ("hub.doctor.runtime", "RUNTIME"),
+    ("hub.doctor.permissions", "PERMISSIONS"),
+    ("hub.doctor.disk", "DISK"),
+    ("hub.security.doctor", "HUB_TOKEN"),
+    ("hub.doctor.running", "LOCK"),
+    ("hub.config.doctor", "CONFIGURATION"),
+    ("hub.gateway.doctor", "NETWORK"),
+    ("hub.integration.doctor", "REQUIREMENTS"),
+    ("hub.integration.doctor", "CUSTOM"),
+    ("hub.agent.doctor", "WORKSPACES"),
+    ("hub.storage.doctor", "DATABASES"),
+    ("hub.doctor.running", "RUNNING"),
+    ("hub.sandbox.doctor", "SANDBOXES"),
 )
+"""The hub's own, each with the module of its part."""
+CHECKS: tuple[Check, ...] = tuple(getattr(import_module(module), name) for module, name in OURS)
 MODULE = "doctor.py"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.doctor.integrations import CUSTOM
+from hub.integration.doctor import CUSTOM
 from tests.docs.pages import DOCS
 from tests.docs.templates import write_templates
 from tests.docs.test_pages import blocks

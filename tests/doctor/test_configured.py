@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from hub.config.doctor import CONFIGURATION
 from hub.core.repairs import Severity
-from hub.doctor.configuration import CONFIGURATION
-from hub.doctor.integrations import CUSTOM, REQUIREMENTS
-from hub.doctor.network import NETWORK, certificate_findings
+from hub.gateway.doctor import NETWORK, certificate_findings
+from hub.integration.doctor import CUSTOM, REQUIREMENTS
 from hub.storage.homedir import Home
 from tests.doctor.conftest import See
 from tests.doctor.looking import found, words

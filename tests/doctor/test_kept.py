@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from hub.core.repairs import Severity
-from hub.doctor.databases import DATABASES
 from hub.doctor.running import LOCK, RUNNING
 from hub.storage.database import Database
+from hub.storage.doctor import DATABASES
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 from tests.doctor.conftest import See

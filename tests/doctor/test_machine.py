@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from hub.agent.doctor import WORKSPACES
 from hub.core.repairs import Severity
 from hub.doctor.disk import CRITICAL_FREE_BYTES, DISK, LOW_FREE_BYTES, room_findings
 from hub.doctor.permissions import PERMISSIONS
 from hub.doctor.runtime import RUNTIME, python_findings, sqlite_findings
-from hub.doctor.token import HUB_TOKEN
-from hub.doctor.workspaces import WORKSPACES
+from hub.security.doctor import HUB_TOKEN
 from hub.security.hub_token import hub_token
 from hub.storage.homedir import Home
 from tests.doctor.conftest import See

@@ -9,7 +9,7 @@ import pytest
 
 from hub.cli.configured import checked_home
 from hub.doctor.check_context import CheckContext
-from hub.doctor.sandboxes import SANDBOXES
+from hub.sandbox.doctor import SANDBOXES
 from hub.sections import needed_domains
 from hub.storage.homedir import Home
 from hub.storage.instance_lock import InstanceLock

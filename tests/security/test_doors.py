@@ -120,7 +120,7 @@ def listening() -> set[str]:
 
 
 LOOKED = {
-    "hub/doctor/network.py": "looks whether a port is free",
+    "hub/gateway/doctor.py": "looks whether a port is free",
     "hub/gateway/access/start_check.py": "looks whether a port is free",
 }
 
