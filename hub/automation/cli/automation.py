@@ -212,17 +212,16 @@ def resume(client: HubClient, name: str) -> Answer:
     return _told(client.call("automation.resume", {"id": name}))
 
 
-@command.command("export")
+@verb(command)
 @click.argument("run_id", metavar="RUN")
-@home_option
-@json_option
-def export(run_id: str, home: Path, as_json: bool) -> None:
+def export(client: HubClient, run_id: str) -> Answer:
     """Print the trace of a run as JSON, to keep or share it.
 
     Example:
       homarus automation export 019aa5c1f2d0b7c1 > trace.json
     """
-    print_json(HubClient(home).call("automation.trace.export", {"run_id": run_id}))
+    trace = client.call("automation.trace.export", {"run_id": run_id})
+    return trace, partial(print_json, trace)
 
 
 @verb(command)

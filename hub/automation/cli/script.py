@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import click
 from hub.automation.cli.traces import when
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.json_argument import json_object
+from hub.cli.json_argument import as_object
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.cli.verbs import Answer, verb
 
 RUN_LIMIT_S = 3_630.0
 
@@ -52,24 +54,16 @@ def list_(home: Path, as_json: bool) -> None:
             click.echo(f"\n{each['id']}: {each['error']}")
 
 
-@command.command("run")
+@verb(command)
 @click.argument("name", metavar="ID")
-@click.option("--data", metavar="JSON", default="{}", help="Its fields, a JSON object.")
+@click.option("--data", metavar="JSON", default="{}", callback=as_object, help="Its fields, a JSON object.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for its end.")
-@home_option
-@json_option
-def run(name: str, data: str, no_wait: bool, home: Path, as_json: bool) -> None:
+def run(client: HubClient, name: str, data: dict[str, Any], no_wait: bool) -> Answer:
     """Run the script ID and print its response.
 
     Example:
       homarus script run good_night --data '{"room": "kitchen"}'
     """
-    params: dict[str, Any] = {"id": name, "data": json_object(data, "--data"), "wait": not no_wait}
-    answer = HubClient(home).call("script.run", params, timeout_s=RUN_LIMIT_S)
-    if as_json:
-        print_json(answer)
-        return
-    if answer["response"]:
-        print_json(answer["response"])
-    else:
-        click.echo(f"{answer['id']} {'was begun' if no_wait else 'ran'}.")
+    answer = client.call("script.run", {"id": name, "data": data, "wait": not no_wait}, timeout_s=RUN_LIMIT_S)
+    told = f"{answer['id']} {'was begun' if no_wait else 'ran'}."
+    return answer, partial(print_json, answer["response"]) if answer["response"] else told

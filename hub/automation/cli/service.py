@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
+from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.json_argument import json_object
-from hub.cli.options import home_option, json_option, print_json
+from hub.cli.json_argument import as_object
+from hub.cli.options import print_json
 from hub.cli.verbs import Answer, verb
 
 CALL_LIMIT_S = 330.0
@@ -37,27 +38,19 @@ def list_(client: HubClient) -> Answer:
     return found, [(each["service"], _fields(each), each["description"]) for each in found]
 
 
-@command.command("call")
+@verb(command)
 @click.argument("name", metavar="DOMAIN.NAME")
-@click.option("--data", metavar="JSON", default="{}", help="Its data, a JSON object.")
+@click.option("--data", metavar="JSON", default="{}", callback=as_object, help="Its data, a JSON object.")
 @click.option("--timeout", "timeout_s", type=float, default=CALL_LIMIT_S, show_default=True, help="Seconds to wait.")
-@home_option
-@json_option
-def call(name: str, data: str, timeout_s: float, home: Path, as_json: bool) -> None:
+def call(client: HubClient, name: str, data: dict[str, Any], timeout_s: float) -> Answer:
     """Call the service DOMAIN.NAME and print its response.
 
     Example:
       homarus service call message.send --data '{"channel": "webchat", "to": "me", "text": "Tea is ready"}' --json
     """
-    params = {"service": name, "data": json_object(data, "--data")}
-    answer = HubClient(home).call("service.call", params, timeout_s=timeout_s)
-    if as_json:
-        print_json(answer)
-        return
-    if answer["response"] is None:
-        click.echo(f"{name} was called.")
-    else:
-        print_json(answer["response"])
+    answer = client.call("service.call", {"service": name, "data": data}, timeout_s=timeout_s)
+    response = answer["response"]
+    return answer, f"{name} was called." if response is None else partial(print_json, response)
 
 
 def _fields(service: dict[str, object]) -> str:

@@ -58,23 +58,17 @@ def list_(client: HubClient) -> Answer:
     ]
 
 
-@command.command("describe")
-@click.argument("node")
-@home_option
-@json_option
-def describe(node: str, home: Path, as_json: bool) -> None:
+@verb(command)
+@_NODE
+def describe(client: HubClient, node: str) -> Answer:
     """Show all that is known of the node NODE.
 
     Example:
       homarus nodes describe "Anna's phone"
     """
-    client = HubClient(home)
     found = client.call("node.describe", {"nodeId": _find(client, node)["id"]})
-    if as_json:
-        print_json(found | _shown(found))
-        return
-    for key in sorted(found):
-        click.echo(f"{key}: {', '.join(map(str, found[key])) if isinstance(found[key], list) else found[key]}")
+    facts = ((key, ", ".join(map(str, each)) if isinstance(each, list) else each) for key, each in found.items())
+    return found | _shown(found), "\n".join(f"{key}: {fact}" for key, fact in sorted(facts))
 
 
 @verb(command)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from hub.cli.client import HubClient
 from hub.cli.groups import Group
-from hub.cli.options import home_option, json_option, print_json
 from hub.cli.verbs import Answer, verb
 
 
@@ -41,7 +38,7 @@ def list_(client: HubClient, agent: str | None) -> Answer:
     ]
 
 
-@command.command("explain")
+@verb(command)
 @click.argument("name")
 @click.option("--session", metavar="KEY", help="In this session; the default agent's main one without it.")
 @click.option(
@@ -53,20 +50,17 @@ def list_(client: HubClient, agent: str | None) -> Answer:
     help="For whom.",
 )
 @click.option("--tainted", is_flag=True, help="As while words from outside are in the session.")
-@home_option
-@json_option
-def explain(home: Path, as_json: bool, name: str, session: str | None, somebody: str, tainted: bool) -> None:
+def explain(client: HubClient, name: str, session: str | None, somebody: str, tainted: bool) -> Answer:
     """Say whether the tool NAME may be used, and what each rule says.
 
     Example:
       homarus tools explain write --session agent:main:telegram:group:-100 --as person
     """
     params = {"name": name, "as": somebody, "tainted": tainted} | ({"sessionKey": session} if session else {})
-    answer = HubClient(home).call("tools.explain", params)
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(f"{answer['tool']} (group:{answer['group']}) in {answer['sessionKey']}, for: {somebody}")
-    click.echo("May be used." if answer["allowed"] else f"May not be used: {answer['reason']}.")
-    for layer in answer["layers"]:
-        click.echo(f"  {'yes' if layer['permits'] else 'no ':3}  {layer['layer']}")
+    answer = client.call("tools.explain", params)
+    lines = [
+        f"{answer['tool']} (group:{answer['group']}) in {answer['sessionKey']}, for: {somebody}",
+        "May be used." if answer["allowed"] else f"May not be used: {answer['reason']}.",
+        *(f"  {'yes' if each['permits'] else 'no ':3}  {each['layer']}" for each in answer["layers"]),
+    ]
+    return answer, "\n".join(lines)
