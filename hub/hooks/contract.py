@@ -27,6 +27,10 @@ class HookKind(StrEnum):
     """As `MODIFY`, but without waiting: one that returns an awaitable is named in the log, and changes nothing."""
 
 
+TIMEOUT_S = {HookKind.OBSERVE: 30.0, HookKind.MODIFY: 15.0}
+"""How long one handler may take, unless it says otherwise; who is asked without waiting has no time."""
+
+
 class HookPayload(Struct, frozen=True, kw_only=True):
     """What a handler is given.
 
@@ -36,7 +40,6 @@ class HookPayload(Struct, frozen=True, kw_only=True):
         changes: The fields that a handler may return, with their types.
         joined: Those of them that are texts to which each handler adds a paragraph; the others are replaced.
         guard: Whether what is asked about is refused when a handler fails or is late.
-        timeout_s: How long one handler may take, unless it says otherwise.
     """
 
     hook: ClassVar[str]
@@ -44,7 +47,6 @@ class HookPayload(Struct, frozen=True, kw_only=True):
     changes: ClassVar[Mapping[str, type]] = {}
     joined: ClassVar[frozenset[str]] = frozenset()
     guard: ClassVar[bool] = False
-    timeout_s: ClassVar[float] = 30.0
 
     context: Context
 
@@ -79,7 +81,6 @@ class BeforeModelResolve(RunHookPayload, frozen=True, kw_only=True):
     hook: ClassVar[str] = "before_model_resolve"
     kind: ClassVar[HookKind] = HookKind.MODIFY
     changes: ClassVar[Mapping[str, type]] = {"model": str}
-    timeout_s: ClassVar[float] = 15.0
     text: str
     model: str | None = None
 
@@ -91,7 +92,6 @@ class BeforePromptBuild(RunHookPayload, frozen=True, kw_only=True):
     kind: ClassVar[HookKind] = HookKind.MODIFY
     changes: ClassVar[Mapping[str, type]] = {"append": str}
     joined: ClassVar[frozenset[str]] = frozenset({"append"})
-    timeout_s: ClassVar[float] = 15.0
     model: str
     text: str
     append: str = ""
@@ -103,7 +103,6 @@ class AgentBootstrap(RunHookPayload, frozen=True, kw_only=True):
     hook: ClassVar[str] = "agent:bootstrap"
     kind: ClassVar[HookKind] = HookKind.MODIFY
     changes: ClassVar[Mapping[str, type]] = {"files": dict}
-    timeout_s: ClassVar[float] = 15.0
     files: dict[str, str]
 
 
@@ -113,7 +112,6 @@ class BeforeAgentStart(RunHookPayload, frozen=True, kw_only=True):
     hook: ClassVar[str] = "before_agent_start"
     kind: ClassVar[HookKind] = HookKind.MODIFY
     changes: ClassVar[Mapping[str, type]] = {"system": str}
-    timeout_s: ClassVar[float] = 15.0
     model: str
     system: str
 
@@ -148,7 +146,6 @@ class BeforeToolCall(RunHookPayload, frozen=True, kw_only=True):
     kind: ClassVar[HookKind] = HookKind.MODIFY
     changes: ClassVar[Mapping[str, type]] = {"arguments": dict, "block": str}
     guard: ClassVar[bool] = True
-    timeout_s: ClassVar[float] = 15.0
     call_id: str
     name: str
     arguments: dict[str, Any]
@@ -213,7 +210,6 @@ class MessageSending(HookPayload, frozen=True, kw_only=True):
     hook: ClassVar[str] = "message_sending"
     kind: ClassVar[HookKind] = HookKind.MODIFY
     changes: ClassVar[Mapping[str, type]] = {"text": str, "block": str}
-    timeout_s: ClassVar[float] = 15.0
     outbox_id: str
     message_kind: str
     channel: str
@@ -298,7 +294,6 @@ class SubagentSpawning(HookPayload, frozen=True, kw_only=True):
     hook: ClassVar[str] = "subagent_spawning"
     kind: ClassVar[HookKind] = HookKind.MODIFY
     changes: ClassVar[Mapping[str, type]] = {"label": str, "model": str, "thinking": str, "block": str}
-    timeout_s: ClassVar[float] = 15.0
     requester_key: str
     agent_id: str
     depth: int
@@ -325,7 +320,6 @@ class SubagentDeliveryTarget(HookPayload, frozen=True, kw_only=True):
     hook: ClassVar[str] = "subagent_delivery_target"
     kind: ClassVar[HookKind] = HookKind.MODIFY
     changes: ClassVar[Mapping[str, type]] = dict.fromkeys(("channel", "account", "peer", "chat_type", "thread"), str)
-    timeout_s: ClassVar[float] = 15.0
     subagent_id: str
     label: str
     state: str

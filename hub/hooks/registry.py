@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded
 from hub.core.tasks import TaskOwner
-from hub.hooks.contract import HOOKS, HookHandler, HookKind, HookPayload
+from hub.hooks.contract import HOOKS, TIMEOUT_S, HookHandler, HookKind, HookPayload
 from hub.hooks.merge import merged
 
 _log = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ class Hooks:
 
 
 async def _called(hook: Hook, payload: HookPayload) -> Any:
-    limit_s = payload.timeout_s if hook.timeout_s is None else hook.timeout_s
+    limit_s = TIMEOUT_S[payload.kind] if hook.timeout_s is None else hook.timeout_s
     async with asyncio.timeout(limit_s):
         answer = hook.handler(payload)
         return await answer if inspect.isawaitable(answer) else answer
