@@ -192,7 +192,7 @@ class _Choice:
         if step == "gemini":
             return Gemini(where, model, secret, dimensions, settings.timeout_s)
         if step == "voyage":
-            return Voyage(where, model, secret, dimensions, settings.timeout_s)
+            return Voyage(where, model, secret, dimensions, timeout_s=settings.timeout_s)
         return OpenAI("OpenAI", where, model, secret, dimensions, timeout_s=settings.timeout_s)
 
     async def _server(self) -> Provider | None:

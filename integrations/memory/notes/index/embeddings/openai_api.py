@@ -45,7 +45,6 @@ class OpenAI:
         key: Sent as a bearer token when there is one.
         dimensions: Sent when it is given.
         timeout_s: Of a request.
-        known_dimensions: What an earlier answer was like.
     """
 
     def __init__(
@@ -57,13 +56,12 @@ class OpenAI:
         dimensions: int | None,
         *,
         timeout_s: float,
-        known_dimensions: int | None = None,
     ) -> None:
         self.at_openai = where.host == OPENAI_HOST
         self.priced = self.at_openai
         self.limits = _OPENAI_LIMITS if self.at_openai else _SERVER_LIMITS
         usual = DIMENSIONS.get(model) if self.at_openai else None
-        self.id = EmbedderId("openai", model, where.shown, dimensions or usual or known_dimensions)
+        self.id = EmbedderId("openai", model, where.shown, dimensions or usual)
         self.client = Client(name, model, where, bearer(key), (key,) if key else (), timeout_s=timeout_s)
         self.length = dimensions
         self._prefix = ""
@@ -73,7 +71,7 @@ class OpenAI:
         """See `Provider.embed`; what the server does not know (base64, `/v1`) is left out from then on."""
         while True:
             try:
-                answer = await self.client.post(self.endpoint("embeddings"), self._body(texts))
+                answer = await self.client.post(self.endpoint("embeddings"), self._body(texts, role))
             except ProviderFailed as error:
                 if not self._adapt(error):
                     raise
@@ -88,7 +86,7 @@ class OpenAI:
         """See `Provider.close`."""
         await self.client.close()
 
-    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
+    def _body(self, texts: Sequence[str], role: EmbeddingRole) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self.id.model, "input": list(texts)}
         if self._base64:
             body["encoding_format"] = "base64"
