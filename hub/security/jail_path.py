@@ -43,7 +43,7 @@ def components(path: str) -> tuple[str, ...]:
         raise PathRefused(path, "it is not valid text") from None
     if size_bytes > PATH_BYTES_LIMIT:
         raise PathRefused(path, f"it is longer than {PATH_BYTES_LIMIT} bytes")
-    names = tuple(name for name in path.split("/") if name not in ("", "."))
+    names = tuple([name for name in path.split("/") if name not in ("", ".")])
     if len(names) > DEPTH_LIMIT:
         raise PathRefused(path, f"it is deeper than {DEPTH_LIMIT} directories")
     if names and names[0] == "~":
@@ -94,7 +94,7 @@ def _folded(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def folded_name(name: str) -> str:
     """Return a name as the least strict file system compares it: without signs that are not seen, in one case."""
-    seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
+    seen = "".join([each for each in name if unicodedata.category(each) != "Cf"])
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
 
 

@@ -14,6 +14,7 @@ from hub.core.secret import MASK, SECRET_LENGTH_MIN, SHOWN_AS_MASK, Secret
 from hub.security.secret_patterns import SECRET_PATTERNS
 
 DEPTH_LIMIT = 64
+UNCHANGED = frozenset({type(None), bool, int, float})
 REGISTERED_LIMIT = 5_000
 BEGUN_LENGTH = 4
 """From so many of its letters on, the beginning of a value is held back in a text that comes in pieces."""
@@ -81,6 +82,11 @@ class Redactor:
         return self._redact_data(data, 0)
 
     def _redact_data(self, data: Any, depth: int) -> Any:
+        kind = type(data)
+        if kind is str:  # first, since most of what is shown is text
+            return self.redact(data)
+        if kind in UNCHANGED:
+            return data
         if isinstance(data, SHOWN_AS_MASK):
             return MASK
         if isinstance(data, str):
@@ -90,9 +96,13 @@ class Redactor:
         if depth >= DEPTH_LIMIT:
             return "[too deep to show]"
         if isinstance(data, Mapping):
-            mapped = {self._redact_data(k, depth + 1): self._redact_data(v, depth + 1) for k, v in data.items()}
-            same = all(a is b and mapped[a] is data[b] for a, b in zip(mapped, data, strict=False))
-            return data if same and len(mapped) == len(data) else mapped
+            mapped, same = {}, True
+            for key, value in data.items():
+                shown = value if type(value) in UNCHANGED else self._redact_data(value, depth + 1)
+                name = self.redact(key) if type(key) is str else self._redact_data(key, depth + 1)
+                mapped[name] = shown
+                same = same and name is key and shown is value
+            return data if same else mapped
         if isinstance(data, (list, tuple, set, frozenset)):
             items = [self._redact_data(item, depth + 1) for item in data]
             if all(a is b for a, b in zip(items, data, strict=True)):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import orjson
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,11 +36,32 @@ class Prompt(Struct, frozen=True):
     found: tuple[ToolSpec, ...] = ()
 
 
+class OfferedTools(Struct, frozen=True):
+    """The tools of a prompt, as they are described to a model.
+
+    Attributes:
+        tools: All of them.
+        names: Their names.
+        specs: Those that are described.
+        found: Those that are found by `find_tools`.
+        found_names: The names of these.
+        tokens: About how many tokens the described ones have.
+    """
+
+    tools: list[Tool]
+    names: tuple[str, ...]
+    specs: tuple[ToolSpec, ...]
+    found: tuple[ToolSpec, ...]
+    found_names: tuple[str, ...]
+    tokens: int
+
+
 class Prompts:
     """The prompts made last; the same strings, so that nothing about them is done twice."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[PromptFacts, tuple[int, ...]], tuple[list[Tool], Prompt]] = {}
+        self._offers: dict[tuple[int, tuple[int, ...]], OfferedTools] = {}
 
     def of(
         self, facts: PromptFacts, tools: list[Tool], configured: str | None = None, extra: str | None = None
@@ -55,11 +74,12 @@ class Prompts:
             configured: What the configuration says of the conversation; put behind it.
             extra: What a caller adds; put behind that.
         """
-        key = (facts, tuple(map(id, tools)))
+        ids = tuple(map(id, tools))
+        key = (facts, ids)
         known = self._kept.get(key)
         if known is None:
             # The tools are kept with it, so that no other tool gets one of their ids.
-            known = self._kept[key] = (tools, _prompt(facts, tools))
+            known = self._kept[key] = (tools, _prompt(facts, self._offer(tools, ids, facts.settings.tools_up_front)))
             if len(self._kept) > PROMPTS_KEPT:
                 del self._kept[next(iter(self._kept))]
         prompt = known[1]
@@ -75,6 +95,15 @@ class Prompts:
             tokens=prompt.tokens + estimate_text(added),
             parts=(*prompt.parts, PromptPart(EXTRA, added, len(added))),
         )
+
+    def _offer(self, tools: list[Tool], ids: tuple[int, ...], limit: int) -> OfferedTools:
+        """Return tools as they are described, which stays the same when a file of the prompt changes."""
+        known = self._offers.get((limit, ids))
+        if known is None:
+            known = self._offers[limit, ids] = _offered(tools, limit)
+            if len(self._offers) > PROMPTS_KEPT:
+                del self._offers[next(iter(self._offers))]
+        return known
 
 
 def spec_of(tool: Tool) -> ToolSpec:
@@ -92,16 +121,20 @@ def spec_tokens(spec: ToolSpec) -> int:
     return (spec_bytes(spec) * 2 + 6) // 7
 
 
-def _prompt(facts: PromptFacts, tools: Sequence[Tool]) -> Prompt:
-    shown, found = up_front(tools, facts.settings.tools_up_front)
+def _offered(tools: list[Tool], limit: int) -> OfferedTools:
+    shown, found = up_front(tools, limit)
     if not found:
         shown = [tool for tool in shown if tool.name not in FINDERS]
-    names = tuple(tool.name for tool in tools)
-    parts = prompt_parts(replace(facts, tool_names=names, more_tools=tuple(tool.name for tool in found)))
     specs = tuple(spec_of(tool) for tool in shown)
-    system = "\n\n".join(part.text for part in parts)
-    tokens = estimate_text(system) + sum(spec_tokens(spec) for spec in specs)
-    return Prompt(system, specs, tokens, parts, tuple(spec_of(tool) for tool in found))
+    names, found_names = (tuple(tool.name for tool in each) for each in (tools, found))
+    tokens = sum(spec_tokens(spec) for spec in specs)
+    return OfferedTools(tools, names, specs, tuple(spec_of(tool) for tool in found), found_names, tokens)
+
+
+def _prompt(facts: PromptFacts, offered: OfferedTools) -> Prompt:
+    parts = prompt_parts(replace(facts, tool_names=offered.names, more_tools=offered.found_names))
+    system = "\n\n".join([part.text for part in parts])
+    return Prompt(system, offered.specs, estimate_text(system) + offered.tokens, parts, offered.found)
 
 
 def _titled(title: str | None, text: str | None) -> str:

@@ -185,7 +185,7 @@ class Workspaces:
         agent = self.agents.get(agent_id)
         # The first conversation is the owner's; no one else could save its outcome.
         names = [*ALWAYS, BOOTSTRAP, CURATED, *self._days()] if private else ALWAYS
-        sign = tuple(_facts(agent.workspace, name) for name in names)
+        sign = tuple([_facts(agent.workspace, name) for name in names])
         key = (agent_id, private, agent.prompt.file_chars)
         known = self._files.get(key)
         if known is not None and known[0] == sign:
