@@ -17,9 +17,12 @@ from hub.messaging.commands.registry import ChatCommand, CommandPlace
 from hub.messaging.texts import say
 from hub.sections import all_sections
 from hub.storage.homedir import Home
+from tests.docs.drawing import drawing
+from tests.import_law import our_tree
 
 CHECKOUT = Path(__file__).parents[2]
 DOCS = CHECKOUT / "docs"
+DRAWING = DOCS / "images" / "parts.svg"
 MARK = "<!-- Written by script/docs from here on. -->\n"
 
 
@@ -30,6 +33,11 @@ def generated() -> dict[Path, str]:
         DOCS / "cli.md": manual(app),
         DOCS / "commands.md": command_tables(own_commands()),
     }
+
+
+def drawn() -> str:
+    """Return the drawing of the parts."""
+    return drawing(our_tree())
 
 
 def own_commands() -> list[ChatCommand]:
@@ -68,10 +76,9 @@ def renewed(page: Path, text: str) -> str:
 
 
 def write() -> list[Path]:
-    """Write the pages that changed; return which."""
+    """Write the pages and the drawing that changed; return which."""
     changed = []
-    for page, text in generated().items():
-        new = renewed(page, text)
+    for page, new in [*((page, renewed(page, text)) for page, text in generated().items()), (DRAWING, drawn())]:
         if new != page.read_text(encoding="utf-8"):
             page.write_text(new, encoding="utf-8")
             changed.append(page)

@@ -11,7 +11,7 @@ import pytest
 from hub.cli.configured import checked_home
 from hub.config.seed import seed
 from tests.cli.terminal import command_at, every_command
-from tests.docs.pages import CHECKOUT, DOCS, generated, renewed
+from tests.docs.pages import CHECKOUT, DOCS, DRAWING, drawn, generated, renewed
 from tests.gateway.certificates import certificate
 
 PAGES = [CHECKOUT / "README.md", *sorted(DOCS.rglob("*.md"))]
@@ -47,6 +47,10 @@ def test_the_generated_part_is_what_the_program_says(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
 
     assert text == renewed(page, generated()[page]), f"{name_of(page)} is out of date: run script/docs"
+
+
+def test_the_drawing_of_the_parts_is_that_of_the_imports() -> None:
+    assert DRAWING.read_text(encoding="utf-8") == drawn(), f"{name_of(DRAWING)} is out of date: run script/docs"
 
 
 def test_the_manual_names_every_command() -> None:
