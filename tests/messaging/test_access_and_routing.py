@@ -14,7 +14,7 @@ from hub.messaging.access.access import AccessPolicy, Activation, DmPolicy, Grou
 from hub.messaging.access.routing import AgentRoute, Binding, Bindings, DmScope, MatchedBy, session_key_for
 from hub.messaging.access.send_policy import SendPolicy
 from hub.messaging.contract import Address, ChatType, ClientMessage, InboundMessage
-from hub.messaging.inbox.stored import dump_inbound, load_message
+from hub.messaging.inbox.inbox_rows import dump_inbound, load_message
 from hub.messaging.schema import ACCESS_KEYS, access_policy
 from hub.models.contract import Image
 from hub.security.people import People, Person

@@ -31,7 +31,7 @@ from hub.messaging.contract import (
     ReactionChanged,
     SharedLocation,
 )
-from hub.messaging.inbox.stored import dump_inbound, load_event
+from hub.messaging.inbox.inbox_rows import dump_inbound, load_event
 from tests.messaging.post import Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
 

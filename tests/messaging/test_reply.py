@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.messaging.outbox.reply import (
+from hub.messaging.outbox.replies import (
     ParsedReply,
     digest,
     failed_tool,

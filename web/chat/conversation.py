@@ -15,7 +15,7 @@ from hub.agent.compaction.entry import COMPACTION
 from hub.agent.conversation.conversation import PARTS
 from hub.agent.conversation.side_note import NOTE_CHANNELS
 from hub.agent.runs.view import RunView
-from hub.messaging.outbox.reply import shown_so_far
+from hub.messaging.outbox.replies import shown_so_far
 from hub.messaging.queue.turn import parts_of
 from web.chat.markdown import split_blocks
 from web.chat.shown import ShownPart, ShownTurn

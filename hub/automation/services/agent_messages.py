@@ -15,7 +15,7 @@ from hub.core.sql import SqlConnection
 from hub.messaging.capabilities import Capability
 from hub.messaging.channels import Attached
 from hub.messaging.contract import Address
-from hub.messaging.inbox.stored import load_message
+from hub.messaging.inbox.inbox_rows import load_message
 from hub.messaging.outbox import outbox_rows
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.outbox_rows import OutboxRow

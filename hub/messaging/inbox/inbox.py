@@ -22,13 +22,12 @@ from hub.messaging.commands.registry import CommandCall, CommandReply, Commands
 from hub.messaging.contract import ButtonPressed, Inbound, InboundEvent, InboundMessage, Receipt
 from hub.messaging.inbox import inbox_rows
 from hub.messaging.inbox.feedback import FEEDBACK, Feedback, feedback
-from hub.messaging.inbox.inbox_rows import InboxRow
+from hub.messaging.inbox.inbox_rows import InboxRow, load_event
 from hub.messaging.inbox.interceptor import Answer, Interceptor
-from hub.messaging.inbox.stored import load_event
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
 from hub.messaging.queue.queue import MessageQueue
-from hub.messaging.queue.turn_requests import BY_HUB
+from hub.messaging.queue.turn import BY_HUB
 from hub.messaging.texts import say
 from hub.storage.database import Database
 

@@ -5,18 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from hub.core.context import Authority, Context
 from hub.core.sql import SqlConnection
-from hub.messaging.contract import ClientMessage, Inbound, InboundMessage, Receipt
-from hub.messaging.inbox.stored import dump_inbound, load_message
+from hub.messaging.contract import (
+    ButtonPressed,
+    ClientMessage,
+    Inbound,
+    InboundEvent,
+    InboundMessage,
+    MembershipChanged,
+    MessageDeleted,
+    MessageEdited,
+    PollAnswered,
+    ReactionChanged,
+    Receipt,
+)
 from hub.messaging.queue import group_history
 
 REJECTED_KEPT = 5_000
 """Refused messages that are remembered, so that each is refused once."""
+
+_AnyEvent = MessageEdited | MessageDeleted | ReactionChanged | ButtonPressed | PollAnswered | MembershipChanged
+
+_message = msgspec.json.Decoder(ClientMessage)
+_event: msgspec.json.Decoder[InboundEvent] = msgspec.json.Decoder(_AnyEvent)
 
 
 class InboxRow(Struct, frozen=True):
@@ -218,3 +235,24 @@ def _open(connection: SqlConnection, state: str) -> list[tuple[str, str, str | N
 @lru_cache(maxsize=256)
 def _stored_authority(authority: Authority) -> str:
     return json.dumps(authority.as_dict())
+
+
+def dump_inbound(inbound: Inbound) -> str:
+    """Return a message or an event as one line of JSON."""
+    return msgspec.json.encode(inbound, enc_hook=_text).decode()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):  # a subclass, such as a secret or a phrase
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def load_message(stored: str) -> InboundMessage:
+    """Read a message that `dump_inbound` wrote."""
+    return _message.decode(stored)
+
+
+def load_event(stored: str) -> InboundEvent:
+    """Read an event that `dump_inbound` wrote."""
+    return _event.decode(stored)

@@ -12,7 +12,7 @@ from hub.core.context import Authority
 from hub.core.sql import SqlConnection, SqlCursor
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
-from hub.messaging.inbox.stored import load_message
+from hub.messaging.inbox.inbox_rows import load_message
 from hub.security.people import People
 from hub.storage.database import Database
 

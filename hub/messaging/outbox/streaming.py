@@ -24,8 +24,7 @@ from hub.messaging.contract import Address, ChatType, Delivery, DeliveryState
 from hub.messaging.outbox.answer_extras import WATCHED_LIMIT
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, closed, sentence_end
 from hub.messaging.outbox.outbox import Outbox
-from hub.messaging.outbox.replies import Replies, ReplyTarget
-from hub.messaging.outbox.reply import ParsedReply, shown_so_far
+from hub.messaging.outbox.replies import ParsedReply, Replies, ReplyTarget, shown_so_far
 from hub.messaging.outbox.streaming_policy import BlockSending, BlockStreaming, DraftStreaming
 
 _log = logging.getLogger(__name__)

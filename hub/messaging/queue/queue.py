@@ -32,7 +32,7 @@ from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.queue import group_history
 from hub.messaging.queue.queue_policy import DropPolicy, QueueMode, QueuePolicy
 from hub.messaging.queue.queue_recovery import taken_up
-from hub.messaging.queue.turn_requests import Turn, TurnRequests
+from hub.messaging.queue.turn import Turn, TurnRequests
 from hub.messaging.queue.typing_indicator import TypingIndicators
 from hub.messaging.queue.waiting import (
     Conversation,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from hub.messaging.inbox.inbox_rows import InboxRow
 from hub.messaging.queue.group_history import OverheardLine
-from hub.messaging.queue.turn_requests import Turn
+from hub.messaging.queue.turn import Turn
 from hub.messaging.queue.waiting import WaitingMessage, waiting_message
 
 

@@ -1,24 +1,240 @@
-"""One turn over one or several messages: what the model is shown of them, and with whose rights. Pure."""
+"""One turn over one or several messages: what the model is shown, with whose rights, and what its end writes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.conversation.envelope import harmless_name
+from hub.agent.parts import RunDependencies
+from hub.agent.run_request import RunRequest, RunResult, SteeredMessage, Steering
 from hub.core.context import Authority, Context
-from hub.messaging.contract import InboundMessage, Media
+from hub.core.ids import new_id
+from hub.core.sql import SqlConnection
+from hub.messaging.access.router import Router
+from hub.messaging.contract import Address, ClientMessage, InboundMessage, Media
+from hub.messaging.inbox import inbox_rows
+from hub.messaging.inbox.media_store import MediaStore
+from hub.messaging.outbox.answer_extras import AnswerExtras
+from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.outbox.replies import Replies, ReplyTarget
+from hub.messaging.outbox.streaming import AnswerStreams
 from hub.messaging.queue.group_history import is_outside, shown
-from hub.messaging.queue.waiting import WaitingMessage, bursts, own_run
+from hub.messaging.queue.waiting import (
+    Conversation,
+    WaitingMessage,
+    bursts,
+    conversation_of,
+    named,
+    own_run,
+    waiting_message,
+)
+from hub.messaging.texts import say
 from hub.models.contract import Block, Message, Role, TextBlock
+from hub.sessions.keys import SessionKey
 
+BY_HUB = "by_hub"
+"""The option of a message whose words are the hub's own, such as one that asks for a greeting."""
 QUEUED_TITLE = "[Queued messages while agent was busy]"
 DROPPED_TITLE = "[Dropped {count} earlier messages because too many were waiting]"
 BULLET_CHARS = 160
 _PART = re.compile(r"^---\nQueued #\d+ \((?:from .*, )?message_id: .*\)$\n?", re.MULTILINE)
+
+
+class Turn:
+    """A turn that is about to run, or runs.
+
+    Attributes:
+        session_key: The session.
+        agent_id: The agent that answers.
+        messages: What it is about; at least one that was not dropped.
+        first: The first of them that was not, whose run it is.
+        run_id: The run.
+        address: Where the answer goes.
+        superseded: Messages that are closed without an answer when it begins.
+        heard: Messages that it is to hear again, which an earlier attempt had heard.
+        steered: Messages that it answers because it heard them while it ran.
+        stopped: Whether it was stopped before it was a run.
+        begun: Whether the database knows what it answers.
+        written: The rows of its answer, once its end is on disk.
+    """
+
+    def __init__(
+        self,
+        session_key: str,
+        messages: tuple[WaitingMessage, ...],
+        superseded: tuple[WaitingMessage, ...] = (),
+        *,
+        heard: tuple[WaitingMessage, ...] = (),
+        begun: bool = False,
+    ) -> None:
+        self.session_key = session_key
+        self.agent_id = SessionKey.parse(session_key).agent
+        self.messages = messages
+        self.first = next(each for each in messages if not each.dropped)
+        self.run_id = self.first.run_id
+        self.address = messages[-1].message.address
+        self.superseded = superseded
+        self.heard = self.steered = heard
+        self.stopped = False
+        self.begun = begun
+        self.written: Sequence[str] = ()
+
+    @property
+    def joined(self) -> list[tuple[str, WaitingMessage]]:
+        """The runs that clients chose for messages which this turn answers too, with those messages."""
+        found = named((*self.messages, *self.steered))
+        return [(run_id, each) for run_id, each in found if run_id != self.run_id]
+
+    def queued(self) -> RunRequest:
+        """Return as much of the run as its row says."""
+        first, nothing = self.first, Message(Role.USER, ())
+        return RunRequest(
+            run_id=first.run_id,
+            agent_id=self.agent_id,
+            session_key=self.session_key,
+            message=nothing,
+            context=first.context,
+            inbox_id=first.row_id,
+            kind="message",
+        )
+
+
+class TurnRequests:
+    """Makes the runs of turns.
+
+    Args:
+        router: Has the current settings.
+        outbox: Has the replies.
+        media: Fetches attachments.
+        parts: What runs work with.
+    """
+
+    def __init__(self, router: Router, outbox: Outbox, media: MediaStore, parts: RunDependencies) -> None:
+        self._router = router
+        self._outbox = outbox
+        self._media = media
+        self._replies = Replies(outbox, media.workspaces, lambda: router.settings.language)
+        self._streams = AnswerStreams(parts, outbox, self._replies, router.may_reply)
+        self._extras = AnswerExtras(parts, outbox, lambda: router.settings.language, router.may_reply)
+
+    def of(self, turn: Turn, steering: Steering | None = None) -> RunRequest:
+        """Return the run that answers a turn.
+
+        Args:
+            turn: The turn.
+            steering: What it hears while it goes on.
+        """
+        newest = turn.messages[-1].message
+        gap_ms = self.gap_ms(newest.address.channel)
+        content = turn_content(turn.messages, gap_ms)
+        group = self._router.group_settings(newest.address)
+        options = newest.options if isinstance(newest, ClientMessage) else {}
+        due_ms = turn.first.received_ms + gap_ms
+        self._extras.watch(turn.run_id, turn.session_key, turn.address, options, due_ms)
+        target = ReplyTarget(turn.address, turn.agent_id, turn.session_key, content.context, newest.message_id)
+        self._streams.watch(turn.run_id, target)
+
+        async def load() -> Message:
+            return turn_content([await self._fetched(each, turn) for each in turn.messages], gap_ms).message
+
+        return RunRequest(
+            run_id=turn.run_id,
+            agent_id=turn.agent_id,
+            session_key=turn.session_key,
+            message=content.message,
+            context=self._router.as_now(content.context),
+            model=options.get("model"),
+            thinking=options.get("thinking"),
+            configured_prompt=group.system_prompt if group is not None else None,
+            extra_system_prompt=options.get("extra_system_prompt"),
+            timeout_s=options.get("timeout_s"),
+            inbox_id=turn.first.row_id,
+            kind="message",
+            sender_name=content.sender_name,
+            channel=newest.address.channel,
+            by_hub=bool(options.get(BY_HUB)),
+            on_final=self._end_of(turn, target),
+            load=load if any(each.message.media for each in turn.messages) else None,
+            quoted=content.quoted,
+            steering=steering,
+            skills=group.skills if group is not None else None,
+            parts=said_in(turn.messages, gap_ms),
+        )
+
+    def gap_ms(self, channel: str) -> int:
+        """Return how long text waits for more of its sender; in the hub's own conversations, each is whole."""
+        return 0 if self._outbox.channels.is_home(channel) else self._router.settings.queue.debounce_ms(channel)
+
+    def interrupted(
+        self,
+        connection: SqlConnection,
+        run_id: str | None,
+        heard: frozenset[str] | None,
+        insert: Callable[[SqlConnection, RunRequest], None],
+    ) -> list[Address]:
+        """Close interrupted messages and tell each sender that it was not done again; return where.
+
+        Args:
+            connection: In a transaction.
+            run_id: The run that was to answer them; None for messages without one.
+            heard: The messages whose words the run had; None when that is not known. What was to steer it and did not
+                come to that waits for a run of its own.
+            insert: Writes the row of such a run.
+        """
+        for row in inbox_rows.queued(connection):
+            if heard is not None and row.run_id == run_id and row.reason == "steered" and row.id not in heard:
+                own = waiting_message(row)
+                own.run_id = own_run(own.message) or new_id()
+                inbox_rows.part(connection, own.row_id, own.run_id)
+                insert(connection, Turn(row.session_key or "", (own,)).queued())
+        text = say("run.interrupted", self._router.settings.language)
+        told: dict[tuple[str, Conversation], Address] = {}
+        for each in inbox_rows.interrupted(connection, run_id=run_id):
+            inbox_rows.close(connection, each.id, "done", "interrupted")
+            if each.named is not None and each.run_id is not None:
+                inbox_rows.end_joined(connection, [each.named], each.run_id)
+            address = each.inbound.address
+            place = (each.run_id or each.id, conversation_of(address))
+            if place in told:  # it was answered together with others
+                continue
+            told[place] = address
+            self._outbox.insert(
+                connection,
+                address,
+                text,
+                caused_by=each.context_id,
+                session_key=each.session_key,
+                run_id=each.run_id,
+            )
+        return list(told.values())
+
+    async def steered(self, each: WaitingMessage, turn: Turn) -> SteeredMessage:
+        """Return a message as a running turn hears it."""
+        fetched = await self._fetched(each, turn)
+        said = turn_content([fetched], 0).message
+        return SteeredMessage(each.row_id, said, each.message.sender_name, own_run(each.message) or each.run_id)
+
+    async def _fetched(self, each: WaitingMessage, turn: Turn) -> WaitingMessage:
+        if each.dropped or not each.message.media:
+            return each
+        return replace(each, message=await self._media.fetched(each.message, turn.agent_id, turn.session_key))
+
+    def _end_of(self, turn: Turn, target: ReplyTarget) -> Callable[[SqlConnection, RunResult], None]:
+        def end(connection: SqlConnection, result: RunResult) -> None:
+            self._streams.end(turn.run_id)
+            turn.written = ()
+            inbox_rows.close_run(connection, turn.run_id)
+            inbox_rows.end_joined(connection, [run_id for run_id, _ in turn.joined], turn.run_id)
+            if self._router.may_reply(turn.address, turn.session_key):
+                footer = self._extras.beside(connection, result, target)
+                turn.written = self._replies.insert(connection, result, replace(target, footer=footer))
+
+        return end
 
 
 class TurnContent(Struct, frozen=True):

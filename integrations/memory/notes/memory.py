@@ -48,7 +48,7 @@ from integrations.memory.notes.files.memory_files import has_files
 from integrations.memory.notes.files.notebook import NotesNotebook, no_such_file
 from integrations.memory.notes.files.remembering import Remembering
 from integrations.memory.notes.forget.conversations import Conversations
-from integrations.memory.notes.forget.deletion import Deletion, Gone, Spoken, embedded
+from integrations.memory.notes.forget.deletion import Deletion, DeletionResult, SearchedConversations, embedded
 from integrations.memory.notes.job import FILE_LIMIT_BYTES, Job, Source
 
 if TYPE_CHECKING:
@@ -346,7 +346,7 @@ class NotesMemory:
             await asyncio.wait([task], timeout=SEEN_LIMIT_S)
         self._tell(agent_id)
 
-    async def _spoken(self, agent_id: str, what: Forget) -> Spoken | None:
+    async def _spoken(self, agent_id: str, what: Forget) -> SearchedConversations | None:
         """Return the conversations that are looked through for what is to be forgotten."""
         known = self._conversations
         if known is None or (source := known.all(agent_id)) is None:
@@ -354,9 +354,9 @@ class NotesMemory:
         if (unknown := known.problem(agent_id)) is not None:
             raise Unavailable(f"nothing was forgotten: {unknown}")
         runs = await known.runs_of(agent_id, what.person) if what.person is not None else {}
-        return Spoken(source, known.omissions, runs)
+        return SearchedConversations(source, known.omissions, runs)
 
-    async def _drop(self, agent_id: str, gone: Gone, spoken: Spoken | None) -> None:
+    async def _drop(self, agent_id: str, gone: DeletionResult, spoken: SearchedConversations | None) -> None:
         """Have the index forget it: passages, and vectors that were kept."""
         if self._worker is None or self._jobs is None:
             return

@@ -10,7 +10,7 @@ import pytest
 from hub.automation.running.saved_values import pack, unpack
 from hub.core.secret import MASK, SecretFloat, SecretInt, SecretMask, SecretText
 from hub.messaging.contract import Address, InboundMessage
-from hub.messaging.inbox.stored import dump_inbound, load_message
+from hub.messaging.inbox.inbox_rows import dump_inbound, load_message
 from hub.security.redaction import Redactor
 
 SECRETS = [SecretText("4821"), SecretInt(4821), SecretFloat(48.5)]

@@ -25,7 +25,7 @@ PORTION = 4_000_000
 """The number of characters sent to the worker at once."""
 
 
-class Spoken(Struct, frozen=True):
+class SearchedConversations(Struct, frozen=True):
     """The conversations that are looked through.
 
     Attributes:
@@ -39,7 +39,7 @@ class Spoken(Struct, frozen=True):
     runs: Runs = field(default_factory=dict)
 
 
-class Gone(Struct, frozen=True):
+class DeletionResult(Struct, frozen=True):
     """The parts of files and conversations that are, or would be, forgotten."""
 
     files: Sequence[DeletionPlan]
@@ -71,9 +71,9 @@ class Deletion(Struct, frozen=True):
     what: Forget
     terms: list[Term]
     scope: MemoryScope
-    spoken: Spoken | None
+    spoken: SearchedConversations | None
 
-    def find(self, worker: FileWorker) -> Gone:
+    def find(self, worker: FileWorker) -> DeletionResult:
         """Return what would be forgotten.
 
         Raises:
@@ -83,11 +83,11 @@ class Deletion(Struct, frozen=True):
         replaced = worker.history.replacements() if what.query else {}
         files = deletion_plans(worker.files.texts(areas_searched(what, scope)), what, terms, scope, replaced)
         said = [] if spoken is None else list(redactions(spoken.source, what, terms, scope, spoken.runs))
-        gone = Gone(files, said)
+        gone = DeletionResult(files, said)
         within_limit(gone.hits, what, sum(each.older for each in files))
         return gone
 
-    def do(self, worker: FileWorker) -> tuple[Gone, Sequence[str]]:
+    def do(self, worker: FileWorker) -> tuple[DeletionResult, Sequence[str]]:
         """Forget it, and return what it was and which paths the index has to look at.
 
         Raises:
@@ -103,7 +103,7 @@ class Deletion(Struct, frozen=True):
             spoken.omissions.keep(self.agent_id, left_out)
         return gone, gone.paths
 
-    def _from_files(self, worker: FileWorker, gone: Gone) -> None:
+    def _from_files(self, worker: FileWorker, gone: DeletionResult) -> None:
         """Take it out of the history, then out of the files."""
         lines = [line for each in gone.files for line in each.lines]
         if self.what.query:
@@ -119,7 +119,9 @@ class Deletion(Struct, frozen=True):
             worker.journal.forget([Draft(each.path, each.text, each.rest) for each in area], who=who)
 
 
-def embedded(gone: Gone, spoken: Spoken | None, settings: Mapping[str, Any]) -> Iterator[list[str]]:
+def embedded(
+    gone: DeletionResult, spoken: SearchedConversations | None, settings: Mapping[str, Any]
+) -> Iterator[list[str]]:
     """Yield the texts that were embedded of what is forgotten, in portions."""
     portion: dict[str, None] = {}
     size = 0
@@ -134,7 +136,7 @@ def embedded(gone: Gone, spoken: Spoken | None, settings: Mapping[str, Any]) -> 
         yield list(portion)
 
 
-def _embedded(gone: Gone, spoken: Spoken | None, settings: IndexSettings) -> Iterator[str]:
+def _embedded(gone: DeletionResult, spoken: SearchedConversations | None, settings: IndexSettings) -> Iterator[str]:
     for each in gone.files:
         lines = [(passage.start_line, passage.end_line) for passage in each.passages or ()]
         text = shown(each.text).removeprefix("\ufeff")
