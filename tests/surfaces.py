@@ -23,7 +23,8 @@ from hub.storage.homedir import Home
 def declared(hub: Hub) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """The table as it must be for a hub: all surfaces that its components declare, by kind and by group."""
     methods = [(name, load()) for component in hub.components for name, load in component.methods().items()]
-    return {"methods": _rows(methods)}
+    commands = [(name, group.surfaces()) for name, group in hub.commands.groups.items()]
+    return {"methods": _rows(methods), "commands": _rows(commands)}
 
 
 def written(table: dict[str, dict[str, list[dict[str, Any]]]]) -> str:

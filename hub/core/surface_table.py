@@ -67,11 +67,11 @@ class SurfaceGroup(FirstUse[Mapping[str, S]]):
     ) -> None:
         super().__init__(f"the part {name!r} of the hub", self._read)
         self.rows = tuple(rows)
-        self._surfaces = load
+        self.surfaces = load
         self._ready = ready
 
     def _read(self) -> Callable[[], Mapping[str, S]]:
-        found = list(self._surfaces())
+        found = list(self.surfaces())
         rows = {row["name"]: row for row in map(row_of, found)}
         known = {row["name"]: row for row in self.rows}
         if rows != known:

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from hub.core.context import Authority, Context
 from hub.core.surfaces import Caller, MethodCall
 from hub.hub import Hub
-from hub.messaging.commands.registry import ChatCommand, CommandCall, CommandPlace
+from hub.messaging.commands.registry import ChatCommand, CommandCall, CommandPlace, Commands
 from hub.messaging.contract import Address, ChatType, InboundMessage
 from hub.messaging.texts import languages
 from hub.storage.homedir import Home
@@ -28,6 +29,7 @@ CHINESE = re.compile(r"[\u4e00-\u9fff]")
 OWNER = Authority("peer:test:user:7", person="me", owner=True)
 PERSON = Authority("peer:test:user:8", person="anna")
 STRANGER = Authority("peer:test:user:9")
+MESSAGE = InboundMessage(Address("test", "7"), "1", "test:user:7", "/approve")
 
 
 @dataclass
@@ -282,3 +284,34 @@ async def test_an_owner_lets_somebody_write_and_takes_that_back(home: CommandHom
     assert "Nobody" in await home.asked("/allowlist")
     assert "connected" in unknown
     assert "connected" in malformed
+
+
+async def test_commands_are_imported_with_the_first_use_of_their_group_and_say_when_they_cannot_be(
+    home: CommandHome, caplog: pytest.LogCaptureFixture
+) -> None:
+    fails = [ModuleNotFoundError("No module named 'gears'")]
+    imports: list[int] = []
+    commands = Commands(lambda: "en")
+
+    def fill(found: Commands) -> None:
+        imports.append(1)
+        if fails:
+            raise fails.pop()
+        found.add(*(replace(home.command(name), run=answer) for name in ("approve", "deny")))
+
+    async def answer(call: CommandCall) -> str:
+        return "approved"
+
+    commands.add_group("approvals", fill)
+    call = CommandCall("approve", "", MESSAGE, "main", "agent:main:main", Context(OWNER), by_owner=True)
+    refused = await commands.run(replace(call, context=Context(STRANGER)))
+    before = list(imports)
+    failed = await commands.run(call)
+    answers = [await commands.run(call), await commands.run(call)]
+
+    assert "approve" in refused.text
+    assert before == []
+    assert "cannot be loaded" in failed.text
+    assert "No module named 'gears'" in caplog.text
+    assert [each.text for each in answers] == ["approved", "approved"]
+    assert len(imports) == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from hub.agent.commands import add_subagent_command
 from hub.agent.component.agents import AgentsComponent
 from hub.agent.exchanges.exchanges import Exchanges
 from hub.agent.subagents.subagents import Subagents
@@ -14,6 +13,7 @@ from hub.automation.services.subagent_threads import SubagentThreads
 from hub.core.component import Component
 from hub.core.stages import Stage
 from hub.foundation import Foundation
+from hub.messaging.commands.registry import Commands
 from hub.messaging.component.messaging import MessagingComponent
 from hub.storage.database import Database
 
@@ -36,7 +36,13 @@ class SubagentsComponent(Component):
         threads = SubagentThreads(self.subagents, answers, base.language)
         messaging.commands.add(threads.command())
         messaging.inbox.add_interceptor(threads.interceptor())
-        add_subagent_command(messaging.commands, self.subagents, agents.runner.parts.now_ms)
+
+        def subagent_commands(commands: Commands) -> None:
+            from hub.agent.commands import add_subagent_command
+
+            add_subagent_command(commands, self.subagents, agents.runner.parts.now_ms)
+
+        messaging.commands.add_group("subagents", subagent_commands)
         self.exchanges = Exchanges(agents.runner, answers)
 
     def stages(self) -> Sequence[Stage]:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from hub.core.context import Context
 from hub.core.errors import HubError
+from hub.core.surface_table import SurfaceGroup, of_row, read_table
 from hub.messaging.contract import ChatType, InboundMessage
 from hub.messaging.texts import FALLBACK, say
 from hub.tools.policy import belongs_here
@@ -155,6 +156,8 @@ class Commands:
         self._commands: dict[str, ChatCommand] = {}
         self._names: dict[str, str] = {}
         self._listeners: list[Callable[[], None]] = []
+        self._table = read_table()["commands"]
+        self.groups: dict[str, SurfaceGroup[ChatCommand]] = {}
         self.add(ChatCommand("help", self._help, Category.STATUS, aliases=("commands", "start"), arguments="[COMMAND]"))
 
     def add(self, *commands: ChatCommand) -> Callable[[], None]:
@@ -173,6 +176,26 @@ class Commands:
             self._tell()
 
         return remove
+
+    def add_group(self, name: str, fill: Callable[[Commands], None]) -> None:
+        """Add commands as the table of surfaces has them; they are imported with the first use of one of their group.
+
+        A group that the table does not have is imported at once.
+
+        Args:
+            name: Of the group in the table.
+            fill: Imports the commands and adds them to a registry; called in a thread, it does nothing else.
+        """
+
+        def load() -> list[ChatCommand]:
+            found = Commands(self.language)
+            fill(found)
+            return [command for command in found.all() if command.name != "help"]
+
+        group = self.groups[name] = SurfaceGroup(name, self._table.get(name, ()), load)
+        self.add(*(of_row(ChatCommand, row, run=_first_use(group, str(row["name"]))) for row in group.rows))
+        if name not in self._table:
+            self.add(*load())
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` when there are other commands than before; returns a function that stops that."""
@@ -242,6 +265,13 @@ class Commands:
     def _tell(self) -> None:
         for changed in tuple(self._listeners):
             changed()
+
+
+def _first_use(group: SurfaceGroup[ChatCommand], name: str) -> Callable[[CommandCall], Awaitable[str | CommandReply]]:
+    async def run(call: CommandCall) -> str | CommandReply:
+        return await (await group.get())[name].run(call)
+
+    return run
 
 
 def _refusal(command: ChatCommand, call: CommandCall) -> str | None:

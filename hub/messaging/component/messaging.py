@@ -20,10 +20,9 @@ from hub.messaging.access.pairing import Pairings
 from hub.messaging.access.router import Router
 from hub.messaging.account_names import AccountNames
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.commands.allowlist_commands import add_allowlist_command
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.command_publisher import CommandPublisher
-from hub.messaging.commands.pairing_commands import add_pairing_command
+from hub.messaging.commands.registry import Commands
 from hub.messaging.component.chat_commands import CommandEngines, chat_commands
 from hub.messaging.cursors import Cursors
 from hub.messaging.inbox.inbox import Inbox
@@ -116,8 +115,15 @@ class MessagingComponent(Component):
             tasks=base.tasks,
             language=base.language,
         )
-        add_pairing_command(self.commands, self.pairings)
-        add_allowlist_command(self.commands, base.config, channels, self.pairings, engines.reload)
+
+        def access_commands(commands: Commands) -> None:
+            from hub.messaging.commands.allowlist_commands import add_allowlist_command
+            from hub.messaging.commands.pairing_commands import add_pairing_command
+
+            add_pairing_command(commands, self.pairings)
+            add_allowlist_command(commands, base.config, channels, self.pairings, engines.reload)
+
+        self.commands.add_group("access", access_commands)
         self.router = Router(
             channels,
             agents.agents,
