@@ -258,6 +258,12 @@ def test_an_installed_wheel_is_found_before_the_checkout(installed: Path, tmp_pa
     assert Path(found.strip()).is_relative_to(installed.parent)
 
 
+def test_an_installed_wheel_writes_an_integration_from_its_examples(installed: Path, tmp_path: Path) -> None:
+    run(installed / "homarus", "integration", "new", "desk", "--tool", "--to", tmp_path, cwd=tmp_path)
+
+    assert "ring_desk" in (tmp_path / "desk/tool.py").read_text(encoding="utf-8")
+
+
 def test_an_installed_wheel_starts_a_hub_in_an_empty_home(installed: Path, tmp_path: Path) -> None:
     command: list[str | Path] = [installed / "homarus", "start", "--json", "--port", "0", "--config", tmp_path / "home"]
     started = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""Approvals: the question, its outcome, and how the exact action is shown to people."""
+"""Approvals: the question, its outcome, how the exact action is shown to people, and what an answer is bound to."""
 
 from __future__ import annotations
 

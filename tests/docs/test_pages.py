@@ -193,3 +193,15 @@ def test_the_classes_that_the_architecture_names_exist() -> None:
 
     assert sorted(named - set(re.findall(r"^class (\w+)", sources, re.MULTILINE))) == []
     assert len(named) > 10
+
+
+def test_the_files_that_the_pages_for_contributors_name_exist() -> None:
+    wrong, count = [], 0
+    for page in (CHECKOUT / "CONTRIBUTING.md", DOCS / "architecture.md", DOCS / "integrations.md"):
+        for path in re.findall(r"`((?:hub|integrations|web|tests|script|examples)/[\w./-]+)`", page.read_text("utf-8")):
+            count += 1
+            if not (CHECKOUT / path).exists():
+                wrong.append(f"{name_of(page)}: {path}")
+
+    assert wrong == []
+    assert count > 60

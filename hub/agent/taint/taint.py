@@ -1,4 +1,4 @@
-"""Whether words from outside are in a conversation: counted over all of it, until it is reset or the owner lifts it."""
+"""Taint: words from outside are in a conversation; counted over all of it, until it is reset or the owner lifts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access to the assistant: a pure decision over a message or event, its sender and the account's policy."""
+"""Access to the assistant, in direct chats and in groups (who, and whether only when mentioned): a pure decision."""
 
 from __future__ import annotations
 
