@@ -44,7 +44,7 @@ async def prepare(parts: RunDependencies, run: AgentRun) -> RunConfig:
     check_extra_prompt(request)
     conversation = run.conversation = await _conversation(parts, run)
     run.transcript = conversation.transcript
-    if parts.before and not request.ephemeral and request.message.content:
+    if parts.before and not run.ephemeral and request.message.content:
         await _ask_before(parts, run)
     await hear(parts, run)
     run.heard = len(conversation.transcript.branch())
@@ -109,7 +109,7 @@ async def _config(parts: RunDependencies, run: AgentRun) -> RunConfig:
     limits = agent.limits
     if request.timeout_s is not None and request.timeout_s < limits.seconds:
         limits = replace(limits, seconds=request.timeout_s)
-    turns = ROOM_TURNS if not request.ephemeral and is_room(key) else None
+    turns = ROOM_TURNS if not run.ephemeral and is_room(key) else None
     return RunConfig(agent, prompt, candidates, thinking, skills, limits, speaker(run.context.authority), turns)
 
 

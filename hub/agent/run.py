@@ -69,6 +69,7 @@ class AgentRun:
 
     Attributes:
         request: The request.
+        ephemeral: Whether it leaves no transcript.
         context: The run's own link in the chain of reasons.
         facts: The ids of run, session and agent, included in every event of the run.
         phase: How far it has come.
@@ -107,10 +108,10 @@ class AgentRun:
 
     __slots__ = (
         *("_begun", "_stopped", "answer", "asked", "asked_again", "calls", "clocked", "config", "context"),
-        *("conversation", "created_ms", "degraded", "draft", "facts", "failed_models", "fell_back", "fixed_tokens"),
-        *("handed", "heard", "heard_outside", "is_new", "messages", "model", "notices", "offered", "open_calls"),
-        *("phase", "request", "results", "session", "spent", "started_ms", "tainted", "task", "text", "trace"),
-        *("transcript", "window"),
+        *("conversation", "created_ms", "degraded", "draft", "ephemeral", "facts", "failed_models", "fell_back"),
+        *("fixed_tokens", "handed", "heard", "heard_outside", "is_new", "messages", "model", "notices", "offered"),
+        *("open_calls", "phase", "request", "results", "session", "spent", "started_ms", "tainted", "task", "text"),
+        *("trace", "transcript", "window"),
     )
 
     asked: Resolved
@@ -119,6 +120,7 @@ class AgentRun:
 
     def __init__(self, request: RunRequest, context: Context, created_ms: int, trace: RunTrace) -> None:
         self.request = request
+        self.ephemeral = request.ephemeral
         self.trace = trace
         self.context = context
         self.facts: Mapping[str, Any] = {
@@ -220,7 +222,7 @@ class AgentRun:
     def result(self, outcome: RunOutcome, error: Mapping[str, Any] | None) -> RunResult:
         """Return the result of the run with this end; `error` is the outcome's without secrets."""
         transcript, form = self.transcript, self.request.form
-        entries = transcript.branch() if transcript is not None and self.request.ephemeral else ()
+        entries = transcript.branch() if transcript is not None and self.ephemeral else ()
         return RunResult(
             self.request.run_id,
             self.request.session_key,

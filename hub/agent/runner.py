@@ -265,7 +265,7 @@ class AgentRunner:
         if (stopped := run.begin()) is not None:
             run.phase = Phase.ENDING
             return stopped
-        names = [request.lane] if request.ephemeral else [f"session:{request.session_key}", request.lane]
+        names = [request.lane] if run.ephemeral else [f"session:{request.session_key}", request.lane]
         try:
             for name in names:
                 held.callback(await self._lanes.take(name, run.context, request.priority))
@@ -319,7 +319,7 @@ class AgentRunner:
         request, session = run.request, run.session
         write = self._runs.started(request, run.context, session.session_id if session is not None else None)
         self._db.post(write)
-        if request.ephemeral or (request.kind == "message" and not run.is_new):
+        if run.ephemeral or (request.kind == "message" and not run.is_new):
             return None
         return partial(self._db.write, write)  # what was posted is not written twice: it changes nothing then
 
@@ -354,7 +354,7 @@ class AgentRunner:
             ended(connection)
 
         try:
-            if request.ephemeral and request.on_final is None:
+            if run.ephemeral and request.on_final is None:
                 self._db.post(ended)
             else:
                 await self._db.write(write)

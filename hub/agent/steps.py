@@ -238,7 +238,7 @@ async def _store_calls(parts: RunDependencies, run: AgentRun, turn: DraftTurn) -
     await record.store(parts, run, [record.said_entry(parts, run, turn.message, turn.usage, run.take_failed_models())])
     theirs = {spec.name for spec in run.request.client_tools}
     run.open_calls = [call for call in turn.calls if call.name not in theirs]
-    if not run.request.ephemeral:
+    if not run.ephemeral:
         # Once per turn, in parallel with the tools, so that nothing waits for the disk before the answer.
         sync = run.conversation.transcript.sync()
         parts.tasks.spawn(sync, name=f"sync the transcript of run {run.request.run_id}")
@@ -377,7 +377,7 @@ class RunPorts:
         config, conversation = run.config, run.conversation
         settings, first = config.agent.compaction, config.candidates[0].info
         tokens = _shorten_results(parts, run)
-        if run.request.ephemeral or not settings.enabled:
+        if run.ephemeral or not settings.enabled:
             return False
         if not overflow and tokens <= settings.threshold(first.context_window):
             return False
@@ -458,7 +458,7 @@ def _model_request(parts: RunDependencies, run: AgentRun, resolved: Resolved, ha
         messages=window.messages,
         tools=specs,
         thinking=config.thinking,
-        session_key=None if run.request.ephemeral else run.request.session_key,
+        session_key=None if run.ephemeral else run.request.session_key,
         timeout_s=resolved.timeout_s,
         tool_choice=run.request.tool_choice,
         form=run.request.form,
@@ -526,7 +526,7 @@ def _shorten_results(parts: RunDependencies, run: AgentRun) -> int:
     conversation, agent, first = run.conversation, run.config.agent, run.config.candidates[0]
     window = first.info.context_window
     cold = conversation.is_cold(parts.clock.monotonic(), agent.pruning.ttl)
-    if cold and agent.pruning.is_on(first.ref) and not run.request.ephemeral:
+    if cold and agent.pruning.is_on(first.ref) and not run.ephemeral:
         tokens = conversation.tokens() + run.fixed_tokens
         conversation.show_instead(prune(conversation.items(), tokens, window, agent.pruning))
     tokens = conversation.tokens() + run.fixed_tokens
@@ -540,7 +540,7 @@ def _result_room(parts: RunDependencies, run: AgentRun, call: ToolCallBlock) -> 
     """Return how long a result may be: at most half the window; longer ones are kept to be read on."""
     kept, request = parts.kept_results, run.request
     chars = int(run.config.candidates[0].info.context_window * RESULT_SHARE * CHARS_PER_TOKEN)
-    if kept is None or request.ephemeral:
+    if kept is None or run.ephemeral:
         return ResultRoom(chars)
 
     async def keep(output: str, trusted: bool) -> str | None:
