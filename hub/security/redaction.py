@@ -16,6 +16,9 @@ from hub.security.secret_patterns import SECRET_PATTERNS
 DEPTH_LIMIT = 64
 UNCHANGED = frozenset({type(None), bool, int, float})
 REGISTERED_LIMIT = 5_000
+KEYS_KEPT = 1_000
+KEY_LENGTH_MAX = 40
+"""Keys of data that were found to hold no secret are known again, so many and so long: events have the same few."""
 BEGUN_LENGTH = 4
 """From so many of its letters on, the beginning of a value is held back in a text that comes in pieces."""
 
@@ -30,6 +33,7 @@ class Redactor:
         self._values: tuple[str, ...] = ()
         self._by_letter: dict[str, list[str]] = {}
         self._longest = 0
+        self._harmless_keys: set[str] = set()
 
     def register(self, secret: Secret | str) -> None:
         """Remember a value that must never be seen, also as it looks in a URL, in JSON or within base64.
@@ -48,6 +52,8 @@ class Redactor:
         for form in self._values:
             by_letter.setdefault(form[0], []).append(form)
         self._by_letter, self._longest = by_letter, len(self._values[0])
+        # Last, and another set: a thread that still looks at a key by the old values adds it to the old one.
+        self._harmless_keys = set()
 
     def redact(self, text: str) -> str:
         """Return `text` with every secret replaced by `[redacted]`; the same object when there was none."""
@@ -98,8 +104,12 @@ class Redactor:
         if isinstance(data, Mapping):
             mapped, same = {}, True
             for key, value in data.items():
-                shown = value if type(value) in UNCHANGED else self._redact_data(value, depth + 1)
-                name = self.redact(key) if type(key) is str else self._redact_data(key, depth + 1)
+                if type(value) is str:
+                    shown = self.redact(value)
+                else:
+                    shown = value if type(value) in UNCHANGED else self._redact_data(value, depth + 1)
+                known = type(key) is str and key in self._harmless_keys
+                name = key if known else self._redact_key(key, depth + 1)
                 mapped[name] = shown
                 same = same and name is key and shown is value
             return data if same else mapped
@@ -111,6 +121,13 @@ class Redactor:
         if isinstance(data, (bytes, bytearray)):
             return self.redact(bytes(data).decode("utf-8", "replace"))
         return data
+
+    def _redact_key(self, key: Any, depth: int) -> Any:
+        harmless = self._harmless_keys
+        shown = self._redact_data(key, depth)
+        if shown is key and type(key) is str and len(key) <= KEY_LENGTH_MAX and len(harmless) < KEYS_KEPT:
+            harmless.add(key)
+        return shown
 
 
 class RedactedPieces:

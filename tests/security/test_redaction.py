@@ -208,6 +208,15 @@ def test_secret_objects_keys_and_bytes_are_taken_out_of_data() -> None:
     assert shown == {"a": MASK, MASK: 1, "b": (MASK, [MASK]), 3: 4.5}
 
 
+def test_a_key_that_was_shown_is_taken_out_once_it_is_registered() -> None:
+    redactor = Redactor()
+    redactor.redact_data({"walnut-harbour": 1})
+
+    redactor.register("walnut-harbour")
+
+    assert redactor.redact_data({"walnut-harbour": 1}) == {MASK: 1}
+
+
 def test_data_without_end_is_cut() -> None:
     endless: list[Any] = []
     endless.append(endless)
