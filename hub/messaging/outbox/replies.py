@@ -217,15 +217,17 @@ class Replies:
         parsed = parse_reply(result.reply)
         text = self._text(result, parsed, rows)
         media: tuple[OutboundMedia, ...] = ()
-        blocks = any(row.source is RowSource.BLOCK for row in rows)
+        blocks = bool(rows) and any(row.source is RowSource.BLOCK for row in rows)
         if text is not None:
-            media, lines = self._media(parsed, target)
-            text = "\n".join(filter(None, [text, *lines]))
+            if parsed.media:
+                media, lines = self._media(parsed, target)
+                text = "\n".join(filter(None, [text, *lines]))
             if text and not blocks:
                 text = self.prefixed(text, result.model, target)
-            text = "\n\n".join(filter(None, [text, *self._notices(result), target.footer]))
+            if result.notices or target.footer:
+                text = "\n\n".join(filter(None, [text, *self._notices(result), target.footer]))
         content: list[NewMessage | NewText | Withdrawal] = []
-        shown = _preview(rows)
+        shown = _preview(rows) if rows else None
         if shown is not None and text:
             content.append(NewText(text, row_id=shown.id, derived=result.tainted))
             text = ""
@@ -314,10 +316,10 @@ class Replies:
     def _text(self, result: RunResult, parsed: ParsedReply, rows: list[OutboxRow]) -> str | None:
         """Return what is left to say: an empty text for attachments alone, None for nothing at all."""
         language = self._language()
-        sent = [row for row in rows if row.source is not RowSource.PREVIEW]
-        left = rest_of(parsed.text or "", _covered(rows)).strip()
+        left = (rest_of(parsed.text or "", _covered(rows)) if rows else parsed.text or "").strip()
         error = result.error or {}
-        nothing = parsed.text == "" and not parsed.media and not sent and error.get("code", EMPTY) == EMPTY
+        nothing = parsed.text == "" and not parsed.media and error.get("code", EMPTY) == EMPTY
+        nothing = nothing and all(row.source is RowSource.PREVIEW for row in rows)
         if nothing and (tool := failed_tool(result.messages)):
             return say("reply.tool_failed", language, tool=tool)
         if result.status != RunStatus.OK:
@@ -325,10 +327,10 @@ class Replies:
             return "\n\n".join(filter(None, [left, say("run.failed", language, error=why)]))
         if parsed.text is None:
             return None
+        if not left or not rows:
+            return left
         tools = [row.outgoing for row in rows if row.source is RowSource.TOOL]
-        if left and was_said(left, [each.text for each in tools if isinstance(each, NewMessage)]):
-            left = ""
-        return left
+        return "" if was_said(left, [each.text for each in tools if isinstance(each, NewMessage)]) else left
 
     def _media(self, parsed: ParsedReply, target: ReplyTarget) -> tuple[tuple[OutboundMedia, ...], list[str]]:
         """Return the attachments of an answer, and a line for each that there is not."""
@@ -370,6 +372,8 @@ class Replies:
         attached = self._outbox.channels.get(target.address.channel, target.address.account)
         own = attached.outbound.response_prefix if attached is not None else None
         prefix = self._outbox.settings.response_prefix if own is None else own
+        if not prefix:
+            return text
         agent = next((each for each in self._workspaces.agents.all() if each.id == target.agent_id), None)
         facts = {"model": (model or "").rpartition("/")[2], "agent": target.agent_id}
         if agent is not None:
