@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import orjson
-from msgspec import NODEFAULT, Struct
-from msgspec.structs import fields
+from msgspec import Struct
 
 from hub.core.first_use import FirstUse
 
@@ -29,23 +28,29 @@ def read_table() -> dict[str, dict[str, list[Row]]]:
 
 def row_of(surface: Struct) -> dict[str, Any]:
     """Return what the table has of a surface: its plain fields, but for those that are as they are by default."""
-    values = {each.name: getattr(surface, each.name) for each in fields(surface) if each.default is not None}
-    defaults = {each.name: each.default for each in fields(surface)}
+    defaults = _defaults(type(surface))
+    values = {name: getattr(surface, name) for name in surface.__struct_fields__}
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in values.items()
-        if isinstance(value, str | int | tuple) and value != defaults[name]
+        if isinstance(value, str | int | tuple) and value != defaults.get(name)
     }
 
 
 def of_row(kind: type[S], row: Row, **rest: Any) -> S:
     """Return a surface made of its row and of `rest`, the fields that are not plain."""
-    defaults = {each.name: each.default for each in fields(kind)}
+    defaults = _defaults(kind)
     plain = {
-        name: value if defaults[name] is NODEFAULT else type(defaults[name])(value)  # enums, and tuples
+        name: type(defaults[name])(value) if name in defaults else value  # enums, and tuples
         for name, value in row.items()
     }
     return kind(**plain, **rest)
+
+
+def _defaults(kind: type[Struct]) -> dict[str, Any]:
+    """Return the fields that have defaults; `msgspec.structs.fields` would read all annotations for them."""
+    values = kind.__struct_defaults__
+    return dict(zip(kind.__struct_fields__[-len(values) :], values, strict=True))
 
 
 class SurfaceGroup(FirstUse[Mapping[str, S]]):
