@@ -107,6 +107,7 @@ class Rig(Protocol):
 
     async def until_back(self) -> None:
         """Wait until people see what the hub says, after it was started."""
+        await asyncio.sleep(0)
 
     def identity(self, who: str) -> str:
         """Return the typed identity of a person."""
