@@ -217,7 +217,7 @@ async def state(folder: Path) -> AsyncIterator[Round]:
 
 TODAY = {
     hello: Figures(135, 591, 1_065),
-    remember: Figures(189, 927, 3_050),  # the most of a dozen runs: its steps meet in other orders on a busy machine
+    remember: Figures(189, 927, 3_050),  # the most of six runs: its steps meet in other orders on a busy machine
     automation: Figures(50, 170, 243),
     state: Figures(13, 25, 26),
 }
