@@ -21,6 +21,7 @@ from hub.sessions.search import DELAY_S, FILE, FoundMessage, TranscriptSearch
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.storage.homedir import Home
+from tests.until import until
 
 MAIN = main_key("main")
 ANNA = direct_key("main", "8", channel="test")
@@ -220,8 +221,13 @@ async def test_the_index_follows_by_itself(rig: Rig) -> None:
     await rig.say("The zebrafish is broken")
     await rig.clock.advance(DELAY_S)
     index = rig.home.storage / FILE
-    while not any(b"zebrafish" in path.read_bytes() for path in index.parent.glob(f"{FILE}*")):  # noqa: ASYNC110  a file
-        await asyncio.sleep(0.001)
+
+    def has_it() -> bool:
+        with suppress(FileNotFoundError):  # one that is made anew is renamed between the look and the reading
+            return any(b"zebrafish" in path.read_bytes() for path in index.parent.glob(f"{FILE}*"))
+        return False
+
+    await until(has_it)
 
     task.cancel()
     with suppress(asyncio.CancelledError):
