@@ -73,7 +73,7 @@ def new(name: str, to: str | None, home: Path, as_json: bool, **wanted: bool) ->
         return
     click.echo(f"Written into {folder}:\n" + "".join(f"  {file}\n" for file in files))
     click.echo(
-        f"Its tests:        python -m pytest {shlex.quote(str(folder))}\n"
+        f"Its tests:        python -m pytest {shlex.quote(str(folder))}   (with the package pytest)\n"
         f"To use it:        write `{name}: {{}}` into configuration.yaml; the first lines of each file say what else\n"
         f"After each edit:  {command_on(home, f'homarus integration reload {name}')}"
     )
