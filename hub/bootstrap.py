@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 FILES_WANTED = 8_192
 SWITCH_S = 0.001
-"""A thread that computes gives way to the event loop after so long: each write to a socket takes that turn anew."""
+"""A thread that computes gives way to the event loop after so long: each write to a socket waits for its turn again."""
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 EXIT_OK = 0
 EXIT_FAILED = 1

@@ -1,7 +1,6 @@
 """One run of an agent: its whole state, and how it is stopped from outside.
 
 `prepare`, `record` and `steps` are functions over it.
-.
 """
 
 from __future__ import annotations

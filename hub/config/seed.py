@@ -9,6 +9,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hub.config.files import ROOT_FILE, SECRETS_FILE
+from hub.core.bundled import bundled
 from hub.core.errors import NotFound
 from hub.storage.files import write_atomic
 
@@ -24,11 +25,9 @@ def starter_folder() -> Path:
     Raises:
         NotFound: It is in neither.
     """
-    hub = Path(__file__).resolve().parents[1]
-    for folder in (hub.parent / "config", hub / "_data" / "config"):
-        if (folder / ROOT_FILE).is_file():
-            return folder
-    raise NotFound("the starter configuration is not there; the installation is not complete")
+    if (folder := bundled("config", ROOT_FILE)) is None:
+        raise NotFound("the starter configuration is not there; the installation is not complete")
+    return folder
 
 
 def seed(home: str | os.PathLike[str], *, zone: str | None = None) -> list[str]:

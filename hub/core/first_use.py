@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class FirstUse(Generic[T]):
-    """Stands for something until it is wanted.
+    """Imports and makes something with its first use.
 
     Args:
         what: For errors.

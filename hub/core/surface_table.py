@@ -6,6 +6,7 @@ The table is written by `script/surfaces` from the declarations themselves; what
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ Row = Mapping[str, Any]
 S = TypeVar("S", bound=Struct)
 
 
+@cache
 def read_table() -> dict[str, dict[str, list[Row]]]:
     """Return the rows of the table, by kind of surface and by group."""
     table: dict[str, dict[str, list[Row]]] = orjson.loads(FILE.read_bytes())
@@ -60,20 +62,12 @@ class SurfaceGroup(FirstUse[Mapping[str, S]]):
         name: Of the group in the table.
         rows: Its part of the table.
         load: Imports their modules and returns them; it is called in a thread, and does nothing else there.
-        ready: Takes them before anybody else has them.
     """
 
-    def __init__(
-        self,
-        name: str,
-        rows: Iterable[Row],
-        load: Callable[[], Iterable[S]],
-        ready: Callable[[Iterable[S]], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, name: str, rows: Iterable[Row], load: Callable[[], Iterable[S]]) -> None:
         super().__init__(f"the part {name!r} of the hub", self._read)
         self.rows = tuple(rows)
         self.surfaces = load
-        self._ready = ready
 
     def _read(self) -> Callable[[], Mapping[str, S]]:
         found = list(self.surfaces())
@@ -82,9 +76,4 @@ class SurfaceGroup(FirstUse[Mapping[str, S]]):
         if rows != known:
             differ = [name for name in rows.keys() | known.keys() if rows.get(name) != known.get(name)]
             raise RuntimeError(f"{', '.join(sorted(differ))}: not as in {FILE.name}; run script/surfaces")
-
-        def hand_over() -> Mapping[str, S]:
-            self._ready(found)
-            return {row["name"]: surface for row, surface in zip(rows.values(), found, strict=True)}
-
-        return hand_over
+        return lambda: dict(zip(rows, found, strict=True))

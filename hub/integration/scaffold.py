@@ -15,7 +15,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hub.core.bundled import bundled
 from hub.core.errors import Conflict, InvalidRequest, NotFound
+from hub.core.slugs import slugify
 from hub.integration.manifest import MANIFEST
 
 KIOSK = "kiosk"
@@ -23,7 +25,7 @@ LETTERS = "letter_vectors"
 NAME_LIMIT = 32
 """A slash command has no longer name."""
 NOTHING = "# nothing"
-"""Stands in a module for an import that goes, so that the lines below it keep their numbers."""
+"""Takes the line of a removed import for a while, so that the lines below keep their numbers."""
 _NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{NAME_LIMIT - 1}}}")
 
 
@@ -76,11 +78,9 @@ def examples_folder() -> Path:
     Raises:
         NotFound: It is in neither.
     """
-    hub = Path(__file__).resolve().parents[1]
-    for folder in (hub.parent / "examples", hub / "_data" / "examples"):
-        if (folder / KIOSK / MANIFEST).is_file():
-            return folder
-    raise NotFound("the examples are not there; the installation is not complete")
+    if (folder := bundled("examples", f"{KIOSK}/{MANIFEST}")) is None:
+        raise NotFound("the examples are not there; the installation is not complete")
+    return folder
 
 
 def write_integration(below: Path, name: str, pieces: Iterable[str], taken: Mapping[str, str]) -> list[str]:
@@ -92,7 +92,7 @@ def write_integration(below: Path, name: str, pieces: Iterable[str], taken: Mapp
         taken: Names that it cannot have, with what has them.
 
     Raises:
-        InvalidRequest: The name is none, or nothing is wanted, or things that exclude each other.
+        InvalidRequest: The name is not valid, no piece is named, or two pieces exclude each other.
         Conflict: The name is taken, or the folder is there.
     """
     _check_name(name, taken)
@@ -115,7 +115,7 @@ def write_integration(below: Path, name: str, pieces: Iterable[str], taken: Mapp
 
 def _check_name(name: str, taken: Mapping[str, str]) -> None:
     if not _NAME.fullmatch(name):
-        near = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:NAME_LIMIT]
+        near = slugify(name).strip("_0123456789")[:NAME_LIMIT]
         hint = f", such as {near}" if near else ""
         raise InvalidRequest(
             f"{name!r} cannot be the name of an integration: it takes a-z, 0-9 and _, begins with a letter, and has at "

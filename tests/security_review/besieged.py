@@ -236,7 +236,8 @@ async def besieged(
     platform = Platform()
     try:
         await hub.start(before_open=[Stage("dashboard", open_dashboard, close_dashboard)])
-        await hub.gateway.methods.load_all()
+        for name in hub.gateway.methods.names():
+            await hub.gateway.methods.load(name)
         policy = AccessPolicy(
             dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups={"-100": GroupSettings()}, require_mention=False
         )

@@ -223,7 +223,7 @@ async def test_the_index_follows_by_itself(rig: Rig) -> None:
     index = rig.home.storage / FILE
 
     def has_it() -> bool:
-        with suppress(FileNotFoundError):  # one that is made anew is renamed between the look and the reading
+        with suppress(FileNotFoundError):  # a rebuilt one is renamed between look and read
             return any(b"zebrafish" in path.read_bytes() for path in index.parent.glob(f"{FILE}*"))
         return False
 

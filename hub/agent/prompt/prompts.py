@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import orjson
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,18 +43,14 @@ class OfferedTools(Struct, frozen=True):
 
     Attributes:
         tools: All of them.
-        names: Their names.
         specs: Those that are described.
         found: Those that are found by `find_tools`.
-        found_names: The names of these.
         tokens: About how many tokens the described ones have.
     """
 
     tools: list[Tool]
-    names: tuple[str, ...]
     specs: tuple[ToolSpec, ...]
     found: tuple[ToolSpec, ...]
-    found_names: tuple[str, ...]
     tokens: int
 
 
@@ -126,13 +124,16 @@ def _offered(tools: list[Tool], limit: int) -> OfferedTools:
     if not found:
         shown = [tool for tool in shown if tool.name not in FINDERS]
     specs = tuple(spec_of(tool) for tool in shown)
-    names, found_names = (tuple(tool.name for tool in each) for each in (tools, found))
     tokens = sum(spec_tokens(spec) for spec in specs)
-    return OfferedTools(tools, names, specs, tuple(spec_of(tool) for tool in found), found_names, tokens)
+    return OfferedTools(tools, specs, tuple(spec_of(tool) for tool in found), tokens)
+
+
+def _names(tools: Iterable[Tool | ToolSpec]) -> tuple[str, ...]:
+    return tuple(tool.name for tool in tools)
 
 
 def _prompt(facts: PromptFacts, offered: OfferedTools) -> Prompt:
-    parts = prompt_parts(replace(facts, tool_names=offered.names, more_tools=offered.found_names))
+    parts = prompt_parts(replace(facts, tool_names=_names(offered.tools), more_tools=_names(offered.found)))
     system = "\n\n".join([part.text for part in parts])
     return Prompt(system, offered.specs, estimate_text(system) + offered.tokens, parts, offered.found)
 

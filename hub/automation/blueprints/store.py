@@ -12,6 +12,7 @@ from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.config.errors import ConfigError
 from hub.config.marks import start_of
 from hub.config.suggest import did_you_mean
+from hub.core.bundled import bundled
 from hub.core.errors import HubError, NotFound
 from hub.core.phrases import in_series, phrase
 from hub.security.jail_path import PathRefused
@@ -47,11 +48,9 @@ def bundled_folder() -> Path:
     Raises:
         NotFound: It is in neither.
     """
-    hub = Path(__file__).resolve().parents[2]
-    for folder in (hub.parent / "blueprints", hub / "_data" / "blueprints"):
-        if (folder / "automation").is_dir():
-            return folder
-    raise NotFound(phrase("the bundled blueprints are missing; the installation is incomplete"))
+    if (folder := bundled("blueprints", "automation")) is None:
+        raise NotFound(phrase("the bundled blueprints are missing; the installation is incomplete"))
+    return folder
 
 
 class BlueprintStore:

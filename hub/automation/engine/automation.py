@@ -55,7 +55,6 @@ class Automation:
         self._watches = False
         self._plan: RunPlan | None = None
         self._is_sync: bool | None = None
-        self._variables: Any = None
 
     # --- facts ---
 

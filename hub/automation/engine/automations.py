@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any
@@ -26,8 +25,6 @@ from hub.core.phrases import phrase
 from hub.core.schema import Invalid, SchemaError
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
-
-_log = logging.getLogger(__name__)
 
 EVENT_RELOADED = "automation_reloaded"
 SECTION = "automation"

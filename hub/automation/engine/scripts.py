@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,8 +19,6 @@ from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, Schema, SchemaError, describe_error
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
-
-_log = logging.getLogger(__name__)
 
 SECTION = "script"
 EVENT_RELOADED = "script_reloaded"

@@ -187,15 +187,15 @@ class Heartbeats:
         agent = self._needs.agents.get(beat.agent_id)
         begun = self._needs.clock.monotonic()
         view = await self._look(agent, beat.checks)
+        state, reason = view.state, None
         if not view.events and not view.due and not view.checklist.notes:
             reason = f"{FILE} is empty" if view.checklist.is_empty else "no check is due"
             state = replace(view.state, last=self._needs.clock.time(), result="skipped")
             await self._needs.db.write(lambda connection: store(connection, agent.id, state, self._now_ms()))
-            self._tell(agent.id, "skipped", state, context, begun, reason=reason)
-            return {"status": "skipped", "text": None, "reason": reason, "reply": "", "delivered": False, "checks": []}
-        if beat.in_main and self._needs.runs.waits_in(main_key(agent.id), key):
+        elif beat.in_main and self._needs.runs.waits_in(main_key(agent.id), key):
             reason = "another run waits in its conversation already"
-            self._tell(agent.id, "skipped", view.state, context, begun, reason=reason)
+        if reason is not None:
+            self._tell(agent.id, "skipped", state, context, begun, reason=reason)
             return {"status": "skipped", "text": None, "reason": reason, "reply": "", "delivered": False, "checks": []}
         place = await self._needs.addresses.target(beat.target, agent_id=agent.id)
         verdict = _Verdict(state=view.state)

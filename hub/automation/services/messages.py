@@ -13,6 +13,7 @@ from hub.core.events import EventBus, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Exclusive, Length, Optional, Schema, ensure_list, slug, string
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+from hub.core.slugs import object_id
 from hub.messaging.places import chat_or_last
 from hub.security.people import People
 from hub.sessions.keys import SessionKey
@@ -113,7 +114,7 @@ class Messages:
         self._personal = [
             services.register(
                 "notify",
-                person.id.replace("-", "_"),
+                object_id(person.id),
                 self._to_person(person.id),
                 Schema({key: value for key, value in NOTIFY_SCHEMA.schema.items() if str(key) != "target"}),
                 ResponseMode.OPTIONAL,

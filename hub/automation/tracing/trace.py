@@ -133,7 +133,6 @@ class TraceWriter:
         "_entries",
         "_finished",
         "_started",
-        "_started_wall",
         "_steps",
         "_zone",
         "alias",
@@ -143,6 +142,7 @@ class TraceWriter:
         "error",
         "outcome",
         "run_id",
+        "started",
         "trigger",
         "variables",
     )
@@ -171,16 +171,11 @@ class TraceWriter:
         self.dropped = 0
         self._clock = clock
         self._zone = zone
-        self._started_wall = clock.time()
+        self.started = clock.time()
         self._started = clock.monotonic()
         self._finished: float | None = None
         self._steps: dict[str, list[StepTrace]] = {}
         self._entries = 0
-
-    @property
-    def started(self) -> float:
-        """When the run began, seconds since the epoch."""
-        return self._started_wall
 
     @property
     def finished(self) -> bool:
@@ -226,13 +221,13 @@ class TraceWriter:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the trace as plain data, bounded, which shares nothing but `config` with the run."""
-        offset, mask = self._started_wall - self._started, self._config
+        offset, mask = self.started - self._started, self._config
         shown: dict[str, Any] = {
             "run_id": self.run_id,
             "automation_id": self.automation_id,
             "alias": self.alias,
             "trigger": shown_value(self.trigger, mask),
-            "started": iso_time(self._started_wall, self._zone),
+            "started": iso_time(self.started, self._zone),
             "finished": None if self._finished is None else iso_time(self._finished + offset, self._zone),
             "outcome": None if self.outcome is None else self.outcome.value,
             "error": None if self.error is None else _cut(mask.text(self.error)),

@@ -75,7 +75,7 @@ class MethodTable:
                 for method in load():
                     self.add(method)
                 continue
-            group = SurfaceGroup(name, rows[name], load, self._replace)
+            group = SurfaceGroup(name, rows[name], load)
             for row in group.rows:
                 method = of_row(Method, row, handler=_unused, schema=ANYTHING)
                 self._check(method)
@@ -93,13 +93,10 @@ class MethodTable:
             HubError: It cannot be imported.
         """
         if (group := self._unused.get(name)) is not None:
-            await group.get()
+            for each in (await group.get()).values():
+                if self._unused.pop(each.name, None) is not None:
+                    self._methods[each.name] = _with_key(each)
         return self._methods.get(name)
-
-    async def load_all(self) -> None:
-        """Import all methods."""
-        for group in dict.fromkeys(self._unused.values()):
-            await group.get()
 
     def get(self, name: str) -> Method | None:
         """Return a method, used or not, or None when there is none of that name."""
@@ -117,11 +114,6 @@ class MethodTable:
         other = self._methods.get(method.name)
         if other is not None:
             raise Conflict(f"method {method.name} belongs to {other.owner} already; {method.owner} cannot have it")
-
-    def _replace(self, methods: Iterable[Method]) -> None:
-        for method in methods:
-            self._methods[method.name] = _with_key(method)
-            del self._unused[method.name]
 
 
 def _with_key(method: Method) -> Method:

@@ -157,7 +157,6 @@ class ClientsComponent(Component):
             keys=sessions,
             sessions=needs.sessions,
             inbox=needs.inbox,
-            runner=needs.runner,
             events=self._events,
             clock=clock,
             channels=channels,

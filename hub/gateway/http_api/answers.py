@@ -14,10 +14,10 @@ from aiohttp import web
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.schema import Schema
-from hub.core.surfaces import WRITE, HttpCall, Route
+from hub.core.surfaces import HttpCall, Route
 from hub.gateway.access.cross_origin import allow_origin
 from hub.gateway.http_api.kept_runs import Answer
-from hub.gateway.http_api.openai_shapes import BODY_LIMIT_BYTES, RunFailed, show_error
+from hub.gateway.http_api.openai_shapes import RunFailed, ShowError, post_route, show_error
 from hub.gateway.http_api.run_stream import RunStream
 from hub.gateway.http_api.runs import ApiRequest, ApiRuns
 
@@ -63,7 +63,6 @@ class AnswerShape(Protocol):
         return show_error(error)
 
 
-ShowError = Callable[[HubError], Mapping[str, Any]]
 Read = Callable[[Mapping[str, Any], Clock], tuple[ApiRequest, AnswerShape]]
 """Returns what a body asks for, and the shape of its answer."""
 
@@ -74,9 +73,7 @@ def answering(runs: ApiRuns, path: str, body: Schema, read: Read, show_error: Sh
     async def answer(call: HttpCall) -> web.StreamResponse:
         return await serve(runs, call, *read(call.body, runs.clock))
 
-    return Route(
-        "POST", path, answer, "gateway", scope=WRITE, body=body, body_limit=BODY_LIMIT_BYTES, show_error=show_error
-    )
+    return post_route(path, answer, body, show_error)
 
 
 async def serve(runs: ApiRuns, call: HttpCall, asked: ApiRequest, shape: AnswerShape) -> web.StreamResponse:

@@ -15,7 +15,7 @@ from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, In, Length, Optional, Required, Schema
 from hub.core.surfaces import HttpCall, Route
 from hub.gateway.connection.server import json_response
-from hub.gateway.http_api.openai_shapes import answering
+from hub.gateway.http_api.openai_shapes import post_route
 from hub.memory.registry import Embed
 
 TEXTS_LIMIT = 256
@@ -48,7 +48,7 @@ class Embeddings:
 
     def routes(self) -> list[Route]:
         """Return the route."""
-        return [answering("/v1/embeddings", self.make, REQUEST_SCHEMA)]
+        return [post_route("/v1/embeddings", self.make, REQUEST_SCHEMA)]
 
     async def make(self, call: HttpCall) -> web.StreamResponse:
         """Answer with a vector for each text; `model` in the answer names who made them.

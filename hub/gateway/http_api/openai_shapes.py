@@ -8,17 +8,17 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-
-from aiohttp import web
 
 from hub.agent.agents import Agents
 from hub.core.errors import HubError
 from hub.core.schema import All, AnyOf, In, Length, Optional, Schema, boolean
-from hub.core.surfaces import WRITE, HttpCall, Route
+from hub.core.surfaces import WRITE, HttpHandler, Route
 from hub.gateway.http_api.client_tools import arguments_of, malformed
 from hub.models.contract import Block, Image, Message, Role, TextBlock, ToolCallBlock, Usage
+
+ShowError = Callable[[HubError], Mapping[str, Any]]
 
 MODEL = "homarus"
 MESSAGES_LIMIT = 2_000
@@ -90,8 +90,8 @@ def show_error(error: HubError) -> Mapping[str, Any]:
     }
 
 
-def answering(path: str, handler: Callable[[HttpCall], Awaitable[web.StreamResponse]], body: Schema) -> Route:
-    """Return the route of a request that a run answers."""
+def post_route(path: str, handler: HttpHandler, body: Schema, show_error: ShowError = show_error) -> Route:
+    """Return a route that takes JSON."""
     return Route(
         "POST", path, handler, "gateway", scope=WRITE, body=body, body_limit=BODY_LIMIT_BYTES, show_error=show_error
     )

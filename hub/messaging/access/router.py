@@ -34,7 +34,7 @@ class Router:
 
     Args:
         people: The people of this home as configured now.
-        settings: The settings; they are set anew when the configuration changes.
+        settings: The settings; replaced when the configuration changes.
         models: Know whether a model that a message names exists.
         paired: Returns the identities that are paired with the account of an address.
         session: Returns a session by its key; what was chosen for it comes before what is configured.

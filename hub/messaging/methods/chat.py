@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.agent.runner import AgentRunner
 from hub.agent.taint.authorship import provenance_of
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest
@@ -39,7 +38,6 @@ class ChatMethods:
         keys: Knows sessions by any form of their key.
         sessions: The store.
         inbox: Takes messages.
-        runner: Stops runs.
         events: Tells clients what a command answered.
         channels: Knows the channel of the hub's own conversations.
     """
@@ -50,7 +48,6 @@ class ChatMethods:
         keys: SessionMethods,
         sessions: SessionStore,
         inbox: Inbox,
-        runner: AgentRunner,
         events: RunEvents,
         clock: Clock,
         channels: ChannelRegistry,
@@ -59,7 +56,6 @@ class ChatMethods:
         self._keys = keys
         self._sessions = sessions
         self._inbox = inbox
-        self._runner = runner
         self._events = events
         self._clock = clock
 

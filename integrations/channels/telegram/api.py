@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -44,7 +43,7 @@ MEANS: dict[type[TelegramError], tuple[DeliveryState, int]] = {
 _TOLD_APART = (400, 401, 403, 404, 409)
 """Statuses that the library has classes for."""
 _SENT_ANYWAY = "sent message was immediately deleted"
-_DONE_ALREADY = ("message is not modified", "message to delete not found")
+DONE_ALREADY = ("message is not modified", "message to delete not found")
 T = TypeVar("T")
 
 logging.getLogger("telegram").setLevel(logging.INFO)  # below that it logs what people say
@@ -171,16 +170,6 @@ class TelegramApi(HttpApi):
         new_chat = error.new_chat_id if isinstance(error, ChatMigrated) else None
         wait_s = seconds(error.retry_after) if isinstance(error, RetryAfter) else None
         return self.error(state, error.message.strip(), status=status, reason=new_chat, retry_after_s=wait_s)
-
-
-@contextmanager
-def done_already() -> Iterator[None]:
-    """Go on when what a request should do was done before."""
-    try:
-        yield
-    except PlatformError as error:
-        if not any(done in error.message for done in _DONE_ALREADY):
-            raise
 
 
 def seconds(period: int | timedelta | None) -> float | None:

@@ -30,7 +30,7 @@ from integrations.channels.api_channel import ApiChannel
 from integrations.channels.button_values import ButtonValues
 from integrations.channels.http_api import PlatformError, delivery_of
 from integrations.channels.persistent_map import PersistentMap
-from integrations.channels.telegram.api import TelegramApi, done_already
+from integrations.channels.telegram.api import DONE_ALREADY, TelegramApi
 from integrations.channels.telegram.listener import Listener, PollTiming, TelegramWebhook
 from integrations.channels.telegram.outgoing import change, send, target, which_message
 from integrations.channels.telegram.updates import NAME, SentPoll, UpdateReader
@@ -136,19 +136,12 @@ class Telegram(ApiChannel):
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a sent message another text; of one with media it is the caption."""
-        return await self._attempt(address, self._edit(address, platform_id, text), platform_id)
-
-    async def _edit(self, address: Address, platform_id: str, text: str) -> None:
-        with done_already():
-            await change(self._api, address, platform_id, text)
+        return await self._attempt(address, change(self._api, address, platform_id, text), platform_id)
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Delete a sent message; one that is gone already is deleted."""
-        return await self._attempt(address, self._delete(address, platform_id), platform_id)
-
-    async def _delete(self, address: Address, platform_id: str) -> None:
-        with done_already():
-            await self._api.call(self._api.bot.delete_message(**which_message(address, platform_id)))
+        request = self._api.bot.delete_message(**which_message(address, platform_id))
+        return await self._attempt(address, self._api.call(request), platform_id)
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
         """React to a message; None removes the reaction."""
@@ -228,6 +221,8 @@ class Telegram(ApiChannel):
             try:
                 made = await attempt
             except PlatformError as error:
+                if id and any(words in error.message for words in DONE_ALREADY):
+                    return id
                 if error.reason is not None:
                     self._parts.migrated(address.peer, str(error.reason))
                 raise

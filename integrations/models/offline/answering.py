@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
+from itertools import islice
 
 from hub.core.ids import new_id
 from hub.models.contract import (
@@ -154,11 +155,8 @@ def reminders(messages: Sequence[Message], language: str) -> list[str]:
 
 def _said_last(messages: Sequence[Message], count: int) -> list[int]:
     """Return where the last messages of a person are, the newest first."""
-    found: list[int] = []
-    for number in range(len(messages) - 1, -1, -1):
-        if len(found) < count and _is_said(messages[number]):
-            found.append(number)
-    return found
+    backwards = range(len(messages) - 1, -1, -1)
+    return list(islice((number for number in backwards if _is_said(messages[number])), count))
 
 
 def _is_said(message: Message) -> bool:

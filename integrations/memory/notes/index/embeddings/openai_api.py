@@ -76,7 +76,7 @@ class OpenAI:
                 if not self._adapt(error):
                     raise
                 continue
-            return EmbeddingBatch(rows_of(self.client, answer, len(texts)), tokens_of(answer, "prompt_tokens"))
+            return EmbeddingBatch(rows_of(self.client, answer, len(texts)), tokens_of(answer))
 
     def endpoint(self, path: str) -> str:
         """Return the address of an endpoint beside `/embeddings`."""
@@ -172,10 +172,10 @@ def rows_of(client: Client, answer: Any, count: int) -> list[Any]:
     return rows
 
 
-def tokens_of(answer: Any, *names: str) -> int | None:
-    """Return what an answer says that it counts, under the first of these names that is there."""
+def tokens_of(answer: Any) -> int | None:
+    """Return the tokens that an answer says it cost."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
-    for name in (*names, "total_tokens"):
+    for name in ("prompt_tokens", "total_tokens"):
         value = usage.get(name) if isinstance(usage, dict) else None
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53:
             return value

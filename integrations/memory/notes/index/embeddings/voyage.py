@@ -1,4 +1,4 @@
-"""Voyage's API for embeddings: OpenAI's, but that it is told what a text is for and calls dimensions otherwise."""
+"""Voyage's API for embeddings: OpenAI's, with the purpose of a text and another name for the dimensions."""
 
 from __future__ import annotations
 
