@@ -10,15 +10,17 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub import __version__
 from hub.config.seed import seed
+from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.stages import Stage
 from hub.gateway.log_tail import LogTail
@@ -51,6 +53,8 @@ class StartOptions(Struct, frozen=True):
         port: Port to serve, over the configuration's.
         verbose: Whether to log more.
         on_ready: Told where the hub listens and how to sign in, each time it is ready.
+        clock: The clock instead of the real one.
+        prepare: Awaited once, with the hub that has started, before anybody is told that it is ready.
     """
 
     home: Path
@@ -58,6 +62,8 @@ class StartOptions(Struct, frozen=True):
     port: int | None = None
     verbose: bool = False
     on_ready: Callable[[Mapping[str, Any]], None] | None = None
+    clock: Clock | None = None
+    prepare: Callable[[Hub], Awaitable[None]] | None = None
 
 
 class _Ending(Enum):
@@ -152,13 +158,21 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
         loop.add_signal_handler(each, stop)
     port = options.port
     while True:
-        hub = Hub(home, redactor=environment.redactor, host=options.host, port=port, log=environment.log)
+        hub = Hub(
+            home,
+            redactor=environment.redactor,
+            host=options.host,
+            port=port,
+            clock=options.clock,
+            log=environment.log,
+        )
         ending, at = await run_one(hub, lock, stopping, options, stop)
         if ending is _Ending.STOP:
             environment.deadline.set(LEFTOVERS_LIMIT_S, EXIT_OK)
             return EXIT_OK
         # Whoever was connected comes back to where they were, also when the system chose the port.
         port = at if options.port is not None else None
+        options = replace(options, prepare=None)
         del hub
         gc.unfreeze()
         gc.collect()
@@ -194,6 +208,8 @@ async def run_one(
         # What was built at start stays; looking through it again at each collection would cost every message.
         gc.freeze()
         gc.enable()
+        if options.prepare is not None:
+            await options.prepare(hub)
         await _tell(hub, options)
         await _first_of(stopping, restart)
     finally:

@@ -14,6 +14,7 @@ WORDS = frozenset({"files", "home", "message", "notes", "schedule", "sessions"})
 OTHER_MEANINGS = frozenset(
     {
         ("agent/workspace/workspace.py", "canvas"),  # a folder of workspaces
+        ("core/weak_secrets.py", "demo"),  # a password that everybody guesses
         ("automation/definition/kinds.py", "calendar"),  # a trigger of Home Assistant that is refused
         ("automation/definition/kinds.py", "mqtt"),  # a trigger of Home Assistant
         ("automation/triggers/mqtt.py", "mqtt"),  # the same

@@ -20,11 +20,20 @@ LIGHT = ("aiohttp", "anyio", "ruamel.yaml", "watchfiles")
 
 def run_hub(home: Path, host: str | None, port: int | None, *, verbose: bool, as_json: bool) -> NoReturn:
     """Run the hub until it is asked to stop, and end the process."""
+    end(run_until_stopped(home, host, port, verbose=verbose, as_json=as_json))
+
+
+def run_until_stopped(home: Path, host: str | None, port: int | None, *, as_json: bool, **options: Any) -> int:
+    """Run the hub until it is asked to stop; return the exit code.
+
+    Args:
+        options: Further ones of `StartOptions`.
+    """
     _import_hub()
     from hub.bootstrap import StartOptions, run
 
     on_ready = _print_line if as_json else None
-    _end(run(StartOptions(home=home, host=host, port=port, verbose=verbose, on_ready=on_ready)))
+    return run(StartOptions(home=home, host=host, port=port, on_ready=on_ready, **options))
 
 
 def run_plainly(arguments: Sequence[str]) -> None:
@@ -61,7 +70,7 @@ def _import_hub() -> None:
     import hub.bootstrap  # noqa: F401
 
 
-def _end(code: int) -> NoReturn:
+def end(code: int) -> NoReturn:
     """End the process without waiting for the threads that watch files: they look up to 200 ms later.
 
     Everything that is to be kept has been written and closed.
