@@ -117,7 +117,7 @@ def there(hub: Hub) -> dict[str, bool]:
         "method": hub.gateway.methods.get("everything.do") is not None,
         "route": hub.gateway.routes.match("GET", "/everything") is not None,
         "page": hub.gateway.routes.match("GET", "/everything-page") is not None,
-        "navigation": any(each.path == "/everything-page" for each in hub.pages.navigation()),
+        "navigation": any(each.path == "/everything-page" for each in hub.pages.all()),
         "node": hub.nodes.get("lamp") is not None,
         "listeners": hub.bus.listener_counts().get("everything_happened", 0) == 2,
         "state": hub.states.get("sensor.everything") is not None,

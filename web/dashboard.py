@@ -75,12 +75,6 @@ if TYPE_CHECKING:
     from web.usage.usage_page import UsagePage
 
 STOP_LIMIT_S = 2.0
-IN_RECOVERY = (home_routes.ENTRY, settings_routes.ENTRY)
-ENTRIES = (
-    *(*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, channel_routes.ENTRY),
-    *(device_routes.ENTRY, entity_routes.ENTRY),
-    *(memory_routes.ENTRY, skill_routes.ENTRY, run_routes.ENTRY, usage_routes.ENTRY, developer_routes.ENTRY),
-)
 
 
 class Dashboard:
@@ -103,6 +97,7 @@ class Dashboard:
             zone=self._zone,
             wall_time=hub.clock.time,
         )
+        self._renderer.person_name, self._renderer.recovery = self._person_name, hub.config.current.recovery
         self._live = LiveUpdates(self._tasks, hello=self._hello, language=self._language_of)
         self._started_ms = int(hub.clock.time() * 1000)
         self._overview = OverviewData(hub, self._started_ms)
@@ -148,14 +143,11 @@ class Dashboard:
     def _routes(self) -> list[Route]:
         """Return the routes of all page groups; in recovery mode those of the first pages and of the configuration."""
         hub, renderer = self._hub, self._renderer
-        front = "/overview" if self._live_chat is None else "/chat"
         routes = [
-            *frame_routes(renderer, self._assets, self._live, front),
+            *frame_routes(renderer, self._assets, self._live),
             *home_routes.routes(self._make_login(), self._make_overview(), self._make_find()),
             *settings_routes.routes(ConfigurationPage(renderer, hub.config, self._put_into_force)),
         ]
-        entries = IN_RECOVERY if self._live_chat is None else ENTRIES
-        self._unsubscribe += [hub.pages.add_entry(entry) for entry in entries]
         if self._live_chat is None:
             return routes
         waiting = WaitingCount(renderer, self._client, lambda: len(self._approvals.pending()))
@@ -289,6 +281,11 @@ class Dashboard:
         from web.usage.usage_page import UsagePage
 
         return lambda: UsagePage(self._renderer, self._client, self._hub.clock.time, self._zone)
+
+    def _person_name(self, call: HttpCall) -> str:
+        """Return the name of the person who looks; empty for a program's token and the one person without a name."""
+        person = call.caller and self._hub.people.by_id(call.caller.authority.person or "")
+        return person.name if person else ""
 
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))

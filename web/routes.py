@@ -8,12 +8,13 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from hub.core.errors import HubError
-from hub.core.surfaces import READ, HttpCall, Open, Route
+from hub.core.surfaces import READ, HttpCall, HttpHandler, Open, Route
 from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import Page, RenderPage
 from web.core.assets import Assets
 from web.core.form import read_fields
 from web.core.live import LiveUpdates
+from web.core.navigation import FIRST_TABS, MOVED
 from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, page
 from web.core.preferences import FORM, local_path, store_preferences
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
@@ -46,15 +47,8 @@ def pages_of_integrations(renderer: Renderer) -> RenderPage:
     return render
 
 
-def frame_routes(renderer: Renderer, assets: Assets, live: LiveUpdates, home: str) -> list[Route]:
-    """Return the routes that all pages share: the front page, static files, preferences and the live socket.
-
-    Args:
-        home: The page that `/` leads to.
-    """
-
-    async def front(call: HttpCall) -> web.StreamResponse:
-        return see_other(home)
+def frame_routes(renderer: Renderer, assets: Assets, live: LiveUpdates) -> list[Route]:
+    """Return the routes that all pages share: static files, preferences, the live socket, and old addresses."""
 
     async def preferences(call: HttpCall) -> web.StreamResponse:
         chosen = read_fields(call, FORM)
@@ -70,12 +64,20 @@ def frame_routes(renderer: Renderer, assets: Assets, live: LiveUpdates, home: st
         return json_response({"tabs": live.client_count})
 
     return [
-        page("/", front),
         Route("GET", "/static/{path:*}", assets.serve, OWNER, scope=Open.PUBLIC),
         Route("POST", "/preferences", preferences, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
         Route("GET", "/live", live_tab, OWNER, scope=READ, cookie=True, websocket=True),
         Route("GET", "/live/state", live_state, OWNER, scope=READ, cookie=True),
+        *(page(old, _leads_to(new)) for old, new in {**MOVED, **FIRST_TABS}.items()),
     ]
+
+
+def _leads_to(path: str) -> HttpHandler:
+    async def lead(call: HttpCall) -> web.StreamResponse:
+        query = call.request.query_string
+        return see_other(f"{path}?{query}" if query else path)
+
+    return lead
 
 
 def _with_error_page(route: Route, renderer: Renderer) -> Route:

@@ -1,7 +1,4 @@
-"""The pages that integrations add to the dashboard, and the entries of its navigation.
-
-The dashboard adds its own entries through the same table, and renders every page.
-"""
+"""The pages that integrations add to the dashboard, which shows them in its navigation and renders them."""
 
 from __future__ import annotations
 
@@ -20,30 +17,6 @@ from hub.gateway.calls.routes import RouteTable
 _PATH = re.compile(r"^(/[a-z0-9][a-z0-9_-]*)+$")
 
 
-class NavigationItem(Struct, frozen=True):
-    """One entry of the dashboard's navigation; titles are message ids.
-
-    Attributes:
-        icon: One of `web/templates/base/icons.html`.
-        tabs: Pages that belong together and are shown as tabs above each of them.
-        short: The title where there is little room, as in the bar of a phone; the title itself when empty.
-        position: Entries are shown by position, then in the order in which they were added.
-        badge: Returns how many things on the page wait for a person.
-    """
-
-    path: str
-    title: str
-    icon: str = ""
-    tabs: tuple[NavigationItem, ...] = ()
-    short: str = ""
-    position: int = 50
-    badge: Callable[[], int] | None = None
-
-    def holds(self, path: str) -> bool:
-        """Whether a page is this one, or one of its tabs."""
-        return path == self.path or any(tab.path == path for tab in self.tabs)
-
-
 class Page(Struct, frozen=True):
     """A page of an integration: an address, an entry in the navigation and a template with its data.
 
@@ -54,7 +27,11 @@ class Page(Struct, frozen=True):
             translates a text with `_("…")`.
         data: Returns plain data: what the template reads, and the page as JSON.
         scope: What a visitor must be allowed to do.
-        icon, short, position, badge: See `NavigationItem`.
+        icon: One of the dashboard's icons (`web/frontend/icons.json`).
+        under: The entry of the navigation that it is a tab of: `/devices`, `/tools`, `/settings`; else it is an entry
+            of its own.
+        position: Pages are shown by position, then in the order in which they were added.
+        badge: Returns how many things on the page wait for a person.
         texts: Translations of the title and of the template's texts: `{"zh-CN": {"Greenhouse": "温室"}}`.
     """
 
@@ -63,8 +40,8 @@ class Page(Struct, frozen=True):
     template: Path
     data: Callable[[HttpCall], Awaitable[Mapping[str, Any]]]
     scope: str = READ
-    icon: str = "list"
-    short: str = ""
+    icon: str = "puzzle"
+    under: str = ""
     position: int = 50
     badge: Callable[[], int] | None = None
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -76,7 +53,7 @@ FrameOrigin = Callable[[web.BaseRequest], str]
 
 
 class PageTable:
-    """The pages and the navigation; both grow and shrink while the hub runs.
+    """The pages; they come and go while the hub runs.
 
     Args:
         routes: Where the addresses of pages are added.
@@ -86,7 +63,6 @@ class PageTable:
         self.render: RenderPage | None = None
         self._frame: FrameOrigin | None = None
         self._routes = routes
-        self._entries: list[NavigationItem] = []
         self._pages: list[Page] = []
 
     def add(self, page: Page, owner: str) -> Callable[[], None]:
@@ -111,23 +87,13 @@ class PageTable:
 
         route = Route("GET", page.path, show, owner, scope=page.scope, cookie=True, login_redirect=True)
         remove_route = self._routes.add(route)
-        entry = NavigationItem(
-            page.path, page.title, page.icon, short=page.short, position=page.position, badge=page.badge
-        )
-        remove_entry = self.add_entry(entry)
         self._pages.append(page)
 
         def remove() -> None:
             remove_route()
-            remove_entry()
-            _remove(self._pages, page)
+            self._pages[:] = [each for each in self._pages if each is not page]
 
         return remove
-
-    def add_entry(self, entry: NavigationItem) -> Callable[[], None]:
-        """Add an entry of the navigation, whose page is served elsewhere; return a function that removes it."""
-        self._entries.append(entry)
-        return lambda: _remove(self._entries, entry)
 
     def frame(self, origin: FrameOrigin) -> Callable[[], None]:
         """Let pages show frames and pictures of an origin beside the dashboard's own; return what takes that back.
@@ -148,9 +114,9 @@ class PageTable:
         """Return the origin that pages may show in a frame; empty for none."""
         return "" if self._frame is None else self._frame(request)
 
-    def navigation(self) -> list[NavigationItem]:
-        """Return the entries in the order in which they are shown."""
-        return sorted(self._entries, key=lambda entry: entry.position)
+    def all(self) -> list[Page]:
+        """Return the pages in the order in which they are shown."""
+        return sorted(self._pages, key=lambda page: page.position)
 
     def texts(self, language: str) -> dict[str, tuple[str, ...]]:
         """Return the translations that pages bring, as a catalogue has them."""
@@ -158,7 +124,3 @@ class PageTable:
         for page in self._pages:
             found.update({id: (text,) for id, text in page.texts.get(language, {}).items()})
         return found
-
-
-def _remove(items: list[Any], item: Any) -> None:
-    items[:] = [each for each in items if each is not item]

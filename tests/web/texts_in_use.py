@@ -22,8 +22,8 @@ from web.automations.form_kinds import LISTS, common_schema, kind_names, own_key
 from web.automations.form_texts import FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
 from web.automations.trigger_texts import TRIGGER_TEXTS
 from web.core import texts
+from web.core.navigation import ADDED, GROUPS, IN_RECOVERY, Tab
 from web.core.preferences import THEMES
-from web.dashboard import ENTRIES
 from web.entities.entities_page import BUTTONS
 
 WEB_DIR = Path(web.__file__).parent
@@ -59,8 +59,11 @@ def texts_of_modules() -> Iterator[str]:
         *KIND_NAMES.values(),
         *texts_of_the_grammar(),
     )
-    for entry in ENTRIES:
-        yield from filter(None, (entry.title, entry.short, *(tab.title for tab in entry.tabs)))
+    yield ADDED
+    for group in (*GROUPS, *IN_RECOVERY):
+        yield from filter(None, [group.title])
+        for entry in group.entries:
+            yield from _titles(entry)
     yield from texts.SUGGESTIONS
     yield texts.REQUIRED
     for table in (
@@ -99,6 +102,13 @@ def texts_of_modules() -> Iterator[str]:
         THEMES,
     ):
         yield from table.values()
+
+
+def _titles(tab: Tab) -> Iterator[str]:
+    """Yield the title of an entry or a tab, and those of its tabs."""
+    yield tab.title
+    for each in tab.tabs:
+        yield from _titles(each)
 
 
 def phrases_of_the_hub() -> Iterator[str]:

@@ -146,7 +146,7 @@ class AutomationsPage:
             "tone": TONES.get(status.state, ""),
             "error": rewritten(status.error, self._redact) if status.error else None,
             "place": f"{file}:{line}" if line else file,
-            "fix_path": f"/config?file={quote(str(file), safe='')}#L{line or 1}" if file else None,
+            "fix_path": f"/settings/files?file={quote(str(file), safe='')}#L{line or 1}" if file else None,
             "last": last,
             "next": due,
         }

@@ -5,26 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hub.core.surfaces import ADMIN, Route
-from hub.gateway.pages import NavigationItem
 from web.core.lazy_pages import LazyPages
 from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
 
 if TYPE_CHECKING:
     from web.automations.page_set import AutomationPages
-
-ENTRY = NavigationItem(
-    "/automations",
-    "Automations",
-    "automation",
-    (
-        NavigationItem("/automations", "Automations"),
-        NavigationItem("/automations/history", "History"),
-        NavigationItem("/scripts", "Scripts"),
-        NavigationItem("/blueprints", "Blueprints"),
-    ),
-    "Auto\N{SOFT HYPHEN}mations",
-    30,
-)
 
 
 def routes(pages: LazyPages[AutomationPages]) -> list[Route]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.core.surfaces import ADMIN, Route
-from hub.gateway.pages import NavigationItem
 from hub.messaging.access.pairing import EVENT_PAIRING_DECIDED
 from hub.messaging.channels import EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS
 from hub.messaging.outbox.sending import MESSAGE_ENDS
@@ -18,7 +17,6 @@ from web.core.page_routes import form, page
 if TYPE_CHECKING:
     from web.channels.channels_page import ChannelsPage
 
-ENTRY = NavigationItem("/channels", "Channels", "send", position=40)
 TOPIC = "channels"
 CHANGES = (
     *(EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS, EVENT_PAIRING_DECIDED),

@@ -64,13 +64,13 @@ class ApprovalsPage:
         fields = read_fields(call, ANSWER)
         word = fields["answer"]
         ended = await self._approvals.resolve(fields["id"], word != "deny", call.context(), always=word == "always")
-        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/overview")
+        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/")
 
     async def answer_question(self, call: HttpCall) -> web.StreamResponse:
         """`POST /questions/answer`: answer a question of an agent."""
         fields = read_fields(call, QUESTION_ANSWER)
         ended = await self._approvals.answer(fields["id"], fields["answer"], call.context())
-        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/overview")
+        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/")
 
     async def answer_secret(self, call: HttpCall) -> web.StreamResponse:
         """`POST /secrets/answer`: give a secret that an agent asks for."""
@@ -82,7 +82,7 @@ class ApprovalsPage:
             await self._secrets.keep(*asked, fields["value"])
 
         ended = await self._approvals.answer(fields["id"], GIVEN, call.context(), keep=keep)
-        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/overview")
+        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/")
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the card."""

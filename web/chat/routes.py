@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from hub.core.surfaces import Route
-from hub.gateway.pages import NavigationItem
 from hub.tools.approval_rights import QUESTION_SCOPE, SCOPE
 from web.chat.approvals_page import ApprovalsPage
 from web.chat.avatar_page import AvatarPage
 from web.chat.chat_page import ChatPage
 from web.chat.command_list import CommandList
 from web.core.page_routes import form, page
-
-ENTRY = NavigationItem("/chat", "Chat", "chat", position=10)
 
 
 def routes(chat: ChatPage, approvals: ApprovalsPage, commands: CommandList, avatars: AvatarPage) -> list[Route]:

@@ -24,6 +24,7 @@ MIME_TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
     ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
 }
 
 
@@ -115,6 +116,6 @@ def _read(path: Path, accepted: set[str]) -> tuple[str | None, bytes]:
         if encoding in accepted and sibling.is_file():
             return encoding, sibling.read_bytes()
     body = path.read_bytes()
-    if "gzip" in accepted and len(body) >= COMPRESS_FROM_BYTES:
+    if "gzip" in accepted and len(body) >= COMPRESS_FROM_BYTES and path.suffix != ".woff2":
         return "gzip", gzip.compress(body, 6, mtime=0)
     return None, body

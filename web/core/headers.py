@@ -26,6 +26,7 @@ def page_headers(nonce: str, frames: str = "") -> dict[str, str]:
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": f"'self' 'nonce-{nonce}'",
+        "font-src": "'self'",
         "img-src": f"'self' data: {frames}".strip(),
         "frame-src": f"'self' {frames}" if frames else "'none'",
         "connect-src": "'self'",
@@ -41,5 +42,5 @@ def page_headers(nonce: str, frames: str = "") -> dict[str, str]:
         "Cross-Origin-Opener-Policy": "same-origin",
         "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
         "Cache-Control": "no-store",
-        "Vary": "Cookie, Accept, Accept-Language",
+        "Vary": "Cookie, Accept, Accept-Encoding, Accept-Language",
     }

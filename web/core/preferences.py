@@ -12,11 +12,14 @@ from hub.core.schema import In, Optional, Schema, string
 from web.core.i18n import LANGUAGES, choose_language
 
 THEMES: Mapping[str, str] = {"auto": "System", "light": "Light", "dark": "Dark"}
+THEME_ICONS: Mapping[str, str] = {"auto": "monitor", "light": "sun", "dark": "moon"}
 KEYS = ("on", "off")
 YEAR_S = 31_536_000
 LANGUAGE_COOKIE = "homarus_language"
 THEME_COOKIE = "homarus_theme"
 KEYS_COOKIE = "homarus_keys"
+SIDE_COOKIE = "homarus_side"
+"""Whether the side bar is folded to its icons; set by the page's script."""
 
 FORM = Schema(
     {
@@ -31,11 +34,12 @@ _LOCAL_PATH = re.compile(r"^/(?![/\\])[\w\-./?=&%:~+]{0,300}$")
 
 
 class Preferences(Struct, frozen=True):
-    """How pages are shown in one browser."""
+    """How pages are shown in one browser; `folded` is the side bar."""
 
     language: str
     theme: str
     keys: str
+    folded: bool
 
 
 def read_preferences(request: web.BaseRequest, hub_language: str) -> Preferences:
@@ -47,6 +51,7 @@ def read_preferences(request: web.BaseRequest, hub_language: str) -> Preferences
         language=choose_language(cookies.get(LANGUAGE_COOKIE), request.headers.get("Accept-Language"), hub_language),
         theme=theme if theme in THEMES else "auto",
         keys=keys if keys in KEYS else "on",
+        folded=cookies.get(SIDE_COOKIE) == "folded",
     )
 
 

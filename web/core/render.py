@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import Awaitable, Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,11 +19,12 @@ from hub.gateway.pages import Page, PageTable
 from web.core.assets import Assets
 from web.core.headers import new_nonce, page_headers
 from web.core.i18n import LANGUAGES, catalogue
-from web.core.preferences import THEMES, Preferences, read_preferences
+from web.core.navigation import ON_A_PHONE, navigation
+from web.core.preferences import THEME_ICONS, THEMES, Preferences, read_preferences
 from web.core.template_loader import PageTemplates
 from web.core.texts import MODES, SCRIPT_TEXTS
 
-FRAME = "base/page.html"
+FRAME = "base/shell.html"
 """The template around every page."""
 
 
@@ -33,8 +35,9 @@ class RenderedPage(Struct, frozen=True):
         name: Of its template, and the class of its main element.
         title: Message id of its title.
         data: Plain data: what the template reads, and the page as JSON.
-        path: The navigation entry it belongs to.
+        path: The entry of the navigation, or its tab, that it belongs to.
         status: HTTP status.
+        secret: Whether it shows a secret: such a page is not compressed, so that its length tells nothing of it.
     """
 
     name: str
@@ -42,6 +45,7 @@ class RenderedPage(Struct, frozen=True):
     data: Mapping[str, Any] = field(default_factory=dict)
     path: str = ""
     status: int = 200
+    secret: bool = False
 
 
 class Renderer:
@@ -76,6 +80,10 @@ class Renderer:
         self._wall_time = wall_time
         self.waiting: Callable[[HttpCall], Awaitable[int | None]] | None = None
         """Returns how many things wait for the visitor's word, which the navigation shows."""
+        self.person_name: Callable[[HttpCall], str] = lambda call: ""
+        """Returns the name of the person who looks; empty when it is not known."""
+        self.recovery = False
+        """Whether only the first pages are there."""
         self._templates = PageTemplates(app, assets.url, (self._frame,))
         self._loaded: set[tuple[str, str]] = set()
         self._loading = asyncio.Lock()
@@ -99,7 +107,7 @@ class Renderer:
         """Answer with the page as HTML, or as JSON when that was asked for."""
         if wants_json(call.request):
             return json_response(page.data, status=page.status)
-        return await self._respond(call.request, page, waiting=await self._waiting(call))
+        return await self._respond(call.request, page, **await self._around(call))
 
     async def show(self, call: HttpCall, page: Page) -> web.Response:
         """Answer with a page of an integration.
@@ -112,12 +120,12 @@ class Renderer:
             return json_response(data)
         from jinja2 import TemplateError
 
-        shown = RenderedPage("integration", page.title, path=page.path)
+        shown = RenderedPage("integration", page.title, path=page.path, secret=True)
         try:
             async with self._loading:
                 content = await asyncio.to_thread(self._templates.read, page.template)
-            waiting = await self._waiting(call)
-            return await self._respond(call.request, shown, waiting=waiting, content=content, data=data)
+            around = await self._around(call)
+            return await self._respond(call.request, shown, **around, content=content, data=data)
         except TemplateError as error:
             raise HubError(f"{page.template.name} cannot be rendered: {error}") from error
 
@@ -125,12 +133,12 @@ class Renderer:
         """Answer a browser's request for an unknown address, signed in or not."""
         return await self._respond(request, RenderedPage("unknown", "Page not found", status=404))
 
-    async def _waiting(self, call: HttpCall) -> int | None:
-        return None if self.waiting is None else await self.waiting(call)
+    async def _around(self, call: HttpCall) -> dict[str, Any]:
+        """Return what the shell shows of the person who looks."""
+        waiting = None if self.waiting is None else await self.waiting(call)
+        return {"waiting": waiting, "person": self.person_name(call)}
 
-    async def _respond(
-        self, request: web.Request, page: RenderedPage, waiting: int | None = None, **more: Any
-    ) -> web.Response:
+    async def _respond(self, request: web.Request, page: RenderedPage, **more: Any) -> web.Response:
         template = f"pages/{page.name}.html"
         await self.prepare(read_preferences(request, self._hub_language()).language, template)
         nonce = new_nonce()
@@ -138,11 +146,14 @@ class Renderer:
             "page": {**page.data, "title": page.title, "path": page.path, "name": page.name},
             "here": request.path_qs if request.method == "GET" else page.path or "/",
             "nonce": nonce,
-            "waiting": waiting,
+            "waiting": None,
+            "person": "",
             **more,
         }
         response = await self._templates.respond(template, request, context, page.status)
         response.headers.extend(page_headers(nonce, self._pages.frame_origin(request)))
+        if not page.secret and "gzip" in request.headers.get("Accept-Encoding", ""):
+            response.enable_compression(web.ContentCoding.gzip)
         return response
 
     def fragment(self, name: str, language: str, **data: Any) -> str:
@@ -175,18 +186,30 @@ class Renderer:
             "keys": preferences.keys,
             "home_name": self._home_name(),
             "languages": LANGUAGES,
-            "themes": THEMES,
-            "navigation": self._pages.navigation(),
+            "theme_options": [(name, translate(text), THEME_ICONS[name]) for name, text in THEMES.items()],
+            "folded": preferences.folded,
+            "navigation": navigation(self._pages.all(), recovery=self.recovery),
+            "on_a_phone": ON_A_PHONE,
             "script_texts": {text: translate(text) for text in SCRIPT_TEXTS},
         }
 
     def _words(self, language: str) -> dict[str, Any]:
         texts = catalogue(language).with_texts(self._pages.texts(language))
-        return {"_": texts.gettext, "ngettext": texts.ngettext, "language": language, "mode_texts": MODES}
+        return {
+            "_": texts.gettext,
+            "ngettext": texts.ngettext,
+            "language": language,
+            "mode_texts": MODES,
+            "ui": self._components(language),
+        }
+
+    def _components(self, language: str) -> SimpleNamespace:
+        texts = catalogue(language)
+        return self._templates.components(language, {"_": texts.gettext, "ngettext": texts.ngettext})
 
     def _load(self, language: str, template: str) -> None:
-        catalogue(language)
         self.assets.names()
+        self._components(language)
         self._templates.load(template)
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
+from markupsafe import Markup
+
+from web.core.assets import STATIC_DIR
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
+_SYMBOL = re.compile(r'<symbol id="([^"]+)"')
 TEMPLATE_DIR = Path(__file__).parent.parent / "templates"
+SPRITE = STATIC_DIR / "vendor" / "sprite.svg"
 
 ContextProcessor = Callable[[web.Request], Awaitable[dict[str, Any]]]
 """Returns what every page shows to the browser that asks."""
@@ -41,6 +48,8 @@ class PageTemplates:
         self._folder = folder
         self._environment: Environment | None = None
         self._loaded: set[str] = set()
+        self._components: dict[str, SimpleNamespace] = {}
+        self._icons: frozenset[str] = frozenset()
 
     async def respond(self, name: str, request: web.Request, context: Mapping[str, Any], status: int) -> web.Response:
         """Return a page for the request, with what the context processors add."""
@@ -75,6 +84,22 @@ class PageTemplates:
             waiting += find_referenced_templates(environment.parse((self._folder / each).read_text(encoding="utf-8")))
             self._loaded.add(each)
 
+    def components(self, language: str, texts: Mapping[str, Any]) -> SimpleNamespace:
+        """Return the macros of `ui/`, which show their own texts in a language.
+
+        Args:
+            texts: `_`, `ngettext` and whatever else the macros read.
+        """
+        if language not in self._components:
+            environment = self._opened()
+            macros = SimpleNamespace()
+            for name in environment.list_templates(filter_func=lambda name: name.startswith("ui/")):
+                module = environment.get_template(name).make_module({**texts, "ui": macros})
+                exported = {key: value for key, value in vars(module).items() if not key.startswith("_")}
+                vars(macros).update(exported)
+            self._components[language] = macros
+        return self._components[language]
+
     def _opened(self) -> Environment:
         if self._environment is None:
             import aiohttp_jinja2
@@ -93,6 +118,15 @@ class PageTemplates:
                 auto_reload=False,
             )
             environment.globals["asset"] = self._asset
-            environment.globals["icon"] = environment.get_template("base/icons.html").module.icon  # type: ignore[attr-defined]
+            environment.globals["icon"] = self._icon
             self._environment = environment
         return self._environment
+
+    def _icon(self, name: str, label: str = "") -> Markup:
+        """Return an icon of the sprite, decorative unless it has a label; an unknown name is the puzzle piece."""
+        if not self._icons:
+            self._icons = frozenset(_SYMBOL.findall(SPRITE.read_text(encoding="utf-8")))
+        known = name if name in self._icons else "puzzle"
+        told = Markup('role="img" aria-label="{}"').format(label) if label else Markup('aria-hidden="true"')
+        address = f"{self._asset('vendor/sprite.svg')}#{known}"
+        return Markup('<svg class="icon" {}><use href="{}"/></svg>').format(told, address)

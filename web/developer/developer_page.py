@@ -28,7 +28,7 @@ from web.settings.yaml_data import data_of
 if TYPE_CHECKING:
     from hub.hub import Hub
 
-PATH = "/developer"
+PATH = "/settings/developer"
 EVENTS, SERVICES, TEMPLATES = (f"{PATH}/{name}" for name in ("events", "services", "templates"))
 ANSWER_LIMIT_S = 20.0
 """How long a page waits for a service; it goes on behind it."""

@@ -15,7 +15,7 @@ from web.core.live import Frame
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 
-PATH = "/devices"
+PATH = "/devices/phones"
 
 _ID = All(string, Length(min=1, max=128))
 PAIR = Schema(
@@ -119,7 +119,7 @@ class DevicesPage:
     async def _show(self, call: HttpCall, asked: Mapping[str, Any], *, status: int = 200) -> web.StreamResponse:
         listed, nodes = await self._client.ask(call, "device.pair.list"), await self._client.ask(call, "node.list")
         data = {**self._shown(listed, nodes), "made": None, "error": None, "url": "", **asked}
-        return await self._renderer.respond(call, RenderedPage("devices", "Devices", data, PATH, status))
+        return await self._renderer.respond(call, RenderedPage("devices", "Devices", data, PATH, status, secret=True))
 
     def _shown(self, listed: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, Any]:
         """Return who waits and one entry for each device, whether it is paired by a key, a node, or both."""

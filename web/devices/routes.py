@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.surfaces import ADMIN, Route
 from hub.gateway.access.devices import EVENT_PAIR_REQUESTED, EVENT_PAIR_RESOLVED, EVENT_PAIR_SETUP
-from hub.gateway.pages import NavigationItem
 from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED
 from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED
 from web.core.lazy_pages import LazyPages
@@ -17,7 +16,6 @@ from web.core.page_routes import form, page
 if TYPE_CHECKING:
     from web.devices.devices_page import DevicesPage
 
-ENTRY = NavigationItem("/devices", "Devices", "power", position=42)
 TOPIC = "devices"
 CHANGES = (
     *(EVENT_PAIR_REQUESTED, EVENT_PAIR_RESOLVED, EVENT_PAIR_SETUP, EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED),
@@ -28,7 +26,7 @@ CHANGES = (
 def routes(pages: LazyPages[DevicesPage]) -> list[Route]:
     """Return the routes."""
     return [
-        page("/devices", pages.handler(lambda each: each.show), ADMIN),
+        page("/devices/phones", pages.handler(lambda each: each.show), ADMIN),
         form("/devices/pair", pages.handler(lambda each: each.pair), ADMIN),
         form("/devices/answer", pages.handler(lambda each: each.answer), ADMIN),
         form("/devices/rename", pages.handler(lambda each: each.rename), ADMIN),

@@ -17,7 +17,7 @@ from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.entities.chart import HEIGHT, STYLES, WIDTH, PastOf, number_of, past_chart
 
-PATH, AREAS = "/entities", "/areas"
+PATH, AREAS = "/devices/all", "/devices/rooms"
 SHOWN_LIMIT = 200
 PAST_SHOWN = 50
 BESIDE_LIMIT = 30

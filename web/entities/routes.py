@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.core.surfaces import ADMIN, READ, WRITE, Route
-from hub.gateway.pages import NavigationItem
 from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
 from web.core.page_routes import OWNER, form, page
@@ -16,22 +15,15 @@ from web.core.pulse import PagePulse
 if TYPE_CHECKING:
     from web.entities.entities_page import EntitiesPage
 
-ENTRY = NavigationItem(
-    "/entities",
-    "Entities",
-    "overview",
-    position=35,
-    tabs=(NavigationItem("/entities", "Entities"), NavigationItem("/areas", "Areas")),
-)
 CHANGES = tuple(f"{kind}_registry_updated" for kind in ("entity", "device", "area", "floor", "label"))
 
 
 def routes(pages: LazyPages[EntitiesPage]) -> list[Route]:
     """Return the routes."""
     return [
-        page("/entities", pages.handler(lambda each: each.show)),
-        page("/areas", pages.handler(lambda each: each.areas)),
-        Route("GET", "/entities.csv", pages.handler(lambda each: each.table), OWNER, scope=READ, cookie=True),
+        page("/devices/all", pages.handler(lambda each: each.show)),
+        page("/devices/rooms", pages.handler(lambda each: each.areas)),
+        Route("GET", "/devices/all.csv", pages.handler(lambda each: each.table), OWNER, scope=READ, cookie=True),
         form("/entities/do", pages.handler(lambda each: each.do), WRITE),
         form("/entities/save", pages.handler(lambda each: each.save), ADMIN),
         form("/entities/accept", pages.handler(lambda each: each.accept), ADMIN),

@@ -44,13 +44,24 @@ async function bundle(entry) {
 
 const copied = (name, path) => ({ data: readFileSync(join(here, "node_modules", name, path)), packages: [name] });
 
+/** One symbol per icon of icons.json, and our own mark. */
+function sprite() {
+  const names = Object.keys(JSON.parse(readFileSync(join(here, "icons.json"), "utf8")));
+  const drawn = (svg) => svg.replace(/<!--.*?-->/gs, "").replace(/<\/?svg[^>]*>/gs, "").replace(/\s+/g, " ").replace(/ ?(\/?>) ?/g, "$1").trim();
+  const symbols = [
+    ...names.map((name) => [name, join(here, "node_modules", "lucide-static", "icons", `${name}.svg`)]),
+    ["homarus", join(here, "src", "homarus.svg")],
+  ].map(([name, file]) => `<symbol id="${name}" viewBox="0 0 24 24">${drawn(readFileSync(file, "utf8"))}</symbol>`);
+  return { data: Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg">${symbols.join("")}</svg>\n`), packages: ["lucide-static"] };
+}
+
 function publish(folder, lockPath, files, compressed) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, "licences"), { recursive: true });
   const lock = { files: {} };
   for (const [file, { data, packages }] of Object.entries(files)) {
     writeFileSync(join(folder, file), data);
-    if (compressed) {
+    if (compressed && !file.endsWith(".woff2")) {
       writeFileSync(join(folder, `${file}.gz`), gzipSync(data, { level: 9 }));
       const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: data.length };
       writeFileSync(join(folder, `${file}.br`), brotliCompressSync(data, { params }));
@@ -76,6 +87,10 @@ publish(
     "htmx.js": copied("htmx.org", "dist/htmx.min.js"),
     "lit.js": await bundle("lit.js"),
     "codemirror.js": await bundle("codemirror.js"),
+    "uplot.js": await bundle("uplot.js"),
+    "uplot.css": copied("uplot", "dist/uPlot.min.css"),
+    "sprite.svg": sprite(),
+    "inter.woff2": copied("@fontsource-variable/inter", "files/inter-latin-wght-normal.woff2"),
   },
   true,
 );

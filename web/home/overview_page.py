@@ -44,7 +44,7 @@ class OverviewPage:
         """`GET /overview`."""
         pairing = None if self._pairing is None else await self._pairing(call)
         data = await self._data() | {"approvals": await self._approvals(call), "pairing": pairing}
-        return await self._renderer.respond(call, RenderedPage("overview", "Overview", data, "/overview"))
+        return await self._renderer.respond(call, RenderedPage("overview", "Overview", data, "/"))
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the overview."""
@@ -85,7 +85,7 @@ def _repair(repair: Repair) -> dict[str, Any]:
     return shown | {
         "key": re.sub(r"[^A-Za-z0-9_-]", "_", f"{repair.source}-{repair.id}"),
         "place": place,
-        "fix_path": f"/config?file={quote(str(file), safe='')}#L{line or 1}" if file else None,
+        "fix_path": f"/settings/files?file={quote(str(file), safe='')}#L{line or 1}" if file else None,
     }
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from hub.core.surfaces import Open, Route
-from hub.gateway.pages import NavigationItem
 from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, page
 from web.home.find_page import FindPage
 from web.home.login_page import LoginPage
 from web.home.overview_page import OverviewPage
-
-ENTRY = NavigationItem("/overview", "Overview", "overview", position=20)
 
 
 def routes(login: LoginPage, overview: OverviewPage, find: FindPage | None) -> list[Route]:
@@ -18,6 +15,6 @@ def routes(login: LoginPage, overview: OverviewPage, find: FindPage | None) -> l
         Route("GET", "/login", login.show, OWNER, scope=Open.PUBLIC, cookie=True),
         Route("POST", "/login", login.sign_in, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
         Route("POST", "/logout", login.sign_out, OWNER, scope=Open.SIGNED_IN, cookie=True, body_limit=FORM_LIMIT_BYTES),
-        page("/overview", overview.show),
+        page("/", overview.show),
         *([] if find is None else [page("/find", find.find)]),
     ]

@@ -30,9 +30,12 @@ class WaitingCount:
         return await self._count()
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frame that shows the number."""
-        html = self._renderer.fragment("waiting", language, waiting=await self._count())
-        return ({"t": "html", "id": "waiting-count", "html": html},)
+        """Return the frames that show the number in the side bar and in the bar of a phone."""
+        waiting = await self._count()
+        return [
+            {"t": "html", "id": id, "html": self._renderer.fragment("waiting", language, waiting=waiting, id=id)}
+            for id in ("waiting-count", "waiting-count-phone")
+        ]
 
     async def _count(self) -> int:
         return self._approvals() + len((await self._client.read("pairing.list"))["requests"])

@@ -5,26 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hub.core.surfaces import ADMIN, WRITE, Route
-from hub.gateway.pages import NavigationItem
 from web.core.lazy_pages import LazyPages
 from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
 
 if TYPE_CHECKING:
     from web.memory.page_set import MemoryPages
-
-ENTRY = NavigationItem(
-    "/memory",
-    "Memory",
-    "memory",
-    (
-        NavigationItem("/memory", "Browse"),
-        NavigationItem("/memory/search", "Search"),
-        NavigationItem("/memory/intents", "Standing reminders"),
-        NavigationItem("/memory/history", "Changes"),
-        NavigationItem("/memory/index", "Index"),
-    ),
-    position=40,
-)
 
 
 def routes(pages: LazyPages[MemoryPages]) -> list[Route]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.surfaces import ADMIN, Route
-from hub.gateway.pages import NavigationItem
 from hub.messaging.outbox.sending import MESSAGE_ENDS
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
 from web.core.lazy_pages import LazyPages
@@ -16,7 +15,6 @@ from web.core.pulse import PagePulse
 if TYPE_CHECKING:
     from web.runs.runs_page import RunsPage
 
-ENTRY = NavigationItem("/runs", "Runs", "list", position=58)
 CHANGES = (
     *("run_queued", "run_started", "run_message", "run_tool_started", "run_finished"),
     *("subagent_spawned", "subagent_ended"),
@@ -27,8 +25,8 @@ CHANGES = (
 def routes(pages: LazyPages[RunsPage]) -> list[Route]:
     """Return the routes."""
     return [
-        page("/runs", pages.handler(lambda each: each.list), ADMIN),
-        page("/runs/show", pages.handler(lambda each: each.show), ADMIN),
+        page("/timeline", pages.handler(lambda each: each.list), ADMIN),
+        page("/timeline/run", pages.handler(lambda each: each.show), ADMIN),
         form("/runs/stop", pages.handler(lambda each: each.stop), ADMIN),
         form("/runs/replay", pages.handler(lambda each: each.replay), ADMIN),
     ]

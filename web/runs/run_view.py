@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from web.core.durations import duration_text
 from web.core.texts import RUN_STATES, SUBAGENT_STATES
 
-PATH = "/runs"
+PATH = "/timeline"
 _GOOD, _BAD, _WARN = ("good", "✓"), ("bad", "✗"), ("warn", "!")
 MARKS = {
     "answered": _GOOD,
@@ -32,7 +32,7 @@ Moment = Callable[[int | None], dict[str, str]]
 
 def run_path(run_id: str) -> str:
     """Return the page of a run."""
-    return f"{PATH}/show?{urlencode({'run': run_id})}"
+    return f"{PATH}/run?{urlencode({'run': run_id})}"
 
 
 def shown_run(run: Plain, moment: Moment) -> dict[str, Any]:

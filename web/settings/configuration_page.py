@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hub.config.history import ConfigVersion
     from hub.config.store import ConfigStore, ReloadResult
 
+PATH = "/settings/files"
 ROOT_FILE = "configuration.yaml"
 TEXT_LIMIT = 2_000_000
 
@@ -83,7 +84,7 @@ class ConfigurationPage:
             "version": None if chosen is None else self._version(chosen),
             "diff": [line.as_dict() for line in diff],
         }
-        return await self._renderer.respond(call, RenderedPage("history", "History", data, "/config"))
+        return await self._renderer.respond(call, RenderedPage("history", "History", data, PATH, secret=True))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /config/check`: what is wrong when one file is as posted; nothing is written."""
@@ -118,7 +119,7 @@ class ConfigurationPage:
         result = await self._put_into_force()
         if wants_json(call.request):
             return json_response({"applied": result is not None and result.applied})
-        return see_other("/config")
+        return see_other(PATH)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -171,18 +172,19 @@ class ConfigurationPage:
                 "name": name,
                 "text": text,
                 "hash": base_hash,
-                "history_path": f"/config/history?file={quote(name, safe='')}",
+                "history_path": f"{PATH}/history?file={quote(name, safe='')}",
             },
             "problems": problems,
             "notice": notice,
         }
-        return await self._renderer.respond(call, RenderedPage("config", "Configuration", data, "/config", status))
+        shown = RenderedPage("config", "Configuration", data, PATH, status, secret=True)
+        return await self._renderer.respond(call, shown)
 
     def _version(self, version: ConfigVersion) -> dict[str, Any]:
         ts_ms = int(datetime.fromisoformat(version.time).timestamp() * 1000)
         file, id = quote(version.file, safe=""), quote(version.id, safe="")
         return version.as_dict() | {
-            "path": f"/config/history?file={file}&version={id}",
+            "path": f"{PATH}/history?file={file}&version={id}",
             "when": self._renderer.when(ts_ms, seconds=True),
             "iso": self._renderer.iso(ts_ms),
         }
@@ -211,4 +213,4 @@ def _problem(error: ConfigError, severity: str) -> dict[str, Any]:
 
 
 def _path(name: str) -> str:
-    return f"/config?file={quote(name, safe='')}"
+    return f"{PATH}?file={quote(name, safe='')}"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from hub.core.surfaces import ADMIN, Route
-from hub.gateway.pages import NavigationItem
 from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
 from web.settings.configuration_page import ConfigurationPage
-
-ENTRY = NavigationItem("/config", "Configuration", "config", short="Config", position=80)
 
 
 def routes(configuration: ConfigurationPage) -> list[Route]:
     """Return the routes."""
     return [
-        page("/config", configuration.show, ADMIN),
-        page("/config/history", configuration.history, ADMIN),
+        page("/settings/files", configuration.show, ADMIN),
+        page("/settings/files/history", configuration.history, ADMIN),
         form("/config/check", configuration.check, ADMIN, TEXT_LIMIT_BYTES),
         form("/config/complete", configuration.complete, ADMIN, TEXT_LIMIT_BYTES),
         form("/config/save", configuration.save, ADMIN, TEXT_LIMIT_BYTES),

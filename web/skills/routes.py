@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.surfaces import ADMIN, Route
-from hub.gateway.pages import NavigationItem
 from hub.skills.registry import EVENT_SKILLS_CHANGED
 from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
@@ -15,7 +14,6 @@ from web.core.page_routes import form, page
 if TYPE_CHECKING:
     from web.skills.skills_page import SkillsPage
 
-ENTRY = NavigationItem("/skills", "Skills", "tool", position=55)
 TOPIC = "skills"
 UPLOAD_LIMIT_BYTES = 17_825_792
 """Bytes of a form that holds an archive of the largest size."""
@@ -24,7 +22,7 @@ UPLOAD_LIMIT_BYTES = 17_825_792
 def routes(pages: LazyPages[SkillsPage]) -> list[Route]:
     """Return the routes."""
     return [
-        page("/skills", pages.handler(lambda each: each.show)),
+        page("/tools/skills", pages.handler(lambda each: each.show)),
         form("/skills/change", pages.handler(lambda each: each.change), ADMIN),
         form("/skills/remove", pages.handler(lambda each: each.remove), ADMIN),
         form("/skills/install", pages.handler(lambda each: each.install), ADMIN, UPLOAD_LIMIT_BYTES),

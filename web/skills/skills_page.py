@@ -18,7 +18,7 @@ from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import SKILL_SEVERITIES, SKILL_SOURCES, SKILL_STATES
 
-PATH = "/skills"
+PATH = "/tools/skills"
 ROOM_FOR_TEXT = 300_000
 
 _ID = All(string, Length(min=1, max=1_500))

@@ -1,10 +1,13 @@
 // The frame of every page: live updates, palette, shortcuts.
 import { live } from "./live.js";
-import "./palette.js";
+import { openPalette } from "./palette.js";
 import { listenForKeys } from "./keys.js";
+import { start } from "./ui.js";
 
 listenForKeys();
-if (document.body.classList.contains("frame")) live.start();
+start();
+if (document.body.classList.contains("shell")) live.start();
+for (const button of document.querySelectorAll("[data-palette]")) button.addEventListener("click", openPalette);
 
 // A menu closes when one clicks elsewhere or presses Escape.
 document.addEventListener("click", (event) => {

@@ -48,7 +48,7 @@ function showProblems(problems) {
 
 function show(problem) {
   if (problem.file !== file) {
-    location.assign(`/config?file=${encodeURIComponent(problem.file)}#L${problem.line}`);
+    location.assign(`/settings/files?file=${encodeURIComponent(problem.file)}#L${problem.line}`);
     return;
   }
   const at = offset(view.state.doc, problem.line, problem.column);

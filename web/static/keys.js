@@ -21,8 +21,8 @@ export function listenForKeys() {
 function single(event) {
   if (Date.now() - pending < 1_200) {
     pending = 0;
-    const path = { c: "/chat", o: "/overview", a: "/automations", s: "/scripts", b: "/blueprints", m: "/memory", y: "/config", d: "/developer" }[event.key];
-    if (path) location.assign(path);
+    const link = document.querySelector(`.side a[data-letter="${CSS.escape(event.key)}"]`);
+    if (link) location.assign(link.href);
     return;
   }
   if (event.key === "g") pending = Date.now();

@@ -90,7 +90,7 @@ class Palette extends LitElement {
 
   render() {
     if (!this.mode) return "";
-    return html`<dialog aria-label=${this.mode === "sheet" ? t("Keyboard shortcuts") : t("Go to or do")}>
+    return html`<dialog aria-label=${this.mode === "sheet" ? t("Keyboard shortcuts") : t("Search or do")}>
       ${this.mode === "sheet" ? this.sheet() : this.search()}
     </dialog>`;
   }
@@ -98,10 +98,10 @@ class Palette extends LitElement {
   search() {
     const choices = this.choices;
     return html`<input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
-        aria-label=${t("Go to or do")} placeholder=${t("Go to or do")} autocomplete="off" .value=${this.query}
+        aria-label=${t("Search or do")} placeholder=${t("Search or do")} autocomplete="off" .value=${this.query}
         aria-activedescendant=${choices.length ? `palette-${this.at}` : ""}
         @input=${(event) => { this.query = event.target.value; this.at = 0; this.ask(this.query); }} @keydown=${this.keydown}>
-      ${choices.length ? html`<div role="listbox" id="palette-list" aria-label=${t("Go to or do")}>
+      ${choices.length ? html`<div role="listbox" id="palette-list" aria-label=${t("Search or do")}>
         ${choices.map((choice, index) => html`<div role="option" id="palette-${index}" aria-selected=${index === this.at}
           @click=${() => this.choose(choice)}><span dir="auto">${choice.name}</span>${choice.kind ? html` <small>${choice.kind}</small>` : ""}</div>`)}
       </div>` : html`<p id="palette-list" class="empty">${t("No results.")}</p>`}`;
@@ -109,9 +109,9 @@ class Palette extends LitElement {
 
   sheet() {
     const rows = [
-      [`${command}+K`, t("Go to or do")], ["?", t("Keyboard shortcuts")], ["g c", t("Go to the chat")],
-      ["g o", t("Go to the overview")], ["g a", t("Go to the automations")], ["g s", t("Go to the scripts")],
-      ["g b", t("Go to the blueprints")], ["g m", t("Go to the memory")], ["g y", t("Go to the configuration")], ["g d", t("Go to the developer tools")], ["n", t("New conversation")],
+      [`${command}+K`, t("Search or do")], ["?", t("Keyboard shortcuts")],
+      ...[...document.querySelectorAll(".side a[data-letter]")].map((link) => [`g ${link.dataset.letter}`, link.title]),
+      [`${command}+B`, t("Fold the side bar")], ["n", t("New conversation")],
       ["/", t("Write a message")], ["Esc", t("Stop")], [`${command}+S`, t("Save the file")], [`${command}+Shift+Y`, t("Form or YAML")],
     ];
     return html`<h2>${t("Keyboard shortcuts")}</h2>

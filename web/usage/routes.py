@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hub.core.surfaces import ADMIN, READ, Route
-from hub.gateway.pages import NavigationItem
 from web.core.lazy_pages import LazyPages
 from web.core.page_routes import OWNER, form, page
 
 if TYPE_CHECKING:
     from web.usage.usage_page import UsagePage
 
-ENTRY = NavigationItem("/usage", "Usage", "usage", position=60)
-
 
 def routes(pages: LazyPages[UsagePage]) -> list[Route]:
     """Return the routes."""
     return [
-        page("/usage", pages.handler(lambda each: each.show)),
-        Route("GET", "/usage.csv", pages.handler(lambda each: each.table), OWNER, scope=READ, cookie=True),
+        page("/agents/usage", pages.handler(lambda each: each.show)),
+        Route("GET", "/agents/usage.csv", pages.handler(lambda each: each.table), OWNER, scope=READ, cookie=True),
         form("/usage/test", pages.handler(lambda each: each.test), ADMIN),
     ]

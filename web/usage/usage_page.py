@@ -18,7 +18,7 @@ from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, wants_json
 from web.usage.chart import HEIGHT, WIDTH, bars, daily
 
-PATH = "/usage"
+PATH = "/agents/usage"
 SPANS = (7, 30, 90)
 DEFAULT_DAYS = 30
 COLUMNS = (

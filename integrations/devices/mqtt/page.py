@@ -19,7 +19,7 @@ from integrations.devices.mqtt.methods import DOMAIN, status_of
 if TYPE_CHECKING:
     from integrations.devices.mqtt.broker import EmbeddedBroker
 
-PATH = "/mqtt"
+ROUTES, PATH = "/mqtt", "/settings/mqtt"
 PICTURE_TYPES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 _HERE = Path(__file__).parent
 _CHINESE = {
@@ -52,7 +52,7 @@ def mqtt_page(bridge: MqttBridge, discovery: Discovery, broker: EmbeddedBroker |
         return {"status": status_of(bridge, broker), "zone": zone, **listed(discovery)}
 
     texts = {"zh-CN": _CHINESE}
-    return Page(PATH, "MQTT", _HERE / "page.html", data, scope=ADMIN, icon="list", position=62, texts=texts)
+    return Page(PATH, "MQTT", _HERE / "page.html", data, scope=ADMIN, under="/settings", position=90, texts=texts)
 
 
 def routes(discovery: Discovery) -> list[Route]:
@@ -72,4 +72,4 @@ def routes(discovery: Discovery) -> list[Route]:
         return web.Response(body=found, content_type=shown, headers=headers)
 
     paths = {"explorer.js": script, "picture/{entity}": picture}
-    return [Route("GET", f"{PATH}/{path}", serve, DOMAIN, scope=ADMIN, cookie=True) for path, serve in paths.items()]
+    return [Route("GET", f"{ROUTES}/{path}", serve, DOMAIN, scope=ADMIN, cookie=True) for path, serve in paths.items()]

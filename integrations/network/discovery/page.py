@@ -14,7 +14,7 @@ from hub.gateway.pages import Page
 from integrations.network.discovery.found import FoundServices
 
 DOMAIN = "discovery"
-PATH = "/discovered"
+ROUTES, PATH = "/discovered", "/devices/found"
 FORM_LIMIT_BYTES = 16_384
 SECRET_PREFIX = "secret."  # noqa: S105  the beginning of a field's name
 CHINESE = {
@@ -58,7 +58,12 @@ def found_page(found: FoundServices) -> Page:
 
     template = Path(__file__).with_name("page.html")
     return Page(
-        PATH, "Discovered", template, data, scope=ADMIN, icon="find", badge=found.waiting, texts={"zh-CN": CHINESE}
+        *(PATH, "Found", template, data),
+        scope=ADMIN,
+        under="/devices",
+        position=60,
+        badge=found.waiting,
+        texts={"zh-CN": CHINESE},
     )
 
 
@@ -76,7 +81,7 @@ def routes(found: FoundServices) -> list[Route]:
         return web.Response(status=303, headers={"Location": PATH})
 
     return [
-        Route("POST", f"{PATH}/{path}", handler, DOMAIN, scope=ADMIN, cookie=True, body_limit=FORM_LIMIT_BYTES)
+        Route("POST", f"{ROUTES}/{path}", handler, DOMAIN, scope=ADMIN, cookie=True, body_limit=FORM_LIMIT_BYTES)
         for path, handler in (("ignore", ignore), ("set-up", set_up))
     ]
 

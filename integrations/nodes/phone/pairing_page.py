@@ -19,7 +19,7 @@ from hub.gateway.pages import Page
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
-PATH = "/pair-phone"
+ROUTES, PATH = "/pair-phone", "/devices/pair-phone"
 KEPT_LIMIT = 20
 _HERE = Path(__file__).parent
 
@@ -40,9 +40,9 @@ class PairPhonePage:
         host, template = self._host, _HERE / "pairing.html"
         chinese = json.loads((_HERE / "pairing.zh-CN.json").read_text(encoding="utf-8"))
         host.pages.add(
-            Page(PATH, "Pair phone", template, self._show, scope=ADMIN, position=60, texts={"zh-CN": chinese})
+            Page(PATH, "Pair phone", template, self._show, scope=ADMIN, under="/devices", texts={"zh-CN": chinese})
         )
-        host.routes.add(Route("POST", f"{PATH}/code", self._make, host.domain, scope=ADMIN, cookie=True))
+        host.routes.add(Route("POST", f"{ROUTES}/code", self._make, host.domain, scope=ADMIN, cookie=True))
 
     async def _show(self, call: HttpCall) -> Mapping[str, Any]:
         made = self._made.get(call.known_caller.credential_id)

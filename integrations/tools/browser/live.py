@@ -25,7 +25,7 @@ from integrations.tools.browser.tab import Tab
 if TYPE_CHECKING:
     from playwright.async_api import ScreencastFrame
 
-PATH = "/browser"
+ROUTES, PATH = "/browser", "/tools/browser"
 WAIT_LIMIT_S = 10.0
 """How long a request for the next picture waits for one."""
 UNWATCHED_S = 20.0
@@ -83,15 +83,15 @@ class LiveView:
     def page(self) -> Page:
         """The page of the dashboard."""
         template = Path(__file__).with_name("page.html")
-        return Page(PATH, "Browser", template, self._data, scope=ADMIN, texts={"zh-CN": TEXTS})
+        return Page(PATH, "Browser", template, self._data, scope=ADMIN, under="/tools", texts={"zh-CN": TEXTS})
 
     @property
     def routes(self) -> list[Route]:
         """What the page calls."""
         return [
-            Route("GET", f"{PATH}/live.js", self._script, "browser", cookie=True),
-            Route("GET", f"{PATH}/frame", self._frame, "browser", cookie=True),
-            Route("POST", f"{PATH}/input", self._input, "browser", body=INPUT, body_limit=16_384, cookie=True),
+            Route("GET", f"{ROUTES}/live.js", self._script, "browser", cookie=True),
+            Route("GET", f"{ROUTES}/frame", self._frame, "browser", cookie=True),
+            Route("POST", f"{ROUTES}/input", self._input, "browser", body=INPUT, body_limit=16_384, cookie=True),
         ]
 
     async def _data(self, call: HttpCall) -> Mapping[str, Any]:

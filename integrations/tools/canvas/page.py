@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
 OWNER = "canvas"
-PATH = "/canvas"
+ROUTES, PATH = "/canvas", "/tools/canvas"
 SCRIPTS = ("canvas.js", "a2ui.js", "snapshot.js")
 PRESS_LIMIT_BYTES = 32_768
 _HERE = Path(__file__).parent
@@ -61,15 +61,15 @@ class CanvasPage:
     def page(self) -> Page:
         """Return the page."""
         template = _HERE / "canvas.html"
-        return Page(PATH, "Canvas", template, self._data, icon="play", position=57, texts={"zh-CN": _CHINESE})
+        return Page(PATH, "Canvas", template, self._data, under="/tools", position=57, texts={"zh-CN": _CHINESE})
 
     def routes(self) -> list[Route]:
         """Return the routes of its scripts, its WebSocket and its buttons."""
         return [
-            Route("GET", f"{PATH}/script/{{name}}", self._script, OWNER, scope=READ, cookie=True),
-            Route("GET", f"{PATH}/live", self._live, OWNER, scope=READ, cookie=True, websocket=True),
+            Route("GET", f"{ROUTES}/script/{{name}}", self._script, OWNER, scope=READ, cookie=True),
+            Route("GET", f"{ROUTES}/live", self._live, OWNER, scope=READ, cookie=True, websocket=True),
             Route(
-                *("POST", f"{PATH}/press", self._press, OWNER),
+                *("POST", f"{ROUTES}/press", self._press, OWNER),
                 scope=WRITE,
                 body=_PRESS,
                 body_limit=PRESS_LIMIT_BYTES,

@@ -199,7 +199,9 @@ class CanvasTool:
 
     def _shown(self, call: ToolCall, text: str) -> ToolResult:
         watched = call.agent_id in self._tabs.agents
-        return ToolResult(text if watched else f"{text} Nobody looks at it now: {self._host.dashboard_url}/canvas")
+        return ToolResult(
+            text if watched else f"{text} Nobody looks at it now: {self._host.dashboard_url}/tools/canvas"
+        )
 
 
 def approval(arguments: Mapping[str, Any], authority: Authority) -> str | None:

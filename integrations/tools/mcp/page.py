@@ -23,12 +23,12 @@ from integrations.tools.mcp.servers import DOMAIN, McpServers
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
-PATH = "/mcp-servers"
+ROUTES, PATH = "/mcp-servers", "/tools/mcp"
 FORM_LIMIT_BYTES = 1_024
 SERVER_LIMIT_BYTES = 32_768
 SETTLE_S = 2.0
 CHINESE = {
-    "MCP servers": "MCP 服务器",
+    "MCP": "MCP",
     "Server": "服务器",
     "Where": "位置",
     "Tools": "工具",
@@ -79,7 +79,7 @@ def servers_page(servers: McpServers, settings: Mapping[str, Any]) -> Page:
         return {"servers": shown(servers), "url": url, "read_only": settings["read_only"]}
 
     template = Path(__file__).with_name("page.html")
-    return Page(PATH, "MCP servers", template, data, scope=ADMIN, icon="list", texts={"zh-CN": CHINESE})
+    return Page(PATH, "MCP", template, data, scope=ADMIN, under="/tools", position=45, texts={"zh-CN": CHINESE})
 
 
 def add_route(host: IntegrationHost) -> Route:
@@ -104,7 +104,7 @@ def add_route(host: IntegrationHost) -> Route:
         await host.configure((DOMAIN, "servers", name), value, secrets)
         return web.Response(status=303, headers={"Location": PATH})
 
-    return Route("POST", f"{PATH}/add", add, DOMAIN, scope=ADMIN, cookie=True, body_limit=SERVER_LIMIT_BYTES)
+    return Route("POST", f"{ROUTES}/add", add, DOMAIN, scope=ADMIN, cookie=True, body_limit=SERVER_LIMIT_BYTES)
 
 
 def accept_route(servers: McpServers) -> Route:
@@ -114,4 +114,4 @@ def accept_route(servers: McpServers) -> Route:
         await servers.accept(str((await call.request.post()).get("server", "")))
         return web.Response(status=303, headers={"Location": PATH})
 
-    return Route("POST", f"{PATH}/accept", accept, DOMAIN, scope=ADMIN, cookie=True, body_limit=FORM_LIMIT_BYTES)
+    return Route("POST", f"{ROUTES}/accept", accept, DOMAIN, scope=ADMIN, cookie=True, body_limit=FORM_LIMIT_BYTES)

@@ -1,0 +1,205 @@
+"""The navigation: ten entries in groups, their tabs, the pages of integrations, and where old addresses lead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from hub.gateway.pages import Page
+
+
+class Tab(Struct, frozen=True):
+    """A page of an entry; its title is a message id.
+
+    Attributes:
+        tabs: Pages that belong to this one, shown below the tabs of the entry.
+        count: How many things on it wait for a person.
+    """
+
+    path: str
+    title: str
+    tabs: tuple[Tab, ...] = ()
+    count: int = 0
+
+    def holds(self, path: str) -> bool:
+        """Whether a page is this one, or belongs to it."""
+        return path == self.path or any(tab.holds(path) for tab in self.tabs)
+
+
+class Entry(Tab, frozen=True):
+    """An entry of the side bar.
+
+    Attributes:
+        icon: One of `web/frontend/icons.json`.
+        letter: `g` and this letter lead there.
+    """
+
+    icon: str = "puzzle"
+    letter: str = ""
+
+
+class Group(Struct, frozen=True):
+    """Entries below a heading, which may be empty."""
+
+    title: str
+    entries: tuple[Entry, ...] = field(default_factory=tuple)
+
+
+DEVELOPER = (
+    Tab("/settings/developer", "States"),
+    Tab("/settings/developer/events", "Events"),
+    Tab("/settings/developer/services", "Services"),
+    Tab("/settings/developer/templates", "Templates"),
+    Tab("/settings/advanced/ui", "Components"),
+)
+GROUPS = (
+    Group(
+        "",
+        (
+            Entry("/", "Home", icon="house", letter="h"),
+            Entry("/chat", "Chat", icon="message-circle", letter="c"),
+            Entry(
+                *("/timeline", "Timeline", (Tab("/timeline", "All"), Tab("/automations/history", "Automations"))),
+                icon="activity",
+                letter="t",
+            ),
+        ),
+    ),
+    Group(
+        "Your home",
+        (
+            Entry(
+                "/automations",
+                "Automations",
+                (
+                    Tab("/automations", "Automations"),
+                    Tab("/scripts", "Scripts"),
+                    Tab("/blueprints", "Blueprints"),
+                ),
+                icon="zap",
+                letter="a",
+            ),
+            Entry(
+                "/devices",
+                "Devices",
+                (
+                    Tab("/devices/rooms", "Rooms"),
+                    Tab("/devices/all", "All"),
+                    Tab("/devices/phones", "Phones and computers"),
+                ),
+                icon="lightbulb",
+                letter="d",
+            ),
+            Entry(
+                "/memory",
+                "Memory",
+                (
+                    Tab("/memory", "Browse"),
+                    Tab("/memory/search", "Search"),
+                    Tab("/memory/intents", "Standing reminders"),
+                    Tab("/memory/history", "Changes"),
+                    Tab("/memory/index", "Index"),
+                ),
+                icon="brain",
+                letter="m",
+            ),
+        ),
+    ),
+    Group(
+        "Assistant",
+        (
+            Entry("/agents", "Agents and models", (Tab("/agents/usage", "Usage"),), icon="bot", letter="b"),
+            Entry("/channels", "Channels", icon="send", letter="l"),
+            Entry("/tools", "Skills and tools", (Tab("/tools/skills", "Skills"),), icon="puzzle", letter="k"),
+        ),
+    ),
+    Group(
+        "",
+        (
+            Entry(
+                "/settings",
+                "Settings",
+                (Tab("/settings/files", "Files"), Tab("/settings/developer", "Developer tools", DEVELOPER)),
+                icon="settings",
+                letter="s",
+            ),
+        ),
+    ),
+)
+IN_RECOVERY = (
+    Group(
+        "",
+        (
+            Entry("/", "Home", icon="house", letter="h"),
+            Entry("/settings/files", "Files", icon="settings", letter="s"),
+        ),
+    ),
+)
+ADDED = "Added"
+"""Heading of the pages that integrations add as entries of their own."""
+ON_A_PHONE = ("/", "/chat", "/timeline", "/devices")
+"""Entries in the bar of a phone; the others are behind More."""
+
+FIRST_TABS = {
+    "/agents": "/agents/usage",
+    "/devices": "/devices/rooms",
+    "/settings": "/settings/files",
+    "/tools": "/tools/skills",
+}
+"""Entries without a page of their own: where they lead."""
+MOVED = {
+    "/overview": "/",
+    "/runs": "/timeline",
+    "/runs/show": "/timeline/run",
+    "/usage": "/agents/usage",
+    "/usage.csv": "/agents/usage.csv",
+    "/entities": "/devices/all",
+    "/entities.csv": "/devices/all.csv",
+    "/areas": "/devices/rooms",
+    "/skills": "/tools/skills",
+    "/mcp-servers": "/tools/mcp",
+    "/browser": "/tools/browser",
+    "/canvas": "/tools/canvas",
+    "/pair-phone": "/devices/pair-phone",
+    "/discovered": "/devices/found",
+    "/config": "/settings/files",
+    "/config/history": "/settings/files/history",
+    "/developer": "/settings/developer",
+    "/developer/events": "/settings/developer/events",
+    "/developer/services": "/settings/developer/services",
+    "/developer/templates": "/settings/developer/templates",
+    "/mqtt": "/settings/mqtt",
+}
+"""Where pages are that had another address: bookmarks and links in old messages still work."""
+
+
+def navigation(pages: Sequence[Page], *, recovery: bool = False) -> list[Group]:
+    """Return the groups with the pages of integrations, each below its entry or as one of its own.
+
+    Args:
+        recovery: Whether only the first pages are there.
+    """
+    if recovery:
+        return list(IN_RECOVERY)
+    below: dict[str, list[Tab]] = {}
+    own: list[Entry] = []
+    paths = {entry.path for group in GROUPS for entry in group.entries}
+    for page in pages:
+        count = page.badge() if page.badge is not None else 0
+        if page.under in paths:
+            below.setdefault(page.under, []).append(Tab(page.path, page.title, count=count))
+        else:
+            own.append(Entry(page.path, page.title, count=count, icon=page.icon))
+    groups = [replace(group, entries=tuple(_joined(entry, below) for entry in group.entries)) for group in GROUPS]
+    return [*groups, Group(ADDED, tuple(own))] if own else groups
+
+
+def _joined(entry: Entry, below: Mapping[str, list[Tab]]) -> Entry:
+    """Return an entry with the tabs of integrations, and the sum of what waits on them."""
+    more = below.get(entry.path, [])
+    if not more:
+        return entry
+    tabs = (*(entry.tabs or (Tab(entry.path, entry.title),)), *more)
+    return replace(entry, tabs=tabs, count=sum(tab.count for tab in tabs))

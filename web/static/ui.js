@@ -1,0 +1,111 @@
+// What the components do by script: menus find their place, text is copied, what changed is counted, the side bar folds.
+import { t } from "./texts.js";
+
+const SAVED_MS = 1_200;
+const UNDO_MS = 8_000;
+
+/** Say what was done; `undo` is called when that was pressed. */
+export function toast(text, undo) {
+  const place = document.getElementById("toasts");
+  if (!place) return;
+  const box = document.createElement("div");
+  box.className = "toast";
+  box.role = "status";
+  const words = document.createElement("span");
+  words.className = "grow";
+  words.textContent = text;
+  box.append(words);
+  if (undo) {
+    const button = document.createElement("button");
+    button.className = "button quiet";
+    button.textContent = t("Undo");
+    button.addEventListener("click", () => { box.remove(); undo(); });
+    box.append(button);
+  }
+  place.append(box);
+  setTimeout(() => box.remove(), UNDO_MS);
+}
+
+/** Show for a moment, in the button itself, that it is done. */
+export function done(button, text) {
+  const before = [...button.childNodes];
+  button.classList.add("saved");
+  button.textContent = `✓ ${text}`;
+  setTimeout(() => { button.classList.remove("saved"); button.replaceChildren(...before); }, SAVED_MS);
+}
+
+async function copy(button) {
+  const text = button.closest(".code")?.querySelector("pre")?.textContent ?? button.dataset.copy;
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else { // over plain HTTP
+    const box = document.createElement("textarea");
+    box.value = text;
+    document.body.append(box);
+    box.select();
+    document.execCommand("copy");
+    box.remove();
+  }
+  done(button, t("Copied"));
+}
+
+function fold() {
+  const root = document.documentElement;
+  const folded = root.dataset.side !== "folded";
+  if (folded) root.dataset.side = "folded";
+  else delete root.dataset.side;
+  document.cookie = `homarus_side=${folded ? "folded" : ""}; path=/; max-age=31536000; samesite=strict`;
+}
+
+/** Put a menu below its button, or above it where there is no room; only where CSS cannot. */
+function place(event) {
+  const menu = event.target;
+  if (event.newState !== "open" || !menu.matches?.(".menu, .options") || CSS.supports("position-area", "bottom")) return;
+  const opener = menu.popoverOpener ?? document.querySelector(`[popovertarget="${CSS.escape(menu.id)}"]`);
+  if (!opener) return;
+  const box = opener.getBoundingClientRect();
+  const below = box.bottom + menu.offsetHeight < innerHeight;
+  menu.style.position = "fixed";
+  menu.style.inset = "auto";
+  menu.style.left = `${Math.max(8, Math.min(box.left, innerWidth - menu.offsetWidth - 8))}px`;
+  menu.style.top = `${below ? box.bottom + 4 : Math.max(8, box.top - menu.offsetHeight - 4)}px`;
+}
+
+/** Show the save bar of a form when something in it is not as it was, and how much. */
+function watchChanges(form) {
+  const bar = form.querySelector(".save-bar");
+  const state = () => new URLSearchParams([...new FormData(form)].map(([name, value]) => [name, String(value.name ?? value)]));
+  const at = state();
+  const look = () => {
+    const now = state();
+    const changed = [...new Set([...at.keys(), ...now.keys()])].filter((name) => at.getAll(name).join("\0") !== now.getAll(name).join("\0"));
+    bar.hidden = !changed.length;
+    bar.querySelector("[data-change-count]").textContent = changed.length === 1 ? t("1 change") : t("{count} changes", { count: changed.length });
+  };
+  form.addEventListener("input", look);
+  form.addEventListener("change", look);
+  look();
+}
+
+export function start() {
+  document.addEventListener("toggle", place, { capture: true });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-copy], [data-dialog], [data-remove]");
+    if (!button) return;
+    if (button.dataset.copy !== undefined) copy(button);
+    else if (button.dataset.dialog) document.getElementById(button.dataset.dialog)?.showModal();
+    else button.closest(button.dataset.remove)?.remove();
+  });
+  document.addEventListener("input", (event) => {
+    const output = event.target.dataset?.output && document.getElementById(event.target.dataset.output);
+    if (output) output.textContent = `${event.target.value} ${output.dataset.unit}`.trim();
+  });
+  document.addEventListener("change", (event) => event.target.matches?.("[data-submit]") && event.target.form.requestSubmit());
+  document.addEventListener("keydown", (event) => {
+    if (!(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey || event.key.toLowerCase() !== "b") return;
+    if (event.target.closest?.(".cm-editor, [contenteditable]")) return;
+    event.preventDefault();
+    fold();
+  });
+  for (const form of document.querySelectorAll("form[data-changes]")) watchChanges(form);
+  if (document.querySelector("hm-pick, hm-duration")) import("./fields.js");
+}
