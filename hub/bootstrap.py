@@ -209,9 +209,10 @@ async def run_one(
         gc.freeze()
         gc.enable()
         if options.prepare is not None:
-            await options.prepare(hub)
-        await _tell(hub, options)
-        await _first_of(stopping, restart)
+            await _first_of(options.prepare(hub), stopping.wait())
+        if not stopping.is_set():
+            await _tell(hub, options)
+        await _first_of(stopping.wait(), restart.wait())
     finally:
         gc.enable()
         slow = await hub.stop(restarting=restart.is_set() and not stopping.is_set())
@@ -220,14 +221,21 @@ async def run_one(
     return _Ending.STOP if stopping.is_set() else _Ending.RESTART, port
 
 
-async def _first_of(*events: asyncio.Event) -> None:
-    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+async def _first_of(*works: Awaitable[object]) -> None:
+    """Wait for one, and cancel the others.
+
+    Raises:
+        Exception: What one that was done raised.
+    """
+    waiting = [asyncio.ensure_future(each) for each in works]
     try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 async def _tell(hub: Hub, options: StartOptions) -> None:

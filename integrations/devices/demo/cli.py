@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 import time
@@ -43,7 +44,12 @@ def command(port: int, language: str, keep: Path | None, as_json: bool) -> None:
         raise CommandFailed(f"--keep: {keep} is a home already; name a folder that is new or empty", Exit.USAGE)
     home = keep.absolute() if keep is not None else Path(tempfile.mkdtemp(prefix="homarus-demo-"))
     clock, prepare = _make(home, language)
-    click.echo(f"A made-up home, in {home}: it lives through two weeks first, which takes some seconds.", err=True)
+    click.echo(
+        f"A made-up home, in {home}. It lives through two weeks first, which takes some seconds. Ctrl+C stops it"
+        f"{', and the folder stays' if keep else ' and throws it away'}; a new link that signs in: "
+        f"homarus dashboard --config {home}",
+        err=True,
+    )
     try:
         code = run_until_stopped(home, None, port, as_json=as_json, clock=clock, prepare=prepare)
     finally:
@@ -70,7 +76,13 @@ def _make(home: Path, language: str) -> tuple[PastClock, Callable[[HubParts], Aw
     clock = PastClock(time.time() - DAYS * DAY_S)
 
     async def prepare(hub: HubParts) -> None:
-        await Past(hub, clock, story).live()
+        log = logging.getLogger()
+        level = log.level
+        log.setLevel(logging.ERROR)  # what went wrong two weeks ago is no news
+        try:
+            await Past(hub, clock, story).live()
+        finally:
+            log.setLevel(level)
 
     return clock, prepare
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from random import Random
 
 WASHING_H = (13.0, 14.7)
@@ -23,10 +24,12 @@ def noise(name: str, now: datetime, minutes: int = 10) -> float:
     place = now.timestamp() / (minutes * 60)
     before, share = math.floor(place), place % 1
 
-    def at(step: int) -> float:
-        return Random(f"{name}{step}").uniform(-1, 1)  # noqa: S311  the same each time
+    return _any(name, before) * (1 - share) + _any(name, before + 1) * share
 
-    return at(before) * (1 - share) + at(before + 1) * share
+
+@lru_cache(maxsize=256)
+def _any(name: str, step: int) -> float:
+    return Random(f"{name}{step}").uniform(-1, 1)  # noqa: S311  the same each time
 
 
 def wave(name: str, middle: float, swing: float, peak_h: float, rough: float) -> Daily:

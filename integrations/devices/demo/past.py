@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -63,15 +64,15 @@ class Past:
     async def live(self) -> None:
         """Live from the beginning of the clock until now, and let the clock go."""
         now = time.time()
-        with self._watching():
-            for when, do in sorted(self._moments(now), key=lambda each: each[0]):
-                await self._go_to(min(when, now), now)
-                await do()
-            await self._go_to(now, now)
-            await self._say(self._story.waits, waits=True)
-        self._clock.let_go()
-        for task in self._deciding:
-            task.cancel()
+        try:
+            with self._watching():
+                for when, do in sorted(self._moments(now), key=lambda each: each[0]):
+                    await self._go_to(min(when, now), now)
+                    await do()
+                await self._go_to(now, now)
+                await self._say(self._story.waits, waits=True)
+        finally:
+            self._clock.let_go()
 
     # --- time ---
 
@@ -83,8 +84,8 @@ class Past:
 
     def _moments(self, now: float) -> Iterator[tuple[float, Callable[[], Awaitable[None]]]]:
         """Yield when something is said or remembered, and what does it; what would be in the future is left out."""
-        for fact in self._story.facts:
-            yield self._at(now, fact.days, "20:15"), partial(self._remember, fact)
+        for days, facts in groupby(self._story.facts, key=lambda fact: fact.days):
+            yield self._at(now, days, "20:15"), partial(self._remember, list(facts))
         for talk in self._story.talks:
             yield self._at(now, talk.days, talk.at), partial(self._say, talk)
         for reminder in self._story.reminders:
@@ -184,8 +185,10 @@ class Past:
         await self._clock.spend(THINKS_S)
         await self._hub.approvals.resolve(id, verdict == "allow", Context(self._owner))
 
-    async def _remember(self, fact: Fact) -> None:
-        await self._call("memory.add", {"text": fact.text, "kind": fact.kind})
+    async def _remember(self, facts: list[Fact]) -> None:
+        # At once: each waits a little for the index.
+        adding = (self._call("memory.add", {"text": fact.text, "kind": fact.kind}) for fact in facts)
+        await asyncio.gather(*adding)
 
     async def _remind(self, reminder: Reminder, now: float) -> None:
         at = datetime.fromtimestamp(self._at(now, -reminder.days, reminder.at), UTC)
