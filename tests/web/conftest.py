@@ -35,7 +35,7 @@ memory:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--screenshot", action="store_true", help="write docs/images/dashboard.png")
+    parser.addoption("--screenshot", action="store_true", help="write the pictures of docs/images")
 
 
 @pytest.fixture(scope="module")

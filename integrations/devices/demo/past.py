@@ -34,6 +34,8 @@ THINKS_S = 12.0
 """How long the owner thinks about an approval."""
 READS_S = 40.0
 """How long somebody reads an answer before they write again."""
+UNREAD_DAYS = 0
+"""Answers that are older were read."""
 LOOK_S, AUTOMATION_LOOKS = 0.002, 8
 """How often and how long automations that began are looked after; those with a delay do not end by then."""
 
@@ -156,6 +158,8 @@ class Past:
             await self._clock.until(partial(self._is_answered, run_id, sent, waits=waits))
             if not waits:
                 await self._clock.spend(READS_S)
+        if key is not None and talk.days > UNREAD_DAYS:
+            await self._call("sessions.patch", {"key": key, "unread": False, "pinned": talk.pinned})
 
     def _is_answered(self, run_id: str, sent: int, *, waits: bool) -> bool:
         """Whether a message was answered, and the answer sent; or whether its run waits for the owner."""

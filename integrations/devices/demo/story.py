@@ -58,6 +58,7 @@ class Talk(Struct, frozen=True):
         title: Its title; one without goes to the chat app.
         agent: Who answers.
         verdict: What the owner says when it asks for an approval.
+        pinned: Whether it stays above the others.
     """
 
     days: int
@@ -67,6 +68,7 @@ class Talk(Struct, frozen=True):
     title: str = ""
     agent: str = "main"
     verdict: str = "allow"
+    pinned: bool = False
 
 
 class Fact(Struct, frozen=True):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -126,6 +128,27 @@ def test_a_sensor_has_a_past(demo: HubProcess) -> None:
     history = demo.rpc("entities.history", {"entity_id": "sensor.kitchen_temperature"})
 
     assert len(history["points"]) > 50
+
+
+def test_it_is_not_made_in_a_home_that_is_there(demo: HubProcess) -> None:
+    answer = demo.cli("demo", "--keep", str(demo.home))
+
+    assert answer.returncode == 2
+    assert "is a home already" in answer.stderr
+
+
+def test_stopped_while_its_past_is_lived_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hub", "demo"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:
+        assert process.stderr is not None
+        while b"battery" not in (line := process.stderr.readline()):
+            assert line
+        assert list(tmp_path.iterdir())
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+
+    assert process.returncode == 0
+    assert not list(tmp_path.glob("homarus-demo-*"))
 
 
 def test_nothing_went_out(demo: HubProcess, went_out: Path) -> None:
