@@ -52,6 +52,7 @@ from web.home.find_page import FindPage
 from web.home.login_page import LoginPage
 from web.home.overview_data import OverviewData
 from web.home.overview_page import OverviewPage
+from web.home.pick_page import PickPage
 from web.home.waiting_count import WaitingCount
 from web.memory import live_topics as memory_topics, routes as memory_routes
 from web.routes import add_routes, frame_routes, pages_of_integrations
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from hub.hub import Hub
     from web.automations.page_set import AutomationPages
     from web.channels.channels_page import ChannelsPage
+    from web.developer.components_page import ComponentsPage
     from web.developer.developer_page import DeveloperPage
     from web.devices.devices_page import DevicesPage
     from web.entities.entities_page import EntitiesPage
@@ -145,7 +147,7 @@ class Dashboard:
         hub, renderer = self._hub, self._renderer
         routes = [
             *frame_routes(renderer, self._assets, self._live),
-            *home_routes.routes(self._make_login(), self._make_overview(), self._make_find()),
+            *home_routes.routes(self._make_login(), self._make_overview(), self._make_find(), self._make_pick()),
             *settings_routes.routes(ConfigurationPage(renderer, hub.config, self._put_into_force)),
         ]
         if self._live_chat is None:
@@ -177,7 +179,7 @@ class Dashboard:
             ),
             *automation_routes.routes(automations),
             *memory_routes.routes(memory),
-            *developer_routes.routes(developer),
+            *developer_routes.routes(developer, LazyPages(self._load_components)),
             *channel_routes.routes(channels),
             *skill_routes.routes(skills),
             *device_routes.routes(devices),
@@ -206,6 +208,11 @@ class Dashboard:
             lambda each: session_title(each, each.key, self._hub.channels.is_home),
             SaidSearch(self._client, self._renderer.when),
         )
+
+    def _make_pick(self) -> PickPage | None:
+        if self._overview.recovery:
+            return None
+        return PickPage(self._renderer, self._client, lambda: self._hub.people)
 
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub
@@ -242,6 +249,11 @@ class Dashboard:
         from web.developer.developer_page import make_developer_page
 
         return lambda: make_developer_page(self._hub, self._renderer, self._client, self._events)
+
+    def _load_components(self) -> Callable[[], ComponentsPage]:
+        from web.developer.components_page import ComponentsPage
+
+        return lambda: ComponentsPage(self._renderer)
 
     def _load_channels(self) -> Callable[[], ChannelsPage]:
         from web.channels.channels_page import ChannelsPage
