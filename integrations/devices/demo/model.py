@@ -99,16 +99,13 @@ class DemoProvider:
         """There is nothing to give up."""
 
     def _answer_to(self, said: str) -> Answer:
-        folded = said.casefold()
-        for answer in self._story.answers:
-            if any(all(word in folded for word in group.split()) for group in answer.asks):
-                return answer
-        return Answer((), self._story.general)
+        known = (answer for answer in self._story.answers if answer.knows(said))
+        return next(known, Answer((), self._story.general))
 
     def _with_states(self, text: str) -> str:
         def value(match: re.Match[str]) -> str:
             state = self._states.get(match[1])
-            return state.state if state is not None else "?"
+            return "?" if state is None else self._story.names.get(f"state_{state.state}", state.state)
 
         return _STATE.sub(value, text)
 

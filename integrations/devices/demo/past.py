@@ -69,8 +69,9 @@ class Past:
         try:
             with self._watching():
                 for when, do in sorted(self._moments(now), key=lambda each: each[0]):
-                    await self._go_to(min(when, now), now)
-                    await do()
+                    if when < now:
+                        await self._go_to(when, now)
+                        await do()
                 await self._go_to(now, now)
                 await self._say(self._story.waits, waits=True)
         finally:
@@ -85,7 +86,7 @@ class Past:
         return day.replace(hour=int(hours), minute=int(minutes), second=7, microsecond=0).timestamp()
 
     def _moments(self, now: float) -> Iterator[tuple[float, Callable[[], Awaitable[None]]]]:
-        """Yield when something is said or remembered, and what does it; what would be in the future is left out."""
+        """Yield when something is said or remembered, and what does it."""
         for days, facts in groupby(self._story.facts, key=lambda fact: fact.days):
             yield self._at(now, days, "20:15"), partial(self._remember, list(facts))
         for talk in self._story.talks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 HERE = Path(__file__).parent
 LANGUAGES = ("en", "zh-CN")
+_WORD = re.compile(r"[a-z0-9/]+")
 FILES = ("configuration.yaml", "automations.yaml", "scripts.yaml")
 
 
@@ -34,7 +36,7 @@ class Answer(Struct, frozen=True):
     """What the model does and says.
 
     Attributes:
-        asks: Words of which a message must have all of one group, joined by a space.
+        asks: Words of which a message must have all of one group, joined by a space; Chinese ones anywhere in it.
         says: The answer; `{sensor.kitchen_temperature}` is a state.
         otherwise: The answer when a step failed or was not allowed.
         fails: Whether the first model is overloaded when it is asked this.
@@ -45,6 +47,14 @@ class Answer(Struct, frozen=True):
     steps: tuple[Step, ...] = ()
     otherwise: str = ""
     fails: bool = False
+
+    def knows(self, text: str) -> bool:
+        """Whether it is the answer to a message."""
+        folded = text.casefold()
+        words = {*_WORD.findall(folded)}
+        return any(
+            all(word in words if word.isascii() else word in folded for word in group.split()) for group in self.asks
+        )
 
 
 class Talk(Struct, frozen=True):
@@ -99,7 +109,7 @@ class Story(Struct, frozen=True):
     """All of it.
 
     Attributes:
-        names: Of the areas and entities, by the second half of their ids.
+        names: Of the areas and entities, by the second half of their ids, and of states.
         words: Of the configuration and the automations.
         files: Workspace files.
         waits: What is asked last, and waits for the owner.

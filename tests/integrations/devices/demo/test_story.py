@@ -19,12 +19,8 @@ def test_every_thing_and_its_area_has_a_name(story: Story) -> None:
     assert wanted <= story.names.keys()
 
 
-def test_every_question_of_the_past_has_an_answer_that_knows_it(story: Story) -> None:
-    asked = [text.casefold() for talk in (*story.talks, story.waits) for text in talk.says]
-
-    known = [group.split() for answer in story.answers for group in answer.asks]
-
-    assert [text for text in asked if not any(all(word in text for word in group) for group in known)] == []
+def test_every_question_of_the_past_has_the_answer_that_it_has_in_english(story: Story) -> None:
+    assert _answers_of(story) == _answers_of(read_story(LANGUAGES[0]))
 
 
 def test_the_same_happens_in_each_language(story: Story) -> None:
@@ -36,6 +32,12 @@ def test_the_same_happens_in_each_language(story: Story) -> None:
     assert [[step.tool for step in each.steps] for each in story.answers] == [
         [step.tool for step in each.steps] for each in english.answers
     ]
+
+
+def _answers_of(story: Story) -> list[int]:
+    """Return the place of the first answer that knows each question, in the order in which they are asked."""
+    asked = [text for talk in (*story.talks, story.waits) for text in talk.says]
+    return [next(place for place, answer in enumerate(story.answers) if answer.knows(text)) for text in asked]
 
 
 def test_a_language_without_words_of_its_own_has_english_ones() -> None:
