@@ -69,6 +69,7 @@ MANIFEST_SCHEMA = Schema(
         Optional("conditions", default=list, description="Kinds of conditions in its condition.py"): [slug],
         Optional("actions", default=list, description="Kinds of actions in its action.py"): [slug],
         Optional("model_apis", default=list, description="The `api:` of model providers that it speaks"): [slug],
+        Optional("channels", default=list, description="Channels it brings under other names than its own"): [slug],
         Optional("cli", default=list, description="Commands in its cli.py"): [slug],
         Optional("doctor", default=list, description="Checks of `homarus doctor` in its doctor.py"): [slug],
         Optional("zeroconf", default=list, description="Services it knows in the local network"): [ZEROCONF_SCHEMA],
@@ -108,6 +109,7 @@ class Manifest(Struct, frozen=True):
     conditions: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
     model_apis: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
     cli: tuple[str, ...] = ()
     doctor: tuple[str, ...] = ()
     zeroconf: tuple[ServiceMatcher, ...] = ()

@@ -93,10 +93,11 @@ def configured_places(
     Args:
         used: The integrations that are set up with it.
     """
-    manifests = (catalog[domain].manifest for domain in used)
-    channels = [each for each in manifests if each is not None and each.kind == KIND]
-    return frozenset(
+    manifests = [manifest for domain in used if (manifest := catalog[domain].manifest) is not None]
+    own = {
         (each.domain, account)
-        for each in channels
+        for each in manifests
+        if each.kind == KIND
         for account in ([DEFAULT_ACCOUNT] if each.default else written_accounts(config, each.domain))
-    )
+    }
+    return frozenset(own | {(name, DEFAULT_ACCOUNT) for each in manifests for name in each.channels})

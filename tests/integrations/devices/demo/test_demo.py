@@ -130,6 +130,13 @@ def test_a_sensor_has_a_past(demo: HubProcess) -> None:
     assert len(history["points"]) > 50
 
 
+def test_the_check_warns_of_nothing_in_its_configuration(demo: HubProcess) -> None:
+    answer = demo.cli("check")
+
+    assert answer.returncode == 0, answer.stdout
+    assert "there is no" not in answer.stdout + answer.stderr
+
+
 def test_it_is_not_made_in_a_home_that_is_there(demo: HubProcess) -> None:
     answer = demo.cli("demo", "--keep", str(demo.home))
 
