@@ -50,7 +50,8 @@ class Palette extends LitElement {
 
   get choices() {
     const places = [...document.querySelectorAll(".side nav a, .tabs a:not(:first-child), #sessions a")].map((link) => ({
-      name: (link.querySelector(".name") || link).textContent.trim(),
+      name: link.title || (link.querySelector(".name") || link).textContent.trim(),
+      icon: link.querySelector(".icon"),
       run: () => location.assign(link.href),
     }));
     const acts = [...document.querySelectorAll("[data-key]")].map((button) => ({
@@ -97,13 +98,13 @@ class Palette extends LitElement {
 
   search() {
     const choices = this.choices;
-    return html`<input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
+    return html`<div class="find"><input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
         aria-label=${t("Search or do")} placeholder=${t("Search or do")} autocomplete="off" .value=${this.query}
         aria-activedescendant=${choices.length ? `palette-${this.at}` : ""}
-        @input=${(event) => { this.query = event.target.value; this.at = 0; this.ask(this.query); }} @keydown=${this.keydown}>
-      ${choices.length ? html`<div role="listbox" id="palette-list" aria-label=${t("Search or do")}>
+        @input=${(event) => { this.query = event.target.value; this.at = 0; this.ask(this.query); }} @keydown=${this.keydown}><kbd>Esc</kbd></div>
+      ${choices.length ? html`<div role="listbox" class="options" id="palette-list" aria-label=${t("Search or do")}>
         ${choices.map((choice, index) => html`<div role="option" id="palette-${index}" aria-selected=${index === this.at}
-          @click=${() => this.choose(choice)}><span dir="auto">${choice.name}</span>${choice.kind ? html` <small>${choice.kind}</small>` : ""}</div>`)}
+          @click=${() => this.choose(choice)}>${choice.icon?.cloneNode(true) ?? ""}<span dir="auto">${choice.name}</span>${choice.kind ? html` <small>${choice.kind}</small>` : ""}</div>`)}
       </div>` : html`<p id="palette-list" class="empty">${t("No results.")}</p>`}`;
   }
 
@@ -114,9 +115,9 @@ class Palette extends LitElement {
       [`${command}+B`, t("Fold the side bar")], ["n", t("New conversation")],
       ["/", t("Write a message")], ["Esc", t("Stop")], [`${command}+S`, t("Save the file")], [`${command}+Shift+Y`, t("Form or YAML")],
     ];
-    return html`<h2>${t("Keyboard shortcuts")}</h2>
+    return html`<header><h2>${t("Keyboard shortcuts")}</h2></header>
       <table><tbody>${rows.map(([key, words]) => html`<tr><td><kbd>${key}</kbd></td><td>${words}</td></tr>`)}</tbody></table>
-      <form method="dialog"><button>${t("Close")}</button></form>`;
+      <form method="dialog" class="body"><button class="button">${t("Close")}</button></form>`;
   }
 }
 

@@ -106,6 +106,7 @@ export function start() {
     event.preventDefault();
     fold();
   });
-  for (const form of document.querySelectorAll("form[data-changes]")) watchChanges(form);
-  if (document.querySelector("hm-pick, hm-duration")) import("./fields.js");
+  const watch = () => document.querySelectorAll("form[data-changes]").forEach(watchChanges);
+  if (document.querySelector("hm-pick, hm-duration")) import("./fields.js").then(watch); // they bring fields of their own
+  else watch();
 }
