@@ -15,21 +15,22 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [
-    "/areas",
+    "/devices/rooms",
     "/channels",
     "/chat",
-    "/devices",
+    "/devices/phones",
     "/chat/sessions",
-    "/entities",
-    "/overview",
-    "/runs",
-    "/skills",
-    "/usage",
-    "/config",
-    "/config/history?file=configuration.yaml",
-    *in_long_runs("/skills?skill=shopping-list", "/chat?session=agent:nobody:main"),
+    "/devices/all",
+    "/",
+    "/timeline",
+    "/tools/skills",
+    "/agents/usage",
+    "/settings/files",
+    "/settings/advanced/ui",
+    "/settings/files/history?file=configuration.yaml",
+    *in_long_runs("/tools/skills?skill=shopping-list", "/chat?session=agent:nobody:main"),
 ]
-CUT = """() => [...document.querySelectorAll('.side nav a span, .side summary span')]
+CUT = """() => [...document.querySelectorAll('.bottom span')]
   .filter((element) => element.checkVisibility())
   .filter((element) => element.scrollWidth > element.clientWidth || element.getBoundingClientRect().right
     > element.parentElement.getBoundingClientRect().right + 0.5)
@@ -102,7 +103,7 @@ async def test_the_names_in_the_bar_of_a_phone_are_not_cut(
     chromium: Chromium, cookies: StorageState, language: str
 ) -> None:
     page = await (await chromium.context(storage_state=cookies, **ON_A_PHONE, locale=language)).new_page()
-    await page.goto("/overview")
+    await page.goto("/")
     await is_ready(page)
 
     cut = await page.evaluate(CUT)
@@ -112,16 +113,16 @@ async def test_the_names_in_the_bar_of_a_phone_are_not_cut(
 
 async def test_dialogs_and_menus_are_accessible(page: Page) -> None:
     await page.keyboard.press("Control+k")
-    await expect(page.get_by_role("dialog", name="Go to or do")).to_be_visible()
+    await expect(page.get_by_role("dialog", name="Search or do")).to_be_visible()
     found = await violations(page)
     await page.keyboard.press("Escape")
-    await expect(page.get_by_role("dialog", name="Go to or do")).to_be_hidden()
+    await expect(page.get_by_role("dialog", name="Search or do")).to_be_hidden()
     await page.get_by_role("log").focus()
     await page.keyboard.press("?")
     await expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     found += await violations(page)
     await page.get_by_role("button", name="Close").click()
-    await page.get_by_text("Preferences").click()
+    await page.get_by_role("button", name="Owner").click()
     found += await violations(page)
 
     assert found == []
@@ -129,10 +130,10 @@ async def test_dialogs_and_menus_are_accessible(page: Page) -> None:
 
 async def test_the_palette_goes_where_one_types(page: Page) -> None:
     await page.keyboard.press("Control+k")
-    await page.get_by_role("combobox").fill("overv")
+    await page.get_by_role("combobox").fill("timel")
     await page.keyboard.press("Enter")
 
-    await page.wait_for_url("**/overview")
+    await page.wait_for_url("**/timeline")
 
 
 async def test_letters_go_to_pages_but_not_while_typing(page: Page) -> None:
@@ -141,13 +142,13 @@ async def test_letters_go_to_pages_but_not_while_typing(page: Page) -> None:
     await page.get_by_role("log").focus()
 
     await page.keyboard.press("g")
-    await page.keyboard.press("y")
+    await page.keyboard.press("t")
 
-    await page.wait_for_url("**/config")
+    await page.wait_for_url("**/timeline")
 
 
 async def test_letters_can_be_switched_off(page: Page) -> None:
-    await page.get_by_text("Preferences").click()
+    await page.get_by_role("button", name="Owner").click()
     await page.get_by_label("Single-letter shortcuts").uncheck()
     await page.get_by_role("button", name="Save").click()
     await is_ready(page)
@@ -159,17 +160,17 @@ async def test_letters_can_be_switched_off(page: Page) -> None:
 
 async def test_the_theme_can_be_chosen_against_the_system(chromium: Chromium, cookies: StorageState) -> None:
     page = await (await chromium.context(storage_state=cookies, color_scheme="light")).new_page()
-    await page.goto("/overview")
+    await page.goto("/")
     light = await page.evaluate("getComputedStyle(document.body).backgroundColor")
 
-    await page.get_by_text("Preferences").click()
-    await page.get_by_label("Theme").select_option("dark")
+    await page.get_by_role("button", name="Owner").click()
+    await page.get_by_role("radio", name="Dark").check()
     await page.get_by_role("button", name="Save").click()
     await is_ready(page)
 
     assert await page.evaluate("getComputedStyle(document.body).backgroundColor") != light
     assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
-    assert page.url.endswith("/overview")
+    assert page.url.endswith("/")
 
 
 async def test_a_chinese_browser_is_answered_in_chinese(
@@ -186,19 +187,19 @@ async def test_a_chinese_browser_is_answered_in_chinese(
     await expect(page.get_by_role("log").get_by_text("好的，记住了。")).to_be_visible()
     assert await page.evaluate("document.documentElement.lang") == "zh-CN"
     await expect(page.get_by_role("complementary", name="会话").get_by_role("link", name="主会话")).to_be_visible()
-    await expect(page.get_by_role("link", name="概览")).to_be_visible()
-    for path in ("/config", *in_long_runs("/overview", "/chat/sessions")):
+    await expect(page.get_by_role("link", name="时间线")).to_be_visible()
+    for path in ("/settings/files", *in_long_runs("/", "/chat/sessions")):
         await page.goto(path)
         await is_ready(page)
         assert await violations(page) == []
 
 
 async def test_the_language_can_be_chosen(page: Page) -> None:
-    await page.get_by_text("Preferences").click()
+    await page.get_by_role("button", name="Owner").click()
     await page.get_by_label("Language").select_option("zh-CN")
     await page.get_by_role("button", name="Save").click()
 
-    await expect(page.get_by_role("link", name="配置")).to_be_visible()
+    await expect(page.get_by_role("link", name="时间线")).to_be_visible()
 
 
 async def test_a_phone_has_its_navigation_at_the_bottom_and_lists_conversations_on_a_page(

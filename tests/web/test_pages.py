@@ -12,16 +12,18 @@ from aiohttp import ClientSession, CookieJar, WSServerHandshakeError
 from bs4 import BeautifulSoup
 
 from tests.servers.hub_process import HubProcess
+from web.core.navigation import FIRST_TABS, MOVED
 from web.core.page_routes import OWNER
 
 WORKSHOP = [
     "/blueprints/use?path=homarus/heartbeat.yaml",
     "/scripts",
     "/scripts/new",
-    "/developer",
-    "/developer/events",
-    "/developer/services?service=agent.run",
-    "/developer/templates",
+    "/settings/developer",
+    "/settings/developer/events",
+    "/settings/developer/services?service=agent.run",
+    "/settings/developer/templates",
+    "/settings/advanced/ui",
 ]
 MEMORY = [
     "/memory",
@@ -35,20 +37,20 @@ MEMORY = [
 PAGES = [
     "/chat",
     "/chat/sessions",
-    "/overview",
-    "/skills",
-    "/skills?skill=shopping-list",
+    "/",
+    "/tools/skills",
+    "/tools/skills?skill=shopping-list",
     "/automations",
     "/automations/history",
     "/automations/new",
     "/blueprints",
-    "/devices",
-    "/entities",
-    "/areas",
+    "/devices/phones",
+    "/devices/all",
+    "/devices/rooms",
     *WORKSHOP,
     *MEMORY,
-    "/config",
-    "/config/history?file=configuration.yaml",
+    "/settings/files",
+    "/settings/files/history?file=configuration.yaml",
 ]
 FORMS = {
     "/approvals/answer": {"id": "none-such", "answer": "approve"},
@@ -419,7 +421,7 @@ async def test_static_files_are_immutable_and_compressed(owner: ClientSession) -
         answer = await owner.get(path, headers={"Accept-Encoding": "gzip"})
         assert answer.status == 200, path
         assert "immutable" in answer.headers["Cache-Control"]
-        assert path.endswith(".svg") or answer.headers["Content-Encoding"] == "gzip"
+        assert path.endswith((".svg", ".woff2")) or answer.headers["Content-Encoding"] == "gzip"
 
 
 @pytest.mark.parametrize(
@@ -434,3 +436,35 @@ async def test_nothing_else_is_served_as_a_static_file(stranger: ClientSession, 
 
 def test_the_routes_name_their_owner() -> None:
     assert OWNER == "web"
+
+
+@pytest.mark.parametrize(("old", "new"), sorted({**MOVED, **FIRST_TABS}.items()))
+async def test_an_old_address_leads_to_the_new_one_and_keeps_its_query(
+    owner: ClientSession, old: str, new: str
+) -> None:
+    answer = await owner.get(f"{old}?q=boiler", allow_redirects=False)
+
+    assert (answer.status, answer.headers["Location"]) == (303, f"{new}?q=boiler")
+
+
+@pytest.mark.parametrize(("path", "encoding"), [("/timeline", "gzip"), ("/settings/files", None)])
+async def test_a_page_is_compressed_unless_it_shows_secrets(
+    owner: ClientSession, path: str, encoding: str | None
+) -> None:
+    answer = await owner.get(path, headers={"Accept": "text/html", "Accept-Encoding": "gzip"})
+
+    assert answer.headers.get("Content-Encoding") == encoding
+
+
+async def test_each_entry_and_tab_of_the_navigation_is_a_page(owner: ClientSession) -> None:
+    home = BeautifulSoup(await (await owner.get("/", headers={"Accept": "text/html"})).text(), "html.parser")
+
+    shown: dict[str, list[str]] = {}
+    for path in [str(link["href"]) for link in home.select(".side nav a")]:
+        answer = await owner.get(path, headers={"Accept": "text/html"})
+        page = BeautifulSoup(await answer.text(), "html.parser")
+        assert answer.status == 200, path
+        shown[path] = [str(link["href"]) for link in page.select(".side nav a[aria-current]")]
+
+    assert shown == {path: [path] for path in shown}
+    assert len(shown) >= 10

@@ -14,8 +14,8 @@ async def test_a_link_signs_in_and_leaves_no_code_in_the_address(chromium: Chrom
 
     await page.goto(hub.rpc("dashboard.link")["url"])
 
-    await expect(page.get_by_role("heading", level=1)).to_have_text("Main conversation")
-    assert page.url == f"{hub.url}/chat"
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    assert page.url == f"{hub.url}/"
 
 
 async def test_a_code_can_be_typed(chromium: Chromium, hub: HubProcess) -> None:
@@ -26,7 +26,7 @@ async def test_a_code_can_be_typed(chromium: Chromium, hub: HubProcess) -> None:
     await page.get_by_label("Sign-in code").fill(hub.rpc("dashboard.link")["code"])
     await page.get_by_role("button", name="Sign in").click()
 
-    await page.wait_for_url("**/chat")
+    await page.wait_for_url(f"{hub.url}/")
     await is_ready(page)
 
 
@@ -35,7 +35,7 @@ async def test_a_code_works_once(chromium: Chromium, hub: HubProcess) -> None:
     url = hub.rpc("dashboard.link")["url"]
     first = await (await chromium.context()).new_page()
     await first.goto(url)
-    await first.wait_for_url("**/chat")
+    await first.wait_for_url(f"{hub.url}/")
 
     second = await (await chromium.context()).new_page()
     await second.goto(url)
@@ -56,7 +56,7 @@ async def test_a_wrong_code_says_so_and_can_be_mended(chromium: Chromium, hub: H
     await page.get_by_label("Sign-in code").fill(hub.rpc("dashboard.link")["code"])
     await page.get_by_role("button", name="Sign in").click()
 
-    await page.wait_for_url("**/chat")
+    await page.wait_for_url(f"{hub.url}/")
 
 
 async def test_signing_out_closes_the_door_in_all_tabs(chromium: Chromium, hub: HubProcess) -> None:
@@ -64,16 +64,16 @@ async def test_signing_out_closes_the_door_in_all_tabs(chromium: Chromium, hub: 
     context = await chromium.context()
     first, second = await context.new_page(), await context.new_page()
     await first.goto(hub.rpc("dashboard.link")["url"])
-    await first.wait_for_url("**/chat")
-    await second.goto("/overview")
+    await first.wait_for_url(f"{hub.url}/")
+    await second.goto("/timeline")
     await is_ready(second)
 
-    await first.get_by_text("Preferences").click()
+    await first.get_by_role("button", name="Owner").click()
     await first.get_by_role("button", name="Sign out").click()
 
     await first.wait_for_url("**/login")
     await second.wait_for_selector("html[data-live=off]")
-    await second.goto("/overview")
+    await second.goto("/timeline")
     await second.wait_for_url("**/login")
 
 
@@ -82,7 +82,7 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(chromium: C
     page = await context.new_page()
 
     await page.goto(hub.rpc("dashboard.link")["url"])
-    await page.wait_for_url("**/chat")
+    await page.wait_for_url(f"{hub.url}/")
 
     cookies = await context.cookies()
     assert cookies

@@ -77,7 +77,7 @@ async def test_what_was_typed_outlives_a_session_that_ended(
     await expect(page.get_by_role("link", name="Sign in")).to_have_attribute("target", "_blank")
     other = await signed_in.new_page()
     await other.goto(hub.rpc("dashboard.link")["url"])
-    await other.wait_for_url("**/chat")
+    await other.wait_for_url(f"{hub.url}/")
     await page.get_by_role("button", name="Save").click()
     await page.wait_for_url("**/memory/file?**told=saved**")
 
