@@ -23,6 +23,7 @@ from hub.agent.run import AgentRun, RunConfig
 from hub.agent.taint.authorship import check_extra_prompt, is_room, speaker
 from hub.hooks.contract import AgentBootstrap, BeforeAgentStart, BeforeModelResolve, BeforePromptBuild
 from hub.models.chat_request import chat_tools, plain
+from hub.sessions.entry import user_entry_id
 from hub.skills.registry import NO_SKILLS, SkillSnapshot
 from hub.tools.policy import belongs_here
 
@@ -66,7 +67,7 @@ async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversatio
     session = run.session = await parts.sessions.ensure(request.session_key, person=authority.person)
     transcript = await parts.sessions.open_transcript(session)
     # What a crash cut off goes on in the conversation that has heard it.
-    if request.kind == "message" and transcript.get(f"{request.run_id}-user") is None:
+    if request.kind == "message" and transcript.get(user_entry_id(request.run_id)) is None:
         session = run.session = await parts.sessions.hear(request.session_key, request.channel)
         transcript = await parts.sessions.open_transcript(session)
     if not request.results and not parts.conversations.knows(session.session_id, transcript):
@@ -76,7 +77,7 @@ async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversatio
 
 async def _ask_before(parts: RunDependencies, run: AgentRun) -> None:
     """Let others put something in front of the user's words, unless an earlier attempt of the run has stored them."""
-    if run.conversation.transcript.get(f"{run.request.run_id}-user") is not None:
+    if run.conversation.transcript.get(user_entry_id(run.request.run_id)) is not None:
         return
     for before in parts.before:
         try:

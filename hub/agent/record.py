@@ -16,7 +16,7 @@ from hub.agent.taint.authorship import AUTOMATION, is_own, provenance_of
 from hub.core.errors import InvalidRequest
 from hub.hooks.contract import BeforeMessageWrite, ToolResultPersist
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result
-from hub.sessions.entry import Provenance, TranscriptEntry, event_entry, message_entry
+from hub.sessions.entry import Provenance, TranscriptEntry, event_entry, message_entry, user_entry_id
 from hub.sessions.repair import pending_calls
 from hub.tools.contract import ToolResult
 from hub.tools.quoting import quote_untrusted
@@ -61,7 +61,7 @@ async def hear(parts: RunDependencies, run: AgentRun) -> None:
     said = message_entry(
         request.message,
         parts.now_ms(),
-        id=f"{request.run_id}-user",
+        id=user_entry_id(request.run_id),
         run_id=request.run_id,
         inbox_id=request.inbox_id,
         data=data,

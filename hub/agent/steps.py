@@ -44,7 +44,7 @@ from hub.models.failover import Attempt, stream_with_failover
 from hub.models.resolved import Resolved
 from hub.models.vendors import OFFLINE
 from hub.security.redaction import RedactedPieces
-from hub.sessions.entry import TranscriptEntry
+from hub.sessions.entry import TranscriptEntry, user_entry_id
 from hub.sessions.repair import INTERRUPTED
 from hub.sessions.transcript_file import FileSync
 from hub.tools.contract import ToolResult
@@ -471,7 +471,7 @@ def _for_program(run: AgentRun, request: ModelRequest) -> ModelRequest:
     """Return a request with what a program is given: the message of the run as it was stored, and whose it is."""
     if run.session is None:
         return request
-    asked, said = run.request, run.conversation.transcript.get(f"{run.request.run_id}-user")
+    asked, said = run.request, run.conversation.transcript.get(user_entry_id(run.request.run_id))
     return replace(
         request,
         said=said.message if said is not None else None,

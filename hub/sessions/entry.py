@@ -176,6 +176,14 @@ def message_entry(message: Message, ts_ms: int, **fields: Any) -> TranscriptEntr
     return TranscriptEntry(EntryType.MESSAGE, ts_ms, message=message, **fields)
 
 
+def user_entry_id(run_id: str) -> str:
+    """Return the id of the entry that holds what a run was asked.
+
+    It is made from the run, so that a run that is repeated after a crash finds its message instead of adding it twice.
+    """
+    return f"{run_id}-user"
+
+
 def event_entry(name: str, ts_ms: int, data: Mapping[str, Any] | None = None, **fields: Any) -> TranscriptEntry:
     """Return an entry that says what happened, for people; the model does not see it."""
     return TranscriptEntry(EntryType.EVENT, ts_ms, data={"name": name, **(data or {})}, **fields)

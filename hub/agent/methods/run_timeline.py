@@ -10,7 +10,7 @@ import orjson
 from hub.agent.methods.run_rows import RunSurroundings, StoredRun
 from hub.agent.runs.trace import STEPS_LIMIT
 from hub.models.contract import Message, Role, ToolCallBlock
-from hub.sessions.entry import TranscriptEntry
+from hub.sessions.entry import TranscriptEntry, user_entry_id
 
 TEXT_LIMIT = 4_000
 """Characters of one text of a step; the transcript has the whole."""
@@ -46,7 +46,7 @@ class RunWords:
                     self.calls += message.tool_calls
                 case Role.TOOL:
                     self.results.append(entry)
-                case Role.USER if entry.id == f"{run_id}-user" or entry.inbox_id is not None:
+                case Role.USER if entry.id == user_entry_id(run_id) or entry.inbox_id is not None:
                     self.heard.setdefault(entry.inbox_id, message.text)
 
     def take_call(self, call_id: str) -> Step:

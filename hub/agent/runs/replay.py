@@ -13,7 +13,7 @@ from hub.core.context import Context, ToolPolicy
 from hub.core.errors import NotFound
 from hub.core.ids import new_id
 from hub.models.contract import Message
-from hub.sessions.entry import TranscriptEntry
+from hub.sessions.entry import TranscriptEntry, user_entry_id
 from hub.sessions.keys import direct_key
 from hub.sessions.transcript import Transcript
 
@@ -40,7 +40,7 @@ def replay_request(
     Raises:
         NotFound: What it was asked is not kept.
     """
-    said = transcript.get(f"{run_id}-user")
+    said = transcript.get(user_entry_id(run_id))
     if said is None or said.message is None:
         raise NotFound(f"what the run {run_id[:100]!r} was asked is not kept", details={"run_id": run_id[:100]})
     *history, shown = _sent(transcript, said, parts.zone())
