@@ -410,8 +410,6 @@ class StepRun(Protocol):
     memo: dict[int, tuple[Any, Any]]
     """What was worked out of the configuration, by its identity; the configuration is kept with it."""
     position: Position
-    effect: bool
-    """Set by a step that did something although its kind says that it has no effect."""
 
     @property
     def parts(self) -> StepParts: ...

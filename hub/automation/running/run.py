@@ -220,15 +220,6 @@ class Frame:
         """Whether it survives a restart of the hub."""
         return self.run.keeper is not None
 
-    @property
-    def effect(self) -> bool:
-        """Whether something was done, here or in another branch, since the position was saved last."""
-        return self.run.effect
-
-    @effect.setter
-    def effect(self, effect: bool) -> None:
-        self.run.effect = effect
-
     def taint(self) -> None:
         """Mark the run as tainted; see `RunState.taint`."""
         self.run.taint()
