@@ -50,7 +50,6 @@ class ReloadResult(Struct, frozen=True):
         errors: The errors in the files.
         applied: Whether the new configuration was applied; otherwise the last good one stays in use.
         removed: Those of `changed` that are no longer in the files.
-        left_recovery: Whether the hub can leave recovery mode.
         warnings: What deserves attention.
         restarting: Whether a restart puts it into force, as `hub: reload` says or because it left recovery mode.
     """
@@ -60,7 +59,6 @@ class ReloadResult(Struct, frozen=True):
     errors: list[ConfigError] = field(default_factory=list)
     applied: bool = True
     removed: set[str] = field(default_factory=set)
-    left_recovery: bool = False
     warnings: list[ConfigError] = field(default_factory=list)
     restarting: bool = False
 
@@ -71,7 +69,6 @@ class ReloadResult(Struct, frozen=True):
             "changed": sorted(self.changed),
             "removed": sorted(self.removed),
             "needs_restart": sorted(self.needs_restart),
-            "left_recovery": self.left_recovery,
             "restarting": self.restarting,
             "errors": [error.as_dict() for error in self.errors],
             "warnings": [warning.as_dict() for warning in self.warnings],
@@ -166,7 +163,7 @@ class ConfigStore:
         self._restarting = self._restarting or old.recovery or bool(decisive)
         self._tell(checked, in_force=True)
         result = ReloadResult(
-            *(changed, needs_restart, checked.errors, True, removed, old.recovery, checked.warnings, self._restarting)
+            *(changed, needs_restart, checked.errors, True, removed, checked.warnings, self._restarting)
         )
         if changed or old.recovery:
             added = sorted(new.present - old.present)
@@ -241,7 +238,7 @@ class ConfigStore:
                 await asyncio.sleep(SAVING_S)
             await before()
             result = await self.reload()
-            if result.changed or result.errors or result.left_recovery:
+            if result.changed or result.errors or result.restarting:
                 await on_reload(result)
 
         return tasks.spawn(watch_files(self._folders, reload), name="watch the configuration")
