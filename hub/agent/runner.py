@@ -22,7 +22,7 @@ from hub.agent.parts import Before, BeforeCompaction, RunDependencies
 from hub.agent.prepare import prepare
 from hub.agent.run import AgentRun, Phase
 from hub.agent.run_request import ActiveRun, Answered, Recovered, RunOutcome, RunRequest, RunResult, RunStatus
-from hub.agent.runs.store import RunState, RunStore
+from hub.agent.runs.store import RunRowState, RunStore
 from hub.agent.runs.trace import RunTrace
 from hub.agent.runs.unfinished import settle_left_open
 from hub.agent.steps import finish, leave, result_of, work
@@ -105,7 +105,7 @@ class AgentRunner:
 
     def insert_queued(self, connection: SqlConnection, request: RunRequest) -> None:
         """Write the row of a run that `run` is about to be called for; in the caller's transaction and thread."""
-        self._runs.insert(connection, request, request.context, RunState.QUEUED)
+        self._runs.insert(connection, request, request.context, RunRowState.QUEUED)
         self._ended[request.run_id] = None
 
     def start(self, request: RunRequest, answered: Answered | None = None) -> asyncio.Task[RunResult]:

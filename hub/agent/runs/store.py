@@ -17,7 +17,7 @@ from hub.models.contract import Usage
 from hub.storage.database import Database
 
 
-class RunState(StrEnum):
+class RunRowState(StrEnum):
     """The state of a run."""
 
     QUEUED = "queued"
@@ -32,7 +32,7 @@ _INSERT = (
     "INSERT INTO runs(id, agent_id, session_key, inbox_id, kind, state, lane, authority, context_id, parent_id,"
     " created_ms, session_id, started_ms) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO"
 )
-OPEN = (RunState.QUEUED, RunState.RUNNING)
+OPEN = (RunRowState.QUEUED, RunRowState.RUNNING)
 INTERRUPTED_ERROR = {
     "code": "INTERRUPTED",
     "message": "The hub stopped while this was going on. It was not done again, since part of it may have been done.",
@@ -48,7 +48,7 @@ class RunRow(Struct, frozen=True):
     session_id: str | None
     inbox_id: str | None
     kind: Kind
-    state: RunState
+    state: RunRowState
 
 
 class RunStore:
@@ -63,13 +63,13 @@ class RunStore:
         self._db = db
         self._now_ms = now_ms
 
-    def insert(self, connection: SqlConnection, request: RunRequest, context: Context, state: RunState) -> None:
+    def insert(self, connection: SqlConnection, request: RunRequest, context: Context, state: RunRowState) -> None:
         """Write a run's row unless it is there; in the caller's transaction."""
         connection.execute(f"{_INSERT} NOTHING", self._row(request, context, state))
 
     def started(self, request: RunRequest, context: Context, session_id: str | None) -> Callable[[Any], None]:
         """Return the work that notes that a run has begun."""
-        row = self._row(request, context, RunState.RUNNING, session_id, self._now_ms())
+        row = self._row(request, context, RunRowState.RUNNING, session_id, self._now_ms())
 
         def write(connection: SqlConnection) -> None:
             connection.execute(
@@ -84,7 +84,7 @@ class RunStore:
         self,
         request: RunRequest,
         context: Context,
-        state: RunState,
+        state: RunRowState,
         session_id: str | None = None,
         started_ms: int | None = None,
     ) -> tuple[Any, ...]:
@@ -108,14 +108,14 @@ class RunStore:
             ended = end(connection)
             if not ended:
                 # Nearly every run has its row by now; one that failed before it was recorded has not.
-                self.insert(connection, request, context, RunState.RUNNING)
+                self.insert(connection, request, context, RunRowState.RUNNING)
                 ended = end(connection)
             if ended and request.on_final is not None:
                 request.on_final(connection, result)
 
         return write
 
-    async def find(self, run_id: str) -> RunResult | RunState | None:
+    async def find(self, run_id: str) -> RunResult | RunRowState | None:
         """Return the result of a run that has ended, the state of one that has not, None for an unknown one."""
         return await self._db.read(lambda connection: _find(connection, run_id))
 
@@ -143,7 +143,7 @@ class RunStore:
     async def settle(self, run_id: str, result: RunResult) -> None:
         """End a run that a stop or a crash left unfinished and that has no waiters."""
         interrupted = (result.error or {}).get("code") == INTERRUPTED_ERROR["code"]
-        state = RunState.INTERRUPTED if interrupted else state_of(result)
+        state = RunRowState.INTERRUPTED if interrupted else state_of(result)
         now = self._now_ms()
         await self._db.write(
             lambda connection: (
@@ -178,25 +178,25 @@ def _stored_authority(authority: Authority) -> str:
     return orjson.dumps(authority.as_dict()).decode()
 
 
-def state_of(result: RunResult) -> RunState:
+def state_of(result: RunResult) -> RunRowState:
     """Return the state of a run that ended like this."""
     match result.status:
         case RunStatus.OK:
-            return RunState.ANSWERED
+            return RunRowState.ANSWERED
         case RunStatus.ABORTED:
-            return RunState.ABORTED
+            return RunRowState.ABORTED
         case _:
-            return RunState.FAILED
+            return RunRowState.FAILED
 
 
-def _find(connection: SqlConnection, run_id: str) -> RunResult | RunState | None:
+def _find(connection: SqlConnection, run_id: str) -> RunResult | RunRowState | None:
     row = connection.execute(
         "SELECT session_key, state, usage, error, reply, model FROM runs WHERE id = ?", (run_id,)
     ).fetchone()
     if row is None:
         return None
     session_key, stored, usage, error, reply, model = row
-    state = RunState(stored)
+    state = RunRowState(stored)
     if state in OPEN:
         return state
     told = orjson.loads(error) if error else None
@@ -212,23 +212,23 @@ def _find(connection: SqlConnection, run_id: str) -> RunResult | RunState | None
     )
 
 
-def _status(state: RunState, error: dict[str, Any] | None) -> RunStatus:
+def _status(state: RunRowState, error: dict[str, Any] | None) -> RunStatus:
     match state:
-        case RunState.ANSWERED:
+        case RunRowState.ANSWERED:
             return RunStatus.OK
-        case RunState.ABORTED:
+        case RunRowState.ABORTED:
             return RunStatus.ABORTED
         case _:
             return RunStatus.TIMEOUT if (error or {}).get("code") == "TIMEOUT" else RunStatus.ERROR
 
 
-def _stop(state: RunState, error: dict[str, Any] | None) -> str:
+def _stop(state: RunRowState, error: dict[str, Any] | None) -> str:
     code = (error or {}).get("code")
     known = {"TIMEOUT": "timeout", "LIMIT_EXCEEDED": "limit"}
     match state:
-        case RunState.ANSWERED:
+        case RunRowState.ANSWERED:
             return "end"
-        case RunState.ABORTED:
+        case RunRowState.ABORTED:
             return "aborted"
         case _:
             return known.get(str(code), "error")
