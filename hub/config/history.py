@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from hub.config.bounds import FILE_SIZE_LIMIT_BYTES
 from hub.config.files import PRIVATE_FOLDER, SECRETS_FILE, content_hash
@@ -40,7 +40,8 @@ class ConfigVersion(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, str | int]:
         """The version as plain data."""
-        return {"file": self.file, "id": self.id, "time": self.time, "hash": self.hash, "size_bytes": self.size_bytes}
+        plain: dict[str, str | int] = to_builtins(self)
+        return plain
 
 
 class ConfigHistory:

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 import orjson
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from hub.core.sql import SqlConnection, upsert
 from hub.storage.database import Database
@@ -54,21 +54,8 @@ class StandingIntent(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Any]:
         """The intent as plain data."""
-        return {
-            "id": self.id,
-            "agent_id": self.agent_id,
-            "area": self.area,
-            "topics": list(self.topics),
-            "text": self.text,
-            "created_ms": self.created_ms,
-            "expires_ms": self.expires_ms,
-            "cooldown_s": self.cooldown_s,
-            "session_key": self.session_key,
-            "person": self.person,
-            "trusted": self.trusted,
-            "last_fired_ms": self.last_fired_ms,
-            "fired": self.fired,
-        }
+        plain: dict[str, Any] = to_builtins(self)
+        return plain
 
 
 class IntentStore:

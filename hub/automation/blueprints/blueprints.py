@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from hub.automation.blueprints.document import Blueprint
 from hub.automation.blueprints.expanding import FOLDER, expand, store_of
@@ -70,7 +70,8 @@ class Update(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Any]:
         """The update as the gateway and the CLI show it."""
-        return {"path": self.path, "diff": self.diff, "hash": self.hash, "written": self.written}
+        plain: dict[str, Any] = to_builtins(self)
+        return plain
 
 
 class Blueprints:
