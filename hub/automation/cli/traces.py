@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from hub.cli.times import SECOND, local_time
+
 VALUE_CHARS = 100
 
 Plain = Mapping[str, Any]
@@ -19,7 +21,7 @@ def when(iso: str | None) -> str:
     if iso is None:
         return ""
     try:
-        return datetime.fromisoformat(iso).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return local_time(datetime.fromisoformat(iso).timestamp() * 1000, SECOND)
     except ValueError:
         return iso
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 import click
+
+from hub.cli.times import local_time
 
 WHY_LIMIT = 200
 """Characters of the reason why not all was searched: without a key there is one for each provider."""
@@ -23,11 +24,6 @@ def where(hit: Mapping[str, Any]) -> str:
 def count_of(count: int, one: str, many: str) -> str:
     """Return a number with its noun."""
     return f"{count} {one if count == 1 else many}"
-
-
-def moment(ms: int) -> str:
-    """Return a moment in the terminal's own time zone."""
-    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def size(count: int) -> str:
@@ -115,7 +111,7 @@ def _told(key: str, value: Any) -> tuple[str, str]:
     if isinstance(value, bool):
         return name, "yes" if value else "no"
     if isinstance(value, int) and key.endswith("_ms"):
-        return name.removesuffix(" ms"), moment(value)
+        return name.removesuffix(" ms"), local_time(value)
     if isinstance(value, int) and key.endswith("_bytes"):
         return name.removesuffix(" bytes"), size(value)
     return name, f"{value:.4g}" if isinstance(value, float) else str(value)
