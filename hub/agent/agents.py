@@ -10,10 +10,10 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hub.agent.answer.human_delay import HumanDelay, human_delay
+from hub.agent.budgets.limits import RunLimits
 from hub.agent.compaction.settings import CompactionSettings
 from hub.agent.conversation.old_results import PruningSettings
-from hub.agent.human_delay import HumanDelay, human_delay
-from hub.agent.limits import RunLimits
 from hub.agent.prompt.prompt import PromptSettings
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.agent.subagents.settings import SubagentSettings

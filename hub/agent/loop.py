@@ -14,9 +14,9 @@ from typing import Protocol, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.agent.draft import AnswerDraft, DraftTurn
-from hub.agent.limits import LimitHit, RunLimits, RunSpent, limit_reached
-from hub.agent.repetition import CALLS_KEPT, Repetition, ToolCallMade, call_made, repetition
+from hub.agent.answer.draft import AnswerDraft, DraftTurn
+from hub.agent.budgets.limits import LimitHit, RunLimits, RunSpent, limit_reached
+from hub.agent.budgets.repetition import CALLS_KEPT, Repetition, ToolCallMade, call_made, repetition
 from hub.models.contract import ContextOverflow, ModelEvent, ToolCallBlock
 from hub.tools.contract import ToolResult
 

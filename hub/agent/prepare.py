@@ -10,7 +10,7 @@ import orjson
 from msgspec.structs import replace
 
 from hub.agent.agents import Agent
-from hub.agent.answer_check import asked_form
+from hub.agent.answer.answer_check import asked_form
 from hub.agent.conversation.conversation import RunConversation
 from hub.agent.conversation.ephemeral import ephemeral_transcript
 from hub.agent.conversation.window import estimate_text

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from hub.agent.limits import LimitHit
+from hub.agent.budgets.limits import LimitHit
 from hub.core.context import Context
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.lanes import MAIN, Priority

@@ -15,13 +15,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from hub.agent import record
-from hub.agent.answer_check import asked_again, problem_of
+from hub.agent.answer.answer_check import asked_again, problem_of
+from hub.agent.answer.draft import DraftTurn
 from hub.agent.budgets.budgets import Spending
+from hub.agent.budgets.limits import LimitHit
 from hub.agent.compaction.compact import CompactionReason, CompactionRequest, compact
 from hub.agent.conversation.old_results import guard, prune
 from hub.agent.conversation.window import budget_for
-from hub.agent.draft import DraftTurn
-from hub.agent.limits import LimitHit
 from hub.agent.loop import HandedOver, Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
 from hub.agent.parts import RunDependencies
 from hub.agent.run import AgentRun

@@ -6,7 +6,8 @@ import logging
 from typing import Any
 
 import orjson
-from msgspec import Struct, to_builtins
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from hub.core.sql import SqlConnection, upsert
 from hub.storage.database import Database
@@ -54,8 +55,7 @@ class StandingIntent(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Any]:
         """The intent as plain data."""
-        plain: dict[str, Any] = to_builtins(self)
-        return plain
+        return {**asdict(self), "topics": list(self.topics)}
 
 
 class IntentStore:

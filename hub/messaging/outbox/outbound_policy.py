@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.agent.human_delay import HUMAN_DELAY_SCHEMA, HumanDelay, human_delay
+from hub.agent.answer.human_delay import HUMAN_DELAY_SCHEMA, HumanDelay, human_delay
 from hub.core.schema import All, In, Optional, Range, Schema, integer, number, string
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT, ChunkMode
 from hub.messaging.outbox.streaming_policy import (

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from hub.agent.human_delay import in_order
+from hub.agent.answer.human_delay import in_order
 from hub.core.schema import All, In, Optional, Range, Schema, boolean, integer
 from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.limits import RunLimits, RunSpent, limit_reached
+from hub.agent.budgets.limits import RunLimits, RunSpent, limit_reached
 from hub.agent.run_request import RunResult, RunStatus
 from hub.models.contract import Usage
 from tests.agent.house import AgentHouse, standing

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.agent.budgets.budgets import RunBudget, amount
-from hub.agent.repetition import Repetition
+from hub.agent.budgets.repetition import Repetition
 from hub.models.contract import Usage
 
 DEFAULT_TURNS = 50
@@ -28,7 +28,7 @@ class RunLimits(Struct, frozen=True):
         cost_usd: US dollars, as far as prices are known.
         seconds: Wall time from its start; waiting for its turn does not count.
         calls: Tool calls.
-        repeats: How often calls may repeat themselves (`hub.agent.repetition`); 0 for as often as they like.
+        repeats: How often calls may repeat themselves (`hub.agent.budgets.repetition`); 0 for as often as they like.
     """
 
     turns: int = DEFAULT_TURNS

@@ -1,4 +1,4 @@
-"""Agents with subagents in a process that tests kill: `python -m tests.agent.delegating_child HOME BASE_URL`.
+"""Agents with subagents in a process that tests kill: `python -m tests.agent.subagents.delegating_child HOME BASE_URL`.
 
 It says `open` and how many subagents it found interrupted. A line `spawn` on its standard input gives thirty tasks away
 and says `spawned`; then it says `ended` and a number whenever another subagent has ended. A line `report` waits until
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from tests.agent.house import MAIN
-from tests.agent.test_subagents import ANNAS, Delegating
+from tests.agent.subagents.test_subagents import ANNAS, Delegating
 
 KEYS = (MAIN, ANNAS)
 TASKS = 30

@@ -16,9 +16,9 @@ from hub.core.secret import Secret
 from hub.memory.notebook import Change
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
+from tests.agent.compaction.test_compaction import SUMMARISE, SUMMARY, compactions, talk
 from tests.agent.house import CHANGING, MAIN, OUTSIDE, READ_ONLY, TEXT
 from tests.agent.remembering_house import ROOM, RememberingHouse
-from tests.agent.test_compaction import SUMMARISE, SUMMARY, compactions, talk
 from tests.servers.openai_server import OpenAIServer
 
 KEEP = "Keep what matters of this conversation"

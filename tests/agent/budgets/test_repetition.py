@@ -7,7 +7,7 @@ from itertools import count, cycle
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.repetition import Repetition, RepetitionKind, ToolCallMade, call_made, repetition
+from hub.agent.budgets.repetition import Repetition, RepetitionKind, ToolCallMade, call_made, repetition
 from hub.agent.run_request import RunStatus
 from hub.models.contract import ToolCallBlock
 from hub.tools.contract import ToolResult

@@ -11,7 +11,7 @@ import pytest
 from hub.core.errors import Forbidden, InvalidRequest
 from hub.hooks.contract import SubagentSpawning
 from hub.hooks.registry import Hook
-from tests.agent.test_subagents import Delegating
+from tests.agent.subagents.test_subagents import Delegating
 from tests.servers.openai_server import OpenAIServer
 
 

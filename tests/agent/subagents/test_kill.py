@@ -13,7 +13,7 @@ from subprocess import PIPE
 
 import pytest
 
-from tests.agent.delegating_child import TASKS
+from tests.agent.subagents.delegating_child import TASKS
 from tests.lengths import rounds
 from tests.servers.forked import ForkedProcess
 from tests.servers.openai_server import OpenAIServer
@@ -26,7 +26,9 @@ class Agents:
     """The child, fed line by line."""
 
     def __init__(self, home: Path, base_url: str) -> None:
-        self._process = ForkedProcess("tests.agent.delegating_child", str(home), base_url, stdin=PIPE, stdout=PIPE)
+        self._process = ForkedProcess(
+            "tests.agent.subagents.delegating_child", str(home), base_url, stdin=PIPE, stdout=PIPE
+        )
         self.interrupted = int(self.read().removeprefix("open "))
 
     def read(self) -> str:
