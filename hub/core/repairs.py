@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from msgspec import to_builtins
-
 from hub.core.events import EventBus
 
 _log = logging.getLogger(__name__)
@@ -53,8 +51,16 @@ class Repair:
 
     def as_dict(self) -> dict[str, Any]:
         """The repair as plain data."""
-        plain: dict[str, Any] = to_builtins(self)
-        return plain
+        return {
+            "id": self.id,
+            "source": self.source,
+            "severity": self.severity.value,
+            "title": self.title,
+            "text": self.text,
+            "command": self.command,
+            "location": dict(self.location) if self.location else None,
+            "raised_at": self.raised_at,
+        }
 
 
 class Repairs:
