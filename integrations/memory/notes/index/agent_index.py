@@ -134,6 +134,18 @@ class AgentIndex:
         """Run blocking work on the engines."""
         return await self.shared.thread.run(call, urgency)
 
+    async def in_version(self, call: Callable[[IndexVersion], T]) -> T | None:
+        """Run blocking work on the version that is current when its turn comes; return None when there is none.
+
+        Another may take the place of the one that was current when it was asked.
+        """
+
+        def work() -> T | None:
+            version = self.version  # it is closed in this thread, after it was replaced
+            return None if version is None else call(version)
+
+        return await self.in_thread(work)
+
     async def open(self) -> None:
         """Open the current version, once; what a crash left behind is removed, and the files are looked through.
 
@@ -201,13 +213,24 @@ class AgentIndex:
             self._lock = None
         for _ in range(LOCK_ATTEMPTS):
             try:
-                found = await self._read(lambda: take_lock(self.directory))
+                found = await self._try_lock()
             except OSError as error:
                 raise IndexUnavailable(f"the index in {self.directory} cannot be used: {text_of(error)}") from error
             if found is not None:
                 return found
             await asyncio.sleep(LOCK_STEP_S)
         raise IndexUnavailable(f"another process uses the index in {self.directory}")
+
+    async def _try_lock(self) -> int | None:
+        taking = asyncio.ensure_future(self._read(lambda: take_lock(self.directory)))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            # The thread takes it all the same, and nobody else could have it while this process lives.
+            with contextlib.suppress(OSError):
+                if (found := await taking) is not None:
+                    os.close(found)
+            raise
 
     async def _open_current(self, current: Current | None) -> str | None:
         """Open the current version, and return why another one has to be built."""

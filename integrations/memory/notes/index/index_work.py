@@ -54,8 +54,10 @@ class IndexWork:
         return RETRY_AFTER_S[min(self._failures, len(RETRY_AFTER_S) - 1)]
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start work that goes on until it is done or the index is closed."""
+        """Start work that goes on until it is done or the index is closed; none begins after that."""
         task = asyncio.get_running_loop().create_task(work)
+        if self.closed:
+            task.cancel()
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
