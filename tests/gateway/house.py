@@ -9,6 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from hub.agent.agents import Agents
+from hub.agent.methods.agent_files import AgentFileMethods
+from hub.agent.methods.agent_runs import AgentMethods
+from hub.agent.methods.catalog import CatalogMethods
+from hub.agent.methods.context import ContextMethods
+from hub.agent.methods.runs import RunMethods
+from hub.agent.methods.subagents import SubagentMethods
 from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
 from hub.agent.subagents.subagents import Subagents
@@ -21,6 +27,7 @@ from hub.automation.services.agent_messages import AgentMessages
 from hub.automation.services.subagent_answers import SubagentAnswers
 from hub.config.methods import ConfigMethods
 from hub.config.store import ConfigStore, ReloadResult
+from hub.core.component import Component
 from hub.core.lanes import Lanes
 from hub.core.secret import Secret
 from hub.core.services import ServiceRegistry
@@ -47,6 +54,7 @@ from hub.messaging.access.router import Router
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.registry import Commands
+from hub.messaging.component.chat import ChatComponent
 from hub.messaging.cursors import Cursors
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.inbox.media_store import MediaStore
@@ -60,11 +68,13 @@ from hub.security.egress import Egress
 from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.commands import SessionCommandNeeds, add_session_commands
+from hub.sessions.component import SessionMethodsComponent
 from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
 from hub.storage.history import HistoryStore
 from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approvals import Approvals
+from hub.tools.component import ToolMethodsComponent
 from hub.tools.methods.approvals import ApprovalMethods
 from hub.tools.methods.exec_requests import ExecRequestMethods
 from hub.tools.methods.questions import QuestionMethods
@@ -255,29 +265,63 @@ class FullRig(Rig):
                 tasks=self.tasks,
                 agents=self.agents,
                 sessions=self.sessions,
-                search=TranscriptSearch(self.home, self.sessions, self.clock),
                 models=self.models,
-                tools=self.tools,
                 runner=self.runner,
-                inbox=self.inbox,
                 outbox=self.outbox,
-                addresses=addresses,
                 redactor=self.redactor,
-                history=self.history,
-                people=People,
                 subagents=self.subagents,
-                approvals=self.approvals,
-                secrets=AgentSecrets(self.home.storage, self.redactor, self.clock),
                 embed=lambda: self.memory.embed,
             )
         )
-        for stage in clients.stages():
+        sessions = SessionMethodsComponent(
+            self.gateway,
+            search=TranscriptSearch(self.home, self.sessions, self.clock),
+            runner=self.runner,
+            channels=self.channels,
+            subagents=self.subagents,
+        )
+        chat = ChatComponent(self.gateway, sessions=sessions, inbox=self.inbox, channels=self.channels)
+        tools = ToolMethodsComponent(
+            AgentSecrets(self.home.storage, self.redactor, self.clock),
+            self.approvals,
+            runner=self.runner,
+            outbox=self.outbox,
+            addresses=addresses,
+            subagents=self.subagents,
+            tasks=self.tasks,
+        )
+        agents = AgentMethods(
+            sessions=self.sessions,
+            agents=self.agents,
+            runner=self.runner,
+            outbox=self.outbox,
+            addresses=addresses,
+            db=self.db,
+            clock=self.clock,
+            tasks=self.tasks,
+        )
+        runs = RunMethods(
+            db=self.db,
+            history=self.history,
+            sessions=self.sessions,
+            runner=self.runner,
+            people=People,
+            redactor=self.redactor,
+        )
+        components: list[Component] = [clients, sessions, chat, tools]
+        for stage in chat.stages():
             if stage.start is not None:
                 await stage.start()
         gateway, redactor = self.gateway, self.redactor
         state = HubState(gateway, self.repairs, self.codes, self.log, clients.facts(list))
         methods = [
-            *(method for load in clients.methods().values() for method in load()),
+            *(method for component in components for load in component.methods().values() for method in load()),
+            *CatalogMethods(self.agents, self.models).methods(),
+            *AgentFileMethods(self.agents, self.workspaces).methods(),
+            *agents.methods(),
+            *ContextMethods(self.agents, self.runner).methods(),
+            *runs.methods(),
+            *SubagentMethods(self.subagents, self.runner.parts.now_ms, redactor).methods(),
             *state.methods(),
             *ConfigMethods(self.config, redactor).methods(),
             *TokenMethods(self.tokens, gateway.authenticator, self.clock.time).methods(),
@@ -290,7 +334,7 @@ class FullRig(Rig):
             *MemoryFileMethods(memory).methods(),
         ]
         routes = [
-            *clients.routes(),
+            *(route for component in components for route in component.routes()),
             *rpc_routes(gateway.dispatcher),
             *SignIn(gateway.ingress, gateway.authenticator, self.codes, self.web_sessions).routes(),
             *webhook_routes(gateway.ingress, self.automation.webhooks),
