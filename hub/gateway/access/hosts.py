@@ -144,3 +144,13 @@ def own_names() -> frozenset[str]:
     name = socket.gethostname().lower().removesuffix(".")
     short = name.partition(".")[0]
     return frozenset(each for each in (name, short, f"{short}.local") if each and each != ".local")
+
+
+def lan_address() -> str:
+    """Return the address of this machine in its network; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return socket.gethostname()
+        return str(probe.getsockname()[0])

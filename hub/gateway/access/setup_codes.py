@@ -9,7 +9,6 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import secrets
-import socket
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from typing import Any
@@ -25,6 +24,7 @@ from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.gateway.access.auth import WrongCredential
 from hub.gateway.access.device_grants import token_hash
+from hub.gateway.access.hosts import lan_address
 from hub.gateway.calls.settings import HttpSettings
 
 LIFE_MS = 600_000
@@ -173,13 +173,3 @@ def is_open_wire(url: str) -> bool:
         return not ipaddress.ip_address(parts.hostname or "").is_loopback
     except ValueError:
         return True
-
-
-def lan_address() -> str:
-    """Return the address of this machine in its network; nothing is sent to find it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-        except OSError:
-            return socket.gethostname()
-        return str(probe.getsockname()[0])
