@@ -1,4 +1,4 @@
-"""The composition root: the list of components, what each of them needs, and their start and stop in order.
+"""The composition root: the components, their dependencies, and their order at start and stop.
 
 Nothing below imports this file; integrations are given an `IntegrationHost`, the dashboard the `Hub`.
 """

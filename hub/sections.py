@@ -80,7 +80,7 @@ def cross_checks() -> dict[str, CrossCheck]:
 
 
 def domains_in_use(config: Config, catalog: Mapping[str, CatalogEntry]) -> set[str]:
-    """Return the integrations that a hub sets up with a configuration."""
+    """Return the integrations that a configuration uses."""
     return in_use(config, catalog, needed_domains(config, catalog))
 
 
@@ -97,7 +97,7 @@ def skill_folders(config: Config, catalog: Mapping[str, CatalogEntry]) -> dict[s
 
 
 def _checks_with(integrations: IntegrationSchemas, kinds: Kinds) -> dict[str, CrossCheck]:
-    """Return the checks that need to know what integrations bring."""
+    """Return the checks that depend on integrations."""
 
     def unused(config: Config) -> dict[str, str]:
         declared = {name: found.domain for found in integrations.catalog.values() for name in declared_kinds(found)}
@@ -138,7 +138,7 @@ def all_sections(integrations: IntegrationSections | None = None) -> Sections:
 def needed_domains(
     config: Mapping[str, Any], catalog: Mapping[str, CatalogEntry], environment: Mapping[str, str] | None = None
 ) -> set[str]:
-    """Return the integrations that sections need without naming them: those that speak the APIs of model providers.
+    """Return the integrations that sections need implicitly: those for the APIs of model providers.
 
     Args:
         config: The checked configuration.

@@ -56,7 +56,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeCredential:
-    """What is presented to the hub: its key in `auth`, and the secret."""
+    """The credentials presented to the hub: the key in `auth`, and the secret."""
 
     kind: str
     secret: str

@@ -39,7 +39,7 @@ _DEFAULT_MODEL = (None, "auto", "default")
 
 
 class Agent(Struct, frozen=True):
-    """One agent.
+    """An agent, as configured.
 
     Attributes:
         id: Stable; identifies the agent in session keys and storage.
@@ -99,11 +99,11 @@ class Agent(Struct, frozen=True):
         return f"{self.emoji} {self.name}" if self.emoji else self.name
 
     def window(self, info: ModelInfo) -> int:
-        """Return how many tokens of a model's window it uses."""
+        """Return how many tokens of a model's window the agent uses."""
         return info.context_window if self.context_tokens is None else min(self.context_tokens, info.context_window)
 
     def within(self, candidates: Sequence[Resolved]) -> list[Resolved]:
-        """Return models with the part of their windows that it uses."""
+        """Return models with their windows reduced to what the agent uses."""
         if self.context_tokens is None:
             return list(candidates)
         return [replace(each, info=replace(each.info, context_window=self.window(each.info))) for each in candidates]
@@ -111,11 +111,11 @@ class Agent(Struct, frozen=True):
     def policies_in(
         self, session_key: str, authority: Authority, rules: ToolRules, model: str | None
     ) -> tuple[ToolPolicy, ...]:
-        """Return what must permit a tool in a conversation, which may be in a sandbox; see `policies`."""
+        """Return the policies that must all permit a tool in a conversation, which may be sandboxed; see `policies`."""
         return (*self.policies(rules, model), *self.sandbox.confinement(session_key, authority).policies)
 
     def policies(self, rules: ToolRules, model: str | None) -> tuple[ToolPolicy, ...]:
-        """Return what must permit a tool, beside the rules that hold for all, while a model answers.
+        """Return the policies that must all permit a tool while a model answers, beside the rules for everybody.
 
         Args:
             rules: What the configuration says of tools.
@@ -139,7 +139,7 @@ class Agent(Struct, frozen=True):
 
 
 class Agents:
-    """Knows every agent.
+    """The agents, by id.
 
     Args:
         config: The validated section `agents:`; None or an empty one is one agent, `main`.
@@ -152,7 +152,7 @@ class Agents:
         self.configure(config)
 
     def configure(self, config: Sequence[Mapping[str, Any]] | None) -> None:
-        """Take another section; runs that go on keep the agent they began with."""
+        """Replace the configuration; runs in progress keep the agent they began with."""
         items = AGENTS_SCHEMA([dict(item) for item in config or ()]) or [AGENTS_SCHEMA({"id": IMPLICIT_ID})[0]]
         chosen = next((item["id"] for item in items if item["default"]), items[0]["id"])
         self._agents = {item["id"]: self._agent(item, default=item["id"] == chosen) for item in items}

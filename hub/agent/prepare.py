@@ -1,4 +1,4 @@
-"""Before the first model call of a run: its conversation is opened, its words are stored, its settings are chosen."""
+"""Before the first model call of a run: opens its conversation, stores its words, chooses its settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 async def prepare(parts: RunDependencies, run: AgentRun) -> RunConfig:
-    """Store the user's words, then decide on prompt, tools, model and limits; return the settings of the run.
+    """Store the user's words, then choose prompt, tools, model and limits; return the settings of the run.
 
     Raises:
         HubError: There is no such agent or model, or the transcript cannot be read.
@@ -76,7 +76,7 @@ async def _conversation(parts: RunDependencies, run: AgentRun) -> RunConversatio
 
 
 async def _ask_before(parts: RunDependencies, run: AgentRun) -> None:
-    """Let others put something in front of the user's words, unless an earlier attempt of the run has stored them."""
+    """Let others insert text before the user's words, unless an earlier attempt of the run has stored them."""
     if run.conversation.transcript.get(user_entry_id(run.request.run_id)) is not None:
         return
     for before in parts.before:
@@ -115,7 +115,7 @@ async def _config(parts: RunDependencies, run: AgentRun) -> RunConfig:
 
 
 async def _model(parts: RunDependencies, run: AgentRun, model: str | None) -> str | None:
-    """Return the model that is asked for, or the one that a hook chose instead."""
+    """Return the requested model, or the one a hook chose instead."""
     hooks = parts.hooks
     if hooks is None or not hooks.wants(BeforeModelResolve):
         return model
@@ -131,7 +131,7 @@ async def _skills(parts: RunDependencies, run: AgentRun, agent: Agent) -> SkillS
 
 
 async def _prompt(parts: RunDependencies, run: AgentRun, scene: PromptScene) -> Prompt:
-    """Return the system prompt with its tools, as hooks have changed it."""
+    """Return the system prompt with its tools, as changed by hooks."""
     agent, authority, key = scene.agent, scene.authority, scene.session_key
     tools = parts.tools.available(authority, agent.policies_in(key, authority, parts.tools.rules, scene.model))
     facts = prompt_facts(parts, scene)
@@ -148,7 +148,7 @@ async def _prompt(parts: RunDependencies, run: AgentRun, scene: PromptScene) -> 
 
 
 async def _files(parts: RunDependencies, run: AgentRun, files: tuple[PromptFile, ...]) -> tuple[PromptFile, ...]:
-    """Return the workspace's files for the prompt, or those that a hook put in their place."""
+    """Return the workspace files for the prompt, or those a hook replaced them with."""
     hooks = parts.hooks
     if hooks is None or not hooks.wants(AgentBootstrap):
         return files
@@ -162,7 +162,7 @@ async def _files(parts: RunDependencies, run: AgentRun, files: tuple[PromptFile,
 
 
 async def _extra_prompt(parts: RunDependencies, run: AgentRun, model: str) -> str | None:
-    """Return what the caller and hooks put behind the system prompt."""
+    """Return what the caller and hooks append to the system prompt."""
     hooks, extra, form = parts.hooks, run.request.extra_system_prompt, run.request.form
     if form is not None:
         extra = "\n\n".join(each for each in (extra, asked_form(form)) if each)

@@ -58,7 +58,7 @@ def _directory(value: Any) -> str:
 
 
 def _consistent(agents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Refuse two agents of one id, two defaults, and two agents in one workspace."""
+    """Refuse duplicate ids, two defaults, and two agents in one workspace."""
     seen: dict[str, set[str]] = {"id": set(), "workspace": set()}
     default: str | None = None
     for index, agent in enumerate(agents):

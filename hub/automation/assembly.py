@@ -84,7 +84,7 @@ from hub.tools.registry import ToolRegistry
 
 
 class AutomationDependencies(Struct, frozen=True):
-    """What the engine is built from.
+    """The dependencies of the engine.
 
     Attributes:
         people, zone, language: As configured now.
@@ -284,7 +284,7 @@ class AutomationEngine:
         await self.automations.apply(config, again=True)
 
     async def renew(self, kinds: frozenset[str]) -> None:
-        """Make again what uses the kinds or the blueprints of an integration that was reloaded."""
+        """Rebuild the automations that use kinds or blueprints of a reloaded integration."""
         config = self._needs.config.current
         await self.scripts.apply(config, again=True)
         await self.automations.apply(config, again=True, kinds=kinds)
@@ -292,7 +292,7 @@ class AutomationEngine:
     # --- asking ---
 
     async def render(self, text: str, variables: Mapping[str, Any]) -> Any:
-        """Return what a template gives now.
+        """Return the current result of a template.
 
         Raises:
             TemplateFailed: It cannot be rendered; the message says where.

@@ -40,7 +40,7 @@ MAKERS_EVERY_S = 0.8
 
 
 class AutomationComponentDependencies(Struct, frozen=True):
-    """What the component needs of others.
+    """The dependencies of the component.
 
     Attributes:
         registries: Functions of templates over the registries of the home.
@@ -153,7 +153,7 @@ class AutomationComponent(Component):
         await self.engine.open()
 
     def _noting(self, method: Method) -> Method:
-        """Return a method that makes or changes an automation, and remembers with which credentials."""
+        """Wrap a method that makes or changes an automation, to remember the credentials it was made with."""
 
         async def handler(call: MethodCall) -> Any:
             made = await method.handler(call)
@@ -163,7 +163,7 @@ class AutomationComponent(Component):
         return replace(method, handler=handler)
 
     async def _note_scheduled(self, event: Event) -> None:
-        """Remember the token or device for whom an agent scheduled something."""
+        """Remember the token or device on whose behalf an agent scheduled something."""
         data = event.data
         if data["made_by"] is not None and data["action"] != "removed":
             await self._makers.note(data["id"], self._authenticator.links_of(event.context.authority.principal))

@@ -61,7 +61,7 @@ class RunOutcome(StrEnum):
 
 
 class NotRun(StrEnum):
-    """Why a firing started no run."""
+    """The reason why a firing started no run."""
 
     CONDITIONS = "conditions"
     PAUSED = "paused"
@@ -117,14 +117,14 @@ Judge = Callable[[JudgeQuestion, Context], Awaitable[JudgeAnswer]]
 
 
 class RunSpending(Protocol):
-    """Recent spending, kept in memory so that a condition may ask at every trigger."""
+    """Recent spending, kept in memory so that conditions can be checked at every trigger."""
 
     def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
-        """Return dollars since a time (seconds since the epoch), of an agent or of the runs of an automation."""
+        """Return the dollars spent since a time (seconds since the epoch), by an agent or an automation's runs."""
         ...
 
     def tokens(self, *, since: float, agent: str | None = None, automation: str | None = None) -> int:
-        """Return tokens since a time."""
+        """Return the tokens used since a time."""
         ...
 
 
@@ -132,7 +132,7 @@ class RunSpending(Protocol):
 
 
 class HubParts(Protocol):
-    """What every kind may use of the hub; in a backtest these are its own."""
+    """The hub as every kind may use it; a backtest provides its own."""
 
     @property
     def bus(self) -> EventBus: ...
@@ -151,11 +151,11 @@ class HubParts(Protocol):
 
 
 class TriggerParts(HubParts, Protocol):
-    """What a trigger may use, besides."""
+    """The further dependencies of triggers."""
 
     @property
     def tasks(self) -> TaskOwner:
-        """The owner of whatever it does for longer."""
+        """The owner of its background tasks."""
         ...
 
     @property
@@ -163,7 +163,7 @@ class TriggerParts(HubParts, Protocol):
 
     @property
     def firings(self) -> FiringQueue:
-        """The order in which events that many wait for are decided."""
+        """The queue of events that many triggers wait for."""
         ...
 
     @property
@@ -178,12 +178,12 @@ class TriggerParts(HubParts, Protocol):
     def location(self) -> Callable[[], Location | None]: ...
 
     def source(self, kind: type[T]) -> T | None:
-        """Return what the hub has of a kind to watch (webhooks, files, …); None where there is none."""
+        """Return the hub's source of a kind (webhooks, files, …); None where there is none."""
         ...
 
 
 class ConditionParts(HubParts, Protocol):
-    """What a condition may use, besides; what a model says or what was spent is not known everywhere."""
+    """The further dependencies of conditions; the judge and the spending may be missing."""
 
     @property
     def kinds(self) -> KindTable: ...
@@ -205,7 +205,7 @@ class ConditionParts(HubParts, Protocol):
 
 
 class StepParts(TriggerParts, Protocol):
-    """What a step may use: all that the triggers may that it waits for."""
+    """The dependencies of steps, which include those of triggers."""
 
     @property
     def kinds(self) -> KindTable: ...
@@ -280,11 +280,11 @@ class TriggerHost(Protocol):
         ...
 
     def armed(self) -> float | None:
-        """Return when it was first armed in its present form (restarts do not count), or None for just now."""
+        """Return the time when it was first armed in its present form (restarts do not count), or None for just now."""
         ...
 
     def handled(self) -> float | None:
-        """Return the planned time of the last occurrence that was handled, or since when it is armed."""
+        """Return the planned time of the last handled occurrence, or the time since when it is armed."""
         ...
 
     def fire(
@@ -364,7 +364,7 @@ class ConditionContext(Struct, frozen=True):
     templates: bool = True
 
     def render(self, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
-        """Return a value with the templates in it rendered.
+        """Return a value with its templates rendered.
 
         Args:
             quote: What becomes of each text that a template puts in.
@@ -401,7 +401,7 @@ class ConditionKind(Struct, frozen=True, eq=False):
 
 
 class StepRun(Protocol):
-    """What a step may ask of the run it is handed."""
+    """The run as a step sees it."""
 
     scope: RunScope
     """The variables that are seen here."""
@@ -422,7 +422,7 @@ class StepRun(Protocol):
 
     @property
     def context(self) -> Context:
-        """Why it runs, and what it may do; tainted from when something from outside came in."""
+        """The cause and the authority of the run; tainted as soon as something from outside came in."""
         ...
 
     @property
@@ -467,7 +467,7 @@ class StepRun(Protocol):
         ...
 
     def respond(self, text: str | None) -> None:
-        """Set what is answered to the sentence that set the run off."""
+        """Set the answer to the sentence that triggered the run."""
         ...
 
     # The trace.

@@ -28,7 +28,7 @@ def run_hub(home: Path, host: str | None, port: int | None, *, verbose: bool, as
 
 
 def run_plainly(arguments: Sequence[str]) -> None:
-    """Run the hub for the arguments of an ordinary `start`; return if they are any others, or a module is missing."""
+    """Run the hub for the arguments of an ordinary `start`; return if there are any others, or a module is missing."""
     if (plain := plain_start(arguments)) is None:
         return
     try:
@@ -62,7 +62,7 @@ def _import_hub() -> None:
 
 
 def _end(code: int) -> NoReturn:
-    """End the process without waiting for the threads that watch files: they look up to 200 ms later.
+    """End the process without waiting for the file watcher threads, which wake only every 200 ms.
 
     Everything that is to be kept has been written and closed.
     """

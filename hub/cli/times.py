@@ -1,4 +1,4 @@
-"""Times as commands print them: in the time zone of the terminal."""
+"""Formats times for the terminal, in its time zone."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _VERSION = re.compile(r"(\d{8}T\d{6}\d{6}Z)-([0-9a-f]{12})")
 
 
 class ConfigVersion(Struct, frozen=True):
-    """A file as it was.
+    """An earlier version of a file.
 
     Attributes:
         file: Name relative to the home directory.
@@ -57,7 +57,7 @@ class ConfigHistory:
         self._now = now
 
     def keep(self, file: str, data: bytes) -> ConfigVersion | None:
-        """Keep what a file holds, before it is replaced; None when the newest version is the same."""
+        """Keep a file's present content before it is replaced; None if the newest version is the same."""
         versions = self.versions(file)
         digest = content_hash(data)[:12]
         if versions and versions[0].hash == digest:

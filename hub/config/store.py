@@ -42,7 +42,7 @@ OnReload = Callable[["ReloadResult"], Awaitable[None]]
 
 
 class ReloadResult(Struct, frozen=True):
-    """What happened to a reload.
+    """The result of a reload.
 
     Attributes:
         changed: Sections that are different now: changed, added or removed; to be applied.
@@ -132,7 +132,7 @@ class ConfigStore:
         return checked
 
     async def reload(self, *, again: bool = False) -> ReloadResult:
-        """Read the files again and put them into force, unless something in them broke that was good.
+        """Read the files again and apply them, unless something that worked broke.
 
         Files that say the same as before change nothing, unless `again` says that schemas changed. Reading happens
         in a thread; cancelling the wait for it changes nothing.
@@ -181,7 +181,7 @@ class ConfigStore:
     # --- for the editor ---
 
     def check_text(self, files: Mapping[str, str]) -> list[ConfigError]:
-        """Return the errors there would be with these texts in place of the files; nothing is written."""
+        """Return the errors of a configuration with these texts in place of the files; nothing is written."""
         return self.editor.check_text(files)
 
     def read_file(self, name: str, *, admin: bool = False) -> tuple[str, str]:
@@ -199,7 +199,7 @@ class ConfigStore:
 
     @property
     def folders_read(self) -> frozenset[str]:
-        """The folders that the last check looked into."""
+        """The folders read by the last check."""
         return self._folders_read
 
     def schema(self) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class ConfigStore:
         return str(hub.get("reload", "hot")) if isinstance(hub, Mapping) else "hot"
 
     def _folders(self) -> list[Path]:
-        """Return every folder that holds a file of the configuration, or whose files are included."""
+        """Return every folder that holds or includes files of the configuration."""
         names = {str(Path(name).parent) for name in self.files_read} | set(self.folders_read) | {"."}
         return sorted(folder for name in names if (folder := self.home / name).is_dir())
 
@@ -287,7 +287,7 @@ class ConfigStore:
         self.current, self.errors, self.warnings = checked.config, checked.errors, checked.warnings
 
     def _is_unchanged(self) -> bool:
-        """Whether every file that was read last time still holds the same, and no folder holds other files."""
+        """Whether all files are as they were read last time, and no folder holds other files."""
         return self.editor.same_files(self.current.files, self.current.folders)
 
     def _shown_broken(self) -> frozenset[str]:
@@ -306,7 +306,7 @@ class ConfigStore:
         return found
 
     def _tell(self, checked: Checked, *, in_force: bool) -> None:
-        """Open a repair for each error, and close those of errors that are gone."""
+        """Open a repair for each error, and close those that are resolved."""
         wanted: dict[str, dict[str, Any]] = {}
         if not in_force:
             number = len(checked.errors)
@@ -353,7 +353,7 @@ class ConfigStore:
 
 
 def _is_worse(old: Config, new: Config, shown: frozenset[str]) -> bool:
-    """Return whether something is broken now that works in the current configuration.
+    """Return whether something that works in the current configuration is broken in the new one.
 
     Args:
         shown: Sections whose broken items their part shows by itself; those do not count.
@@ -369,7 +369,7 @@ def _key(raw: Mapping[str, Any], section: str, key: str) -> Any:
 
 
 def _changed(old: Config, new: Config) -> set[str]:
-    """Return the sections whose value, or whose being broken, is different."""
+    """Return the sections that differ in value, or in being broken."""
     names = set(old.raw) | set(new.raw)
     changed = {name for name in names if name not in old.raw or name not in new.raw or old.raw[name] != new.raw[name]}
     differ = {

@@ -35,7 +35,7 @@ def credential_of(link: str) -> str:
 
 
 class TooLarge(HubError):
-    """The request is larger than its route or method takes."""
+    """The request exceeds the size limit of its route or method."""
 
     code = "TOO_LARGE"
     http_status = 413

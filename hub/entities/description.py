@@ -1,4 +1,4 @@
-"""What an integration says of an entity and of its device, and the words in it made safe to show."""
+"""An integration's description of an entity and its device, with its words made safe to show."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class PageTable:
         return lambda: _remove(self._entries, entry)
 
     def frame(self, origin: FrameOrigin) -> Callable[[], None]:
-        """Let pages show frames and pictures of an origin beside the dashboard's own; return what takes that back.
+        """Allow pages to show frames and pictures of a further origin; return the function that undoes it.
 
         Raises:
             Conflict: Another integration has such an origin.
@@ -145,7 +145,7 @@ class PageTable:
         return remove
 
     def frame_origin(self, request: web.BaseRequest) -> str:
-        """Return the origin that pages may show in a frame; empty for none."""
+        """Return the origin that pages may show in a frame; empty if there is none."""
         return "" if self._frame is None else self._frame(request)
 
     def navigation(self) -> list[NavigationItem]:
@@ -153,7 +153,7 @@ class PageTable:
         return sorted(self._entries, key=lambda entry: entry.position)
 
     def texts(self, language: str) -> dict[str, tuple[str, ...]]:
-        """Return the translations that pages bring, as a catalogue has them."""
+        """Return the translations of all pages, as a catalogue."""
         found: dict[str, tuple[str, ...]] = {}
         for page in self._pages:
             found.update({id: (text,) for id, text in page.texts.get(language, {}).items()})

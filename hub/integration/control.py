@@ -87,7 +87,7 @@ class IntegrationControl:
         return catalog
 
     async def reload(self, domain: str) -> dict[str, Any]:
-        """Read an integration's files again and set it up again; return what it is then.
+        """Read an integration's files again and set it up again; return its status.
 
         A new one, one that has failed and one whose code, schema or manifest changed are all taken up.
 
@@ -114,11 +114,11 @@ class IntegrationControl:
             return self.get(domain)
 
     async def enable(self, domain: str) -> dict[str, Any]:
-        """Take an integration out of `hub: disabled`; return what it is then."""
+        """Take an integration out of `hub: disabled`; return its status."""
         return await self._set_disabled(domain, disabled=False)
 
     async def disable(self, domain: str) -> dict[str, Any]:
-        """Unload an integration and name it in `hub: disabled`; return what it is then."""
+        """Unload an integration and name it in `hub: disabled`; return its status."""
         return await self._set_disabled(domain, disabled=True)
 
     async def _set_disabled(self, domain: str, *, disabled: bool) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class JsonStorage:
             raise HubError(f"{self.path} is damaged: {error}") from error
 
     async def save(self, data: Any) -> None:
-        """Replace what is kept; it is on disk when this returns.
+        """Save data; it is on disk when this returns.
 
         Raises:
             HubError: It is larger than 4 MiB, or the disk refuses it.

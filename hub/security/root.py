@@ -53,7 +53,7 @@ class Root:
 
     @property
     def hidden(self) -> frozenset[str]:
-        """What does not exist for this view."""
+        """The paths hidden from this view."""
         return self._hidden.paths
 
     def __enter__(self) -> Root:

@@ -55,7 +55,7 @@ class SessionsComponent(Component):
         return [Stage("sessions", self._open, self.sessions.close), Stage("search", self._follow, self.search.close)]
 
     async def apply(self, changed: frozenset[str]) -> None:
-        """Take over how many transcripts are held open, and when conversations are stale."""
+        """Apply the number of open transcripts, and the reset rules."""
         self._configure()
 
     async def _open(self) -> None:

@@ -29,27 +29,27 @@ def flatten(value: Any, levels: int | None = None) -> list[Any]:
 
 
 def intersect(value: Any, other: Any) -> list[Any]:
-    """What is in both."""
+    """Items in both."""
     _need_list("intersect", value, other)
     both = set(other)
     return [item for item in _once(value) if item in both]
 
 
 def difference(value: Any, other: Any) -> list[Any]:
-    """What is in the first and not in the second."""
+    """Items in the first and not in the second."""
     _need_list("difference", value, other)
     gone = set(other)
     return [item for item in _once(value) if item not in gone]
 
 
 def union(value: Any, other: Any) -> list[Any]:
-    """What is in either."""
+    """Items in either."""
     _need_list("union", value, other)
     return _once([*value, *other])
 
 
 def symmetric_difference(value: Any, other: Any) -> list[Any]:
-    """What is in one of them alone."""
+    """Items in exactly one of them."""
     _need_list("symmetric_difference", value, other)
     first, second = set(value), set(other)
     return [item for item in _once([*value, *other]) if (item in first) != (item in second)]
@@ -131,7 +131,7 @@ def default_value(value: Any, default: Any = "", boolean: bool = False) -> Any:
 
 
 def shuffle(*args: Any, seed: Any = None) -> list[Any]:
-    """A list in another order, by chance."""
+    """A list in random order."""
     if not args:
         raise TypeError("shuffle needs a list")
     is_one = isinstance(args[0], list | tuple | set)

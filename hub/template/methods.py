@@ -1,4 +1,4 @@
-"""`template.render`: what a template gives now."""
+"""`template.render`: the present result of a template."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class ToolsComponent(Component):
         return [Stage("secrets of agents", self.secrets.open), Stage("approvals", self._open, self.approvals.close)]
 
     async def apply(self, changed: frozenset[str]) -> None:
-        """Take over the rules."""
+        """Apply the changed tool rules."""
         self.tools.configure(rules_in_force(self._base.config.current, self._base.repairs))
 
     def methods(self) -> MethodGroups:

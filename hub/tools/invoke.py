@@ -96,7 +96,7 @@ class ToolCallRequest(Struct, frozen=True):
 
 
 class ResultRoom(Struct, frozen=True):
-    """How many characters of a result are shown.
+    """The maximum characters of a result.
 
     Attributes:
         chars: At most, whatever the tool allows.
@@ -233,7 +233,7 @@ def _may_read_on(registry: ToolRegistry, request: ToolCallRequest) -> bool:
 async def _be_approved(
     registry: ToolRegistry, request: ToolCallRequest, tool: Tool, call: ToolCall, reason: str
 ) -> None:
-    """Ask the owner about exactly this call; whoever does not belong to this home asks for nothing.
+    """Ask the owner about exactly this call; callers from outside this home cannot ask.
 
     Raises:
         Forbidden: Nobody said yes, or something of it changed meanwhile.

@@ -1,4 +1,4 @@
-"""Check values against JSON Schema as MCP servers and nodes send it: the part of it that describes tool parameters.
+"""Checks values against JSON Schema as MCP servers and nodes send it: the subset for tool parameters.
 
 The schema comes from outside, so the work is counted and stops at a limit: a few lines of choices inside choices take
 a validator without one (jsonschema, jsonschema-rs) for ever. `pattern` and `format` are not evaluated: a pattern from

@@ -96,7 +96,7 @@ class Reconnector(ABC):
 
     @abstractmethod
     async def connect(self) -> str | None:
-        """Connect, and return why the connection ended; None when the platform asked for another one.
+        """Connect, and return why the connection ended; None if the platform asked for another one.
 
         Raises:
             AccountRefused: It is no use to try again.

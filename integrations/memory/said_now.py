@@ -1,4 +1,4 @@
-"""What whoever is answered wrote in this very turn, in trusted words: to remember it as they wrote it asks nobody."""
+"""The sender's words in this turn, if trusted: remembering them verbatim needs no approval."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LEAD = re.compile(
 
 
 class SaidNow:
-    """Knows what was said in the turn that a tool is called in.
+    """Knows the words of the turn that a tool is called in.
 
     Args:
         sessions: Where what people wrote is found.

@@ -103,7 +103,7 @@ def status_offers(backend: Backend) -> list[Offer]:
 
 
 def host_statistics() -> Answer:
-    """Return what the gateway knows as `node.host.stats`, as far as this machine says it."""
+    """Return the payload of `node.host.stats`, as far as this machine provides it."""
     disk = shutil.disk_usage(Path.home())
     found: Answer = {
         "cpuCount": os.cpu_count() or 1,

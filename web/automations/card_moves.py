@@ -1,4 +1,4 @@
-"""Cards in another order: a list item of a YAML text moved up or down, its comments with it."""
+"""Reordering cards: moves a YAML list item up or down, with its comments."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class AutomationEditPage:
             return await self._page(call, state, _Told(problems=(), changed=False))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /automations/check`: what is wrong with a text; nothing is written."""
+        """`POST /automations/check`: the errors of a text; nothing is written."""
         text = _plain(read_fields(call, CHECK)["text"])
         words = self._words(call)
         with self._editor.kinds.in_use():

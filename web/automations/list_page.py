@@ -38,7 +38,7 @@ TURN = Schema({Required("id"): ID, Required("to"): In(["on", "off"]), "back": Al
 
 
 class ListFilter(Struct, frozen=True):
-    """What of the list is asked for."""
+    """The filter of the list."""
 
     query: str = ""
     state: str = "all"
@@ -46,7 +46,7 @@ class ListFilter(Struct, frozen=True):
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> ListFilter:
-        """Return what a query string asks for; what is not understood is left out."""
+        """Parse the filter of a query string; unknown values are ignored."""
         state = query.get("state", "all")
         page = query.get("page", "1")
         return cls(
@@ -95,7 +95,7 @@ class AutomationsPage:
         self._outcomes: dict[str, str] | None = None
 
     def ended(self, id: str, outcome: str) -> None:
-        """A run of an automation ended."""
+        """Handle the end of an automation's run."""
         if self._outcomes is None:
             return
         self._outcomes[id] = outcome
@@ -228,7 +228,7 @@ RESERVED = frozenset({"history", "new", "trace-file"})
 
 
 def rights_of(call: HttpCall) -> dict[str, bool]:
-    """Return what the one who looks may do."""
+    """Return the rights of the viewer."""
     authority = call.caller.authority if call.caller is not None else None
     return {
         "may_run": authority is not None and authority.has(WRITE),

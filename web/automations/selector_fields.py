@@ -153,7 +153,7 @@ def input_control(
 
 
 def meant(control: InputControl, texts: Sequence[str]) -> Any:
-    """Return the value that posted texts mean, MISSING for none.
+    """Return the value of posted texts; MISSING for none.
 
     Raises:
         InvalidRequest: They mean none; the message is for people.

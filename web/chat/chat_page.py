@@ -1,4 +1,4 @@
-"""The chat: conversations, what was said in them, and the forms that say, stop, name and delete."""
+"""The chat: conversations, their messages, and the forms to send, stop, name and delete."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class ChatPage:
         return await self._renderer.respond(call, RenderedPage("sessions", "Conversations", data, "/chat"))
 
     async def send(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/send`: say something; the key makes it one message however often it is posted."""
+        """`POST /chat/send`: send a message; the key makes it one message however often it is posted."""
         fields = read_fields(call, SEND)
         key = self._key(fields["session"])
         text = fields["text"].strip()
@@ -174,7 +174,7 @@ class ChatPage:
         return "waits" if ended is None else "dropped" if ended.status == "aborted" else "done"
 
     async def abort(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/abort`: stop what works in a conversation; what waits there is answered next."""
+        """`POST /chat/abort`: stop the runs of a conversation; waiting messages are answered next."""
         key = self._key(read_fields(call, ONE)["session"])
         stopped = self._runner.abort(session_key=key, waiting=False)
         if wants_json(call.request):
@@ -187,7 +187,7 @@ class ChatPage:
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
 
     async def incognito(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /chat/incognito`: the page of a fresh conversation of which nothing is kept once it ends."""
+        """`POST /chat/incognito`: the page of a fresh conversation that is deleted when it ends."""
         key = incognito_key(self._agents.default().id, new_id(), self._channels.home)
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
 

@@ -101,7 +101,7 @@ def render_turns(turns: Iterable[ShownTurn], render: Render) -> None:
 
 
 class LiveRun:
-    """A run as far as it has come; knows which of its parts changed since it was last asked.
+    """A run so far; knows which of its parts changed since the last query.
 
     Args:
         run_id: The run.

@@ -109,7 +109,7 @@ def shown_text(kind: str, value: Any) -> str:
 
 
 def meant(control: Control, text: str) -> Any:
-    """Return the value that a posted text means, MISSING for none.
+    """Return the value of a posted text; MISSING for none.
 
     Raises:
         InvalidRequest: It means none; the message is for people.

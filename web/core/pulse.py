@@ -21,7 +21,7 @@ class PagePulse:
         self.revision = 0
 
     def beat(self) -> None:
-        """Something changed."""
+        """Count a change."""
         self.revision += 1
         self._tell(self.topic)
 

@@ -18,7 +18,7 @@ FORM = Schema({Optional("code"): All(string, Length(max=200)), Optional("passwor
 
 
 class LoginPage:
-    """The door: a form before the gateway's own way in and out.
+    """The sign-in form before the gateway's own endpoints.
 
     Args:
         sign_in: The gateway's handler that trades a code or the password for a cookie.

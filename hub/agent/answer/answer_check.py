@@ -1,4 +1,4 @@
-"""Answers in the form of JSON: how a model is asked for one, and whether it gave one. Pure."""
+"""Answers as JSON: the request for one, and the check that it was given. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FENCED = re.compile(r"^\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 
 
 def asked_form(form: AnswerForm) -> str:
-    """Return what a model is asked, since not every provider can keep it to a form."""
+    """Return the instruction to answer in JSON, since not every provider can enforce a form."""
     text = "Your final answer is one JSON object and nothing else: no other words, no code fence."
     if form.schema is None:
         return text
@@ -22,12 +22,12 @@ def asked_form(form: AnswerForm) -> str:
 
 
 def asked_again(problem: str) -> str:
-    """Return what a model is asked whose answer is not in the form."""
+    """Return the request to answer again, because the answer is not in the form."""
     return f"This answer is not in the form that was asked for: {problem}. Answer again, with the JSON alone."
 
 
 def unfenced(text: str) -> str:
-    """Return an answer without the code fence around it."""
+    """Return an answer without a surrounding code fence."""
     fenced = _FENCED.match(text)
     return (fenced[1] if fenced else text).strip()
 

@@ -1,4 +1,4 @@
-"""The model's output so far in one call: events go in, messages come out. Pure."""
+"""The model's output so far in one call: folds stream events into messages. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hub.models.contract import (
 
 
 class DraftTurn(Struct, frozen=True):
-    """One model call that came to its end."""
+    """A finished model call."""
 
     message: Message
     usage: Usage
@@ -48,7 +48,7 @@ class AnswerDraft:
         self._stop = StopReason.END
 
     def add(self, event: ModelEvent) -> None:
-        """Take one event."""
+        """Apply one event."""
         self.begun = True
         kind = type(event)
         if kind is TextDelta:
@@ -69,12 +69,12 @@ class AnswerDraft:
             self._stop = event.reason
 
     def turn(self) -> DraftTurn:
-        """Return the call as it ended."""
+        """Return the finished call."""
         self._close()
         return DraftTurn(Message(Role.ASSISTANT, tuple(self._blocks)), self.usage, self._stop)
 
     def partial(self) -> Message | None:
-        """Return what was said until a call was broken off, or None when it was nothing.
+        """Return what was said before a call was broken off, or None if nothing was.
 
         Tool calls are left out, since none was executed; unsigned thinking too, since no provider accepts it back.
         """

@@ -19,7 +19,7 @@ class HumanDelay(Struct, frozen=True):
     max_ms: int = 0
 
     def delay_ms(self, chance: float) -> int:
-        """Return a pause; `chance` is 0 to 1."""
+        """Return a pause in milliseconds; `chance` is from 0 to 1."""
         return int(self.min_ms + (self.max_ms - self.min_ms) * chance)
 
 
@@ -27,7 +27,7 @@ NATURAL_DELAY = HumanDelay(800, 2_500)
 
 
 def in_order(least: str, most: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return the check that of two numbers of a mapping one is not more than the other."""
+    """Return a check that `value[least]` of a mapping is not more than `value[most]`."""
 
     def check(value: dict[str, Any]) -> dict[str, Any]:
         if value[least] > value[most]:
@@ -55,7 +55,7 @@ HUMAN_DELAY_SCHEMA = AnyOf(
 
 
 def human_delay(stated: Any) -> HumanDelay:
-    """Return what a valid `human_delay:` says."""
+    """Return the settings of a validated `human_delay:`."""
     if isinstance(stated, str):
         return NATURAL_DELAY if stated == "natural" else HumanDelay()
     return HumanDelay(**stated)

@@ -20,7 +20,7 @@ DEFAULT_REPEATS = 10
 
 
 class RunLimits(Struct, frozen=True):
-    """What one run may spend; the keys are those of `agents[].limits`.
+    """The limits of one run; the keys are those of `agents[].limits`.
 
     Attributes:
         turns: Model calls.
@@ -55,12 +55,12 @@ class RunSpent(Struct, frozen=True):
     calls: int = 0
 
     def plus(self, usage: Usage, estimated_tokens: int) -> RunSpent:
-        """Return what is spent after one more model call."""
+        """Return the spending after one more model call."""
         tokens = self.tokens + (usage.total_tokens or estimated_tokens)
         return RunSpent(self.turns + 1, tokens, self.usage + usage, self.calls)
 
     def called(self, calls: int) -> RunSpent:
-        """Return what is spent after so many more tool calls."""
+        """Return the spending after some more tool calls."""
         return replace(self, calls=self.calls + calls)
 
 
@@ -82,7 +82,7 @@ class LimitHit(Struct, frozen=True):
 
     @property
     def details(self) -> dict[str, Any]:
-        """What happened as plain data, to be said in other languages."""
+        """The facts as plain data, for translation."""
         setting = "budgets" if self.budget is not None else f"agents[].limits.{self.name}"
         found: dict[str, Any] = {"limit": setting, "value": self.limit, "measure": self.name, "spent": self.spent}
         if self.budget is not None:
@@ -93,7 +93,7 @@ class LimitHit(Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """What happened and where it is changed, for people."""
+        """The message for people: which limit was reached and where it is changed."""
         if self.budget is not None:
             return (
                 f"The budget {self.budget.label} is used up: {amount(self.name, self.spent)} of "

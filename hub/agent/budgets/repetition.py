@@ -1,4 +1,4 @@
-"""Whether a run goes round in circles: a pure rule over its tool calls and their results."""
+"""Whether a run repeats itself: a pure rule over its tool calls and their results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ToolCallMade(Struct, frozen=True):
 
 
 class RepetitionKind(StrEnum):
-    """How calls repeat themselves."""
+    """The kind of repetition."""
 
     SAME = "same"
     IN_TURN = "in_turn"
@@ -45,7 +45,7 @@ class RepetitionKind(StrEnum):
 
 
 class Repetition(Struct, frozen=True):
-    """What repeats.
+    """A repetition in the tool calls of a run.
 
     Attributes:
         kind: How.
@@ -61,7 +61,7 @@ class Repetition(Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """What repeats in words."""
+        """The repetition in words."""
         match self.kind:
             case RepetitionKind.FAILING:
                 return "every tool call fails"
@@ -73,12 +73,12 @@ class Repetition(Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether the run is to end."""
+        """Whether the run must end."""
         return self.times >= self.limit
 
     @property
     def warning(self) -> str:
-        """The note for the model behind the result."""
+        """The note for the model, added to the result."""
         return (
             f"[Note of the hub: {self.what}, {self.times} times now; after {self.limit} this run ends. "
             "Try something else, or answer with what you have.]"
@@ -96,7 +96,7 @@ def call_made(call: ToolCallBlock, result: ToolResult, *, read_only: bool) -> To
 
 
 def repetition(calls: Sequence[ToolCallMade], limit: int) -> Repetition | None:
-    """Return what the latest calls repeat, from half of `limit` on; None while there is progress.
+    """Return the repetition in the latest calls, from half of `limit` on; None while there is progress.
 
     Three things are looked for: one call, or up to four in turn, with the same arguments and results `limit` times in a
     row; calls that only read and bring nothing that was not seen before, twice `limit` in a row; calls that all fail,
@@ -123,7 +123,7 @@ def repetition(calls: Sequence[ToolCallMade], limit: int) -> Repetition | None:
 
 
 def _rounds(calls: Sequence[ToolCallMade], period: int) -> int:
-    """Return how often the last `period` calls have come in a row."""
+    """Return how often the last `period` calls occurred in a row."""
     last = [(call.asked, call.got) for call in calls[-period:]]
     if len(last) < period or (period > 1 and len(set(last)) == 1):
         return 0
@@ -140,7 +140,7 @@ def _failing(calls: Sequence[ToolCallMade]) -> int:
 
 
 def _stale(calls: Sequence[ToolCallMade]) -> int:
-    """Return how many of the latest calls have brought a result that was there before."""
+    """Return how many of the latest calls brought a result that was known already."""
     seen: set[str] = set()
     stale = 0
     for call in calls:

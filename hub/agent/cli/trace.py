@@ -24,7 +24,7 @@ Plain = Mapping[str, Any]
 
 
 class TraceGroup(Group):
-    """A group in which what is no command is the id of a run."""
+    """A group in which an unknown command is taken as the id of a run."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

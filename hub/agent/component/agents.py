@@ -1,4 +1,4 @@
-"""The agents, their workspaces, and the runner that answers with them."""
+"""The component of agents: their workspaces, and the runner that answers with them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class AgentsComponent(Component):
         self._boot = BootRuns(self.runner, people)
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stages that make the workspaces ready and read what was spent."""
+        """Return the stages that prepare the workspaces and load the spending so far."""
         return [Stage("workspaces", self._open), Stage("budgets", self.budgets.load)]
 
     def methods(self) -> MethodGroups:
@@ -111,7 +111,7 @@ class AgentsComponent(Component):
         ]
 
     async def apply(self, changed: frozenset[str]) -> None:
-        """Take over the agents, and how many runs may go on at once."""
+        """Apply changed agents, and the number of runs that may go on at once."""
         if "agents" in changed:
             self.agents.configure(self._base.section("agents"))
             await self._ensure_workspaces()

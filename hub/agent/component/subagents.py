@@ -1,4 +1,4 @@
-"""The subagents: taken up after a stop, and archived when their time has come."""
+"""The component of subagents: resumes them after a stop, and archives old ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class SubagentsComponent(Component):
-    """Tasks that agents give to background conversations, and what conversations write to each other."""
+    """Background tasks of agents, and messages between conversations."""
 
     name = "subagents"
 
@@ -47,7 +47,7 @@ class SubagentsComponent(Component):
         self.exchanges = Exchanges(agents.runner, answers)
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage that reports what a stop or a crash left."""
+        """Return the stage that reports what a stop or a crash interrupted."""
         return [Stage("subagents", self._start)]
 
     def methods(self) -> MethodGroups:

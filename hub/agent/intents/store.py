@@ -59,13 +59,13 @@ class StandingIntent(Struct, frozen=True):
 
 
 class IntentStore:
-    """The rows; who calls it keeps them in memory too."""
+    """The rows; callers keep them in memory too."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def load(self, now_ms: int) -> list[StandingIntent]:
-        """Return all that have not expired, oldest first; those that have are taken out."""
+        """Return all reminders that have not expired, oldest first; expired ones are deleted."""
 
         def read(connection: SqlConnection) -> list[tuple[Any, ...]]:
             connection.execute("DELETE FROM standing_intents WHERE expires_ms <= ?", (now_ms,))
@@ -80,7 +80,7 @@ class IntentStore:
         return intents
 
     async def put(self, intent: StandingIntent) -> None:
-        """Write a row, in the place of one with the same id; it is on disk when this returns."""
+        """Insert or replace a row; on disk when this returns."""
         row = (
             intent.id,
             intent.agent_id,
@@ -105,7 +105,7 @@ class IntentStore:
         await self._db.write(lambda connection: connection.executemany(statement, rows).rowcount)
 
     async def delete(self, id: str) -> None:
-        """Take a row out; it is gone from the disk when this returns."""
+        """Delete a row; it is gone from the disk when this returns."""
         await self._db.write(
             lambda connection: connection.execute("DELETE FROM standing_intents WHERE id = ?", (id,)).rowcount
         )

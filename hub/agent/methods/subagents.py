@@ -1,4 +1,4 @@
-"""`subagents.*`: tasks in the background, at work and ended. For owners, who see those of their own conversations."""
+"""`subagents.*`: background tasks, running and ended. For owners, who see those of their own conversations."""
 
 from __future__ import annotations
 

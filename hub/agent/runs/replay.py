@@ -1,4 +1,4 @@
-"""The input of a run put to a model once more: as a run that keeps nothing, without tools that change anything."""
+"""Repeats a run's input with a model, as a run that stores nothing and has read-only tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WHOLE = 1 << 40
 def replay_request(
     parts: RunDependencies, transcript: Transcript, run_id: str, agent_id: str, model: str, context: Context
 ) -> RunRequest:
-    """Return a run with the input of another one.
+    """Return the request of a replayed run.
 
     It may use tools that read what this home has, and nothing else, whatever its context may.
 

@@ -1,4 +1,4 @@
-"""The rows of runs in the hub database: what was asked, and what happened to it."""
+"""The rows of runs in the hub database: the requests and their results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hub.storage.database import Database
 
 
 class RunRowState(StrEnum):
-    """The state of a run."""
+    """The state of a run's row."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -40,7 +40,7 @@ INTERRUPTED_ERROR = {
 
 
 class RunRow(Struct, frozen=True):
-    """A run that a stop or a crash left open."""
+    """The row of an interrupted run."""
 
     id: str
     agent_id: str
@@ -64,11 +64,11 @@ class RunStore:
         self._now_ms = now_ms
 
     def insert(self, connection: SqlConnection, request: RunRequest, context: Context, state: RunRowState) -> None:
-        """Write a run's row unless it is there; in the caller's transaction."""
+        """Insert a run's row unless it exists; in the caller's transaction."""
         connection.execute(f"{_INSERT} NOTHING", self._row(request, context, state))
 
     def started(self, request: RunRequest, context: Context, session_id: str | None) -> Callable[[Any], None]:
-        """Return the work that notes that a run has begun."""
+        """Return the database work that marks a run as begun."""
         row = self._row(request, context, RunRowState.RUNNING, session_id, self._now_ms())
 
         def write(connection: SqlConnection) -> None:
@@ -94,7 +94,7 @@ class RunStore:
         return (*asked, *caused, session_id, started_ms)
 
     def ended(self, request: RunRequest, context: Context, result: RunResult) -> Callable[[Any], None]:
-        """Return the work that ends a run and calls its `on_final`: both are done or neither."""
+        """Return the database work that ends a run and calls its `on_final`, in one transaction."""
         now = self._now_ms()
 
         def end(connection: SqlConnection) -> int:
@@ -116,11 +116,11 @@ class RunStore:
         return write
 
     async def find(self, run_id: str) -> RunResult | RunRowState | None:
-        """Return the result of a run that has ended, the state of one that has not, None for an unknown one."""
+        """Return the result of an ended run, the state of an open one, None for an unknown one."""
         return await self._db.read(lambda connection: _find(connection, run_id))
 
     async def open_rows(self) -> list[RunRow]:
-        """Return the runs that have not ended, oldest first."""
+        """Return the open runs, oldest first."""
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT id, agent_id, session_key, session_id, inbox_id, kind, state FROM runs"
@@ -130,7 +130,7 @@ class RunStore:
         return [RunRow(*row) for row in rows]
 
     async def untold(self) -> list[RunRow]:
-        """Return the interrupted runs whose message still waits, because a crash came before the user was notified."""
+        """Return the interrupted runs whose sender was not notified before a crash."""
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT id, agent_id, session_key, session_id, inbox_id, kind, state FROM runs"
@@ -141,7 +141,7 @@ class RunStore:
         return [RunRow(*row) for row in rows]
 
     async def settle(self, run_id: str, result: RunResult) -> None:
-        """End a run that a stop or a crash left unfinished and that has no waiters."""
+        """End an interrupted run that has no waiters."""
         interrupted = (result.error or {}).get("code") == INTERRUPTED_ERROR["code"]
         state = RunRowState.INTERRUPTED if interrupted else state_of(result)
         now = self._now_ms()
@@ -155,7 +155,7 @@ class RunStore:
         )
 
     async def queue_again(self, run_ids: list[str]) -> None:
-        """Put runs back into the state in which they wait for their turn."""
+        """Set runs back to queued."""
         if run_ids:
             await self._db.write(
                 lambda connection: (
@@ -167,19 +167,19 @@ class RunStore:
 
 
 def _columns(result: RunResult) -> tuple[str | None, str, str | None, str]:
-    """Return the columns model, usage, error and reply."""
+    """Return the values of the columns model, usage, error and reply."""
     error = orjson.dumps(dict(result.error), default=str).decode() if result.error else None
     return result.model, orjson.dumps(result.usage.as_dict()).decode(), error, result.reply
 
 
 @lru_cache(maxsize=256)
 def _stored_authority(authority: Authority) -> str:
-    """Return an authority as JSON; the same few ask again and again."""
+    """Return an authority as JSON, cached."""
     return orjson.dumps(authority.as_dict()).decode()
 
 
 def state_of(result: RunResult) -> RunRowState:
-    """Return the state of a run that ended like this."""
+    """Return the row state for a result."""
     match result.status:
         case RunStatus.OK:
             return RunRowState.ANSWERED

@@ -68,7 +68,7 @@ async def settle_left_open(
 
 
 async def _judge(parts: RunDependencies, row: RunRow) -> tuple[RecoveryVerdict, Evidence]:
-    """Decide about one run, and make its transcript whole."""
+    """Decide about one run, and repair its transcript."""
     try:
         transcript = await _transcript(parts, row)
         if transcript is None:

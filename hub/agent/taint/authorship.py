@@ -67,7 +67,7 @@ def is_room(session_key: str) -> bool:
 
 
 def provenance_of(authority: Authority, session_key: str, person: str | None) -> Provenance:
-    """Return where words come from that are put into a session under an authority; see `is_own`."""
+    """Return the provenance of words added to a session under an authority; see `is_own`."""
     own = is_own(authority, session_key, person)
     return Provenance(own and not authority.tainted, speaker(authority), derived=own and authority.tainted)
 

@@ -119,7 +119,7 @@ class Kinds:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Within this context, or a function that it decorates, validators and explanations know these kinds."""
+        """Make these kinds known to validators and explanations, within a context or a decorated function."""
         token = _IN_USE.set(self)
         try:
             yield
@@ -151,7 +151,7 @@ _IN_USE: ContextVar[Kinds] = ContextVar("kinds", default=OUR_KINDS)
 
 
 def kinds_in_use() -> Kinds:
-    """Return the kinds that what is being validated or explained may use; without `Kinds.in_use`, ours alone."""
+    """Return the kinds known to the current validation or explanation; without `Kinds.in_use`, ours alone."""
     return _IN_USE.get()
 
 

@@ -67,7 +67,7 @@ def _items(config: Mapping[str, Any]) -> Iterator[tuple[str, Key, Any]]:
 
 
 def blueprints_fit(folders: Callable[[Config], Iterable[Path]]) -> CrossCheck:
-    """Return the check that every item that uses a blueprint fits it.
+    """Return the check that every item that uses a blueprint has valid inputs.
 
     Args:
         folders: Returns the folders of blueprints that the integrations in use bring.
@@ -92,7 +92,7 @@ def blueprints_fit(folders: Callable[[Config], Iterable[Path]]) -> CrossCheck:
 
 
 def kinds_are_in_use(kinds: Kinds, unused: Callable[[Config], Mapping[str, str]]) -> CrossCheck:
-    """Return the check that no item uses a kind of an integration that is not in use.
+    """Return the check that no item uses a kind of an unused integration.
 
     Args:
         kinds: All that there are.

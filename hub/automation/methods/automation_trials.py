@@ -1,4 +1,4 @@
-"""`automation.test|backtest|explain`: what an automation would do, would have done, and is about; nothing is done."""
+"""`automation.test|backtest|explain`: what an automation would do, would have done, and means; without effects."""
 
 from __future__ import annotations
 

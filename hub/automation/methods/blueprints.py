@@ -1,4 +1,4 @@
-"""`blueprint.*`: automations to fill in: shown, brought in, kept up to date, used."""
+"""`blueprint.*`: list, import, update and use blueprints."""
 
 from __future__ import annotations
 

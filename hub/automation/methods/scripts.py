@@ -1,4 +1,4 @@
-"""`script.list|get|run|stop`: sequences of actions by name."""
+"""`script.list|get|run|stop`: scripts by name."""
 
 from __future__ import annotations
 

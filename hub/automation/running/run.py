@@ -47,7 +47,7 @@ class Keeper(Protocol):
         ...
 
     async def forget(self, run_id: str) -> None:
-        """The run has ended."""
+        """Forget a run that has ended."""
         ...
 
 
@@ -202,7 +202,7 @@ class Frame:
 
     @property
     def context(self) -> Context:
-        """Why it runs, and what it may do; tainted from when something from outside came in."""
+        """The cause and the authority of the run; tainted as soon as something from outside came in."""
         return self.run.context
 
     @property
@@ -225,7 +225,7 @@ class Frame:
         self.run.taint()
 
     def respond(self, text: str | None) -> None:
-        """Set what is answered to the sentence that set the run off."""
+        """Set the answer to the sentence that triggered the run."""
         self.run.conversation_response = text
 
     def fork(self, path: str, local: dict[str, Any], *, branch: bool = False) -> Frame:
@@ -278,7 +278,7 @@ class Frame:
             self.entry.changed(changed)
 
     def assign(self, name: str, value: Any) -> None:
-        """Assign one variable and tell it in the trace."""
+        """Assign one variable and record it in the trace."""
         self.scope.assign(name, value)
         if self.entry is not None:
             self.entry.changed({name: value})

@@ -15,7 +15,7 @@ MAX_MINUTE = 59
 
 
 class TimePattern(Struct, frozen=True):
-    """Due whenever the clock of `zone` shows a matching time; it follows real time through summer time.
+    """Due whenever the clock of `zone` shows a matching time; through daylight saving, it follows elapsed time.
 
     Made by `parse_time_pattern`.
 

@@ -84,7 +84,7 @@ INDEX_SCHEMA = Schema({Optional("force", default=False, description="Rebuild the
 
 
 class MemoryServices:
-    """Answers `memory.*`; what it may see follows from the authority of the call, as in a conversation."""
+    """Handles `memory.*`; access follows from the authority of the call, as in a conversation."""
 
     def __init__(self, memory: MemoryRegistry, agents: Agents, clock: Clock) -> None:
         self._memory = memory

@@ -1,4 +1,4 @@
-"""A command that is kept running and listened to: its lines, its end, its restarts. No shell, ever."""
+"""A listening command that is kept running: its lines, its end, its restarts. Never through a shell."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class CommandProcess:
         self._bound = _Bound(clock)
 
     async def run(self) -> None:
-        """Run it until it has ended for good. Cancelling it ends the command with all it started."""
+        """Run the command until it has ended for good. Cancellation kills it and everything it started."""
         wait_s = BACKOFF_FIRST_S
         while True:
             began = self._clock.monotonic()
@@ -112,7 +112,7 @@ class CommandProcess:
             await _end(process)
 
     async def _read(self, stream: asyncio.StreamReader) -> None:
-        """Hand on each line; of a line without end only the beginning is kept."""
+        """Pass each line on; only the beginning of an overlong line is kept."""
         rest = b""
         while chunk := await stream.read(_READ_BYTES):
             *lines, rest = (rest + chunk).split(b"\n")
@@ -130,7 +130,7 @@ class CommandProcess:
 
 
 class _Bound:
-    """Lets through so many lines a second."""
+    """A limit on lines per second."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -139,7 +139,7 @@ class _Bound:
         self._let_go = 0
 
     def admit(self) -> int | None:
-        """Return how many were let go before this one, or None when this one is."""
+        """Return how many lines were dropped before this one, or None to drop it."""
         second = int(self._clock.monotonic())
         if second != self._second:
             self._second, self._count = second, 0
@@ -152,7 +152,7 @@ class _Bound:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the process group of a command: terminate, wait, then kill; also processes that the command left behind."""
+    """End the process group of a command: terminate, wait, then kill; including processes that it left behind."""
     try:
         if process.returncode is None:
             _signal_group(process.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Feeds: fetched through the egress client, read in a process of their own, and what was seen of them kept on disk."""
+"""Feeds: fetched through the egress client, parsed in a separate process, with the seen items kept on disk."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Seen(Struct):
     looked: bool = False
 
     def take(self, items: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, Any]]:
-        """Remember items and return those that are new; none of the first time."""
+        """Remember items and return the new ones; none the first time."""
         known = set(self.ids)
         new = [item for item in items if item["id"] not in known]
         there = [str(item["id"]) for item in items]
@@ -73,7 +73,7 @@ class SeenFile:
         self._file = VersionedFile(self._folder / f"{name}.json", VERSION)
 
     def read(self) -> Seen:
-        """Return what is remembered; nothing when there is no file, or it was damaged."""
+        """Return the stored state; empty if there is no file, or it is damaged."""
         try:
             data = self._file.read()
         except StorageError:
@@ -104,7 +104,7 @@ def _changed_at(path: Path) -> float:
 
 
 async def look(url: str, egress: Egress, seen: Seen) -> Feed | None:
-    """Fetch and read a feed; None when it has not changed since `seen`, which learns what the server says of it.
+    """Fetch and parse a feed; None if unchanged since `seen`, which is updated with the server's validators.
 
     Raises:
         HubError: It cannot be fetched, or is no feed. Cancelling it ends both.

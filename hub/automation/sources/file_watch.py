@@ -1,4 +1,4 @@
-"""Changes of files below the home directory, for all who ask: one watcher in one thread, however many there are."""
+"""Watches files below the home directory for all listeners: one watcher in one thread."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class FileWatch:
                     self._tell(_WORDS[change.name], path)
 
     def _plan(self, watches: list[_Watch]) -> _Plan:
-        """Look what there is to watch; blocking."""
+        """Collect the folders to watch; blocking."""
         plan = _Plan()
         for watch in watches:
             target = self._home.joinpath(*watch.names)

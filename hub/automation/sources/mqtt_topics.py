@@ -51,7 +51,7 @@ def is_wild(topic_filter: str) -> bool:
 
 
 def where_of(topic_filter: str) -> dict[str, Any] | None:
-    """Return the `where` that finds a filter's messages; None for `#`. What it finds still has to be compared."""
+    """Return the event filter for a topic filter's messages; None for `#`. Matches still have to be compared."""
     if not is_wild(topic_filter):
         return {"topic": topic_filter}
     levels = topic_filter.split("/")
@@ -64,7 +64,7 @@ def where_of(topic_filter: str) -> dict[str, Any] | None:
 
 
 def fits(topic_filter: str, topic: str) -> bool:
-    """Whether a topic is one of those of a filter; wildcards do not take topics that begin with `$`."""
+    """Whether a topic matches a filter; wildcards do not match topics that begin with `$`."""
     if not is_wild(topic_filter):
         return topic_filter == topic
     wanted, levels = topic_filter.split("/"), topic.split("/")

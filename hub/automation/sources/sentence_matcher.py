@@ -38,7 +38,7 @@ _INTENT = "sentence"
 
 
 def problem_of(sentence: str) -> str | None:
-    """Return the error of a sentence as far as it shows without hassil, or None."""
+    """Return the error of a sentence as far as it can be found without hassil, or None."""
     if not sentence.strip(_END):
         return phrase("a sentence has words")
     if len(sentence) > SENTENCE_LIMIT:
@@ -64,7 +64,7 @@ def problem_of(sentence: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SentenceMatch:
-    """A text that is one of the sentences.
+    """A text that matches a sentence.
 
     Attributes:
         text: What was said.
@@ -80,7 +80,7 @@ class SentenceMatch:
     answer: Callable[[SentenceMatch, Context], None] = field(repr=False, compare=False)
 
     def fire(self, context: Context) -> None:
-        """Set off the trigger that registered the sentence; `context` is that of who said it."""
+        """Fire the trigger that registered the sentence; `context` is that of the speaker."""
         self.answer(self, context)
 
 
@@ -95,7 +95,7 @@ class _Entry:
 
 
 class Sentences:
-    """The sentences that are registered.
+    """The registered sentences.
 
     Args:
         tasks: Owner of the task that loads the grammar.
@@ -109,7 +109,7 @@ class Sentences:
 
     @property
     def registered(self) -> Sized:
-        """All of them, as they come and go."""
+        """All registered sentences, in order of registration."""
         return self._entries
 
     def register(
@@ -199,7 +199,7 @@ def _compile_all(entries: list[_Entry]) -> list[tuple[_Entry, str]]:
 
 
 def _fixed_words(expression: Expression) -> list[str]:
-    """Return the runs of letters that every text of a sentence has; parts of words, rather too few than too many."""
+    """Return the fixed runs of letters in every text of a sentence; possibly parts of words, and rather too few."""
     from hassil.expression import Alternative, Group, TextChunk
 
     if isinstance(expression, TextChunk):
@@ -210,7 +210,7 @@ def _fixed_words(expression: Expression) -> list[str]:
 
 
 def _read(said: str, text: str, entry: _Entry, grammar: Intents) -> tuple[int, SentenceMatch] | None:
-    """Read a text as one sentence; of several ways the one with the most fixed words."""
+    """Parse a text as one sentence; of several parses, the one with the most fixed words."""
     from hassil import recognize_all
 
     best: tuple[int, SentenceMatch] | None = None

@@ -20,7 +20,7 @@ ANSWER_LIMIT_S = 20.0
 
 
 class SpokenCommands:
-    """Hears what people say.
+    """Matches messages with sentences.
 
     Args:
         language: Of the home, as configured now.
@@ -32,13 +32,13 @@ class SpokenCommands:
         self._language = language
 
     def interceptor(self) -> Interceptor:
-        """Return what has automations answer what people write."""
+        """Return the interceptor that lets automations answer messages."""
         return Interceptor(
             self._sentences.registered, lambda accepted: self.hear(accepted.message.text, accepted.context)
         )
 
     async def hear(self, text: str, context: Context) -> Callable[[], Awaitable[str]] | None:
-        """Return the function that triggers the automation and returns its answer; None when no sentence matches.
+        """Return a function that triggers the automation and returns its answer; None if no sentence matches.
 
         Args:
             text: What was said.

@@ -26,7 +26,7 @@ _MARKS = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
 
 
 def read_body(content_type: str, body: bytes) -> dict[str, Any]:
-    """Return what templates see of a body: `json`, or `data` (a form's fields, or nothing) and the text of others.
+    """Return the body as templates see it: `json`, or `data` (a form's fields, or nothing) and other text.
 
     Raises:
         InvalidRequest: It says that it is JSON or a form and is none, or it is beyond a bound.
@@ -40,7 +40,7 @@ def read_body(content_type: str, body: bytes) -> dict[str, Any]:
 
 
 def fields_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the fields of a query or a form by name; of several of one name the first.
+    """Return the fields of a query or a form by name; of duplicates, the first.
 
     Raises:
         InvalidRequest: There are too many.
@@ -54,17 +54,17 @@ def fields_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _text(value: str) -> str:
-    """Return what was sent with its bytes that are no text replaced."""
+    """Return a body as text, with invalid bytes replaced."""
     return value.encode("utf-8", "replace").decode()
 
 
 def told_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that templates may see."""
+    """Return the headers visible to templates."""
     return {name: _text(value) for name, value in headers.items() if name in TOLD_HEADERS}
 
 
 def read_json(body: bytes) -> Any:
-    """Return what JSON from outside says; None when there is nothing.
+    """Return parsed JSON from outside; None for an empty text.
 
     Raises:
         InvalidRequest: It is none, or it is beyond a bound.
@@ -90,7 +90,7 @@ def _form(body: bytes) -> dict[str, str]:
 
 
 def _judge(text: str) -> None:
-    """Refuse what is nested too deep or has too many values, before it is parsed; what is in quotes is passed over."""
+    """Refuse JSON that is nested too deep or has too many values, before parsing; quoted parts are skipped."""
     depth = values = 0
     for match in _MARKS.finditer(text):
         mark = match.group()

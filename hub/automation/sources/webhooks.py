@@ -1,4 +1,4 @@
-"""The webhooks that automations wait for: one table, one way in.
+"""The webhooks that automations wait for: one table and one entry point.
 
 The gateway's route hands every request to `receive`; what passes is handed to the trigger that registered. Order: is
 the client locked, size, is there such a webhook, may it come from there, does it know the secret, is there room for it,
@@ -110,7 +110,7 @@ class Webhooks:
         self._entries: dict[str, _Entry] = {}
 
     def register(self, hook: Webhook, deliver: Deliver) -> Unsubscribe:
-        """Wait for a webhook; `deliver` is handed what templates see of each call, and must not wait.
+        """Register a webhook; `deliver` gets the template data of each call, and must not wait.
 
         Returns:
             What ends it.
@@ -141,7 +141,7 @@ class Webhooks:
         return sorted(self._entries)
 
     def receive(self, request: WebhookRequest) -> WebhookReply:
-        """Take a request: check it, hand it on, and say what to answer. Never raises for what a request may be."""
+        """Handle a request: check it, deliver it, and return the reply. Never raises for bad requests."""
         try:
             self._limiter.reserve(request.client)
         except TooManyAttempts as error:
@@ -182,7 +182,7 @@ class Webhooks:
         return bool(shown) and hmac.compare_digest(_digest(shown), _digest(secret))
 
     def _was_taken(self, entry: _Entry, request: WebhookRequest) -> bool:
-        """Whether this call, signed with its time, came before: then it is replayed."""
+        """Whether this signed, timestamped call came before, and so is a replay."""
         form = entry.hook.signature
         return form is not None and stamp_of(request.body, request.headers, form) in entry.taken
 
@@ -198,7 +198,7 @@ class Webhooks:
             entry.taken.popitem(last=False)
 
     def _room(self, entry: _Entry) -> float | None:
-        """Count an accepted call; return how long to wait when there were too many."""
+        """Count an accepted call; return the seconds to wait if there were too many."""
         now = self._clock.monotonic()
         while entry.accepted and entry.accepted[0] <= now - MINUTE_S:
             entry.accepted.popleft()

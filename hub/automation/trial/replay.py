@@ -1,4 +1,4 @@
-"""A past that goes by again: a bus, states, a clock and a timetable of its own, fed from what history recorded."""
+"""Replays a past period: a separate bus, states, clock and timetable, fed from recorded history."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TURNS = 5
 
 
 class ReplayClock(Clock):
-    """A clock that only `Replay.until` moves; sleepers wake when it comes by."""
+    """A clock that only `Replay.until` moves; it wakes sleepers in passing."""
 
     def __init__(self, start: float) -> None:
         self._start = start
@@ -52,11 +52,11 @@ class ReplayClock(Clock):
         await waiter
 
     def stand_at(self, when: float) -> None:
-        """Set the time, earlier or later, while nothing sleeps: for the state before the beginning."""
+        """Set the time while nothing sleeps: for the state before the beginning."""
         self._now = when
 
     def next_waking(self) -> float | None:
-        """Return when the next sleeper wakes."""
+        """Return the wake-up time of the next sleeper."""
         while self._waiting and self._waiting[0][2].done():
             heapq.heappop(self._waiting)
         return self._waiting[0][0] if self._waiting else None
@@ -81,14 +81,14 @@ class SteppedTimetable(Timetable):
         self._push(entry)
 
     def next_time(self) -> float | None:
-        """Return when something comes due next."""
+        """Return the next due time."""
         while self._heap and self._heap[0][2].due != self._heap[0][0]:
             heapq.heappop(self._heap)
             self._dead -= 1
         return self._heap[0][0] if self._heap else None
 
     async def look(self) -> None:
-        """Fire what is due now."""
+        """Fire due entries now."""
         await self._look(self._clock.time())
 
 
@@ -114,18 +114,18 @@ class _SpentThen:
         self._clock = clock
 
     def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
-        """Return dollars since a time."""
+        """Return the dollars spent since a time."""
         all_since = self._spending.cost_usd(since=since, agent=agent, automation=automation)
         return all_since - self._spending.cost_usd(since=self._clock.time(), agent=agent, automation=automation)
 
     def tokens(self, *, since: float, agent: str | None = None, automation: str | None = None) -> int:
-        """Return tokens since a time."""
+        """Return the tokens used since a time."""
         all_since = self._spending.tokens(since=since, agent=agent, automation=automation)
         return all_since - self._spending.tokens(since=self._clock.time(), agent=agent, automation=automation)
 
 
 class _Tasks(TaskOwner):
-    """Tasks that are known to be new until they had a turn."""
+    """A task owner that knows which tasks have not run yet."""
 
     def __init__(self) -> None:
         super().__init__("backtest")
@@ -137,7 +137,7 @@ class _Tasks(TaskOwner):
 
 
 class Replay:
-    """Lets time go by from `start`.
+    """Advances time from `start`.
 
     Args:
         parts: The hub's; nothing of it is changed.
@@ -167,7 +167,7 @@ class Replay:
         )
 
     async def until(self, when: float, drain: Callable[[], Awaitable[bool]]) -> None:
-        """Let time go by until `when`: what is due comes due, at its time.
+        """Advance time to `when`; everything due in between comes due at its time.
 
         Args:
             drain: Awaited after each moment at which something may have fired; False ends it.
@@ -182,7 +182,7 @@ class Replay:
         await drain()
 
     async def settle(self, *, woke: bool = False) -> None:
-        """Let tasks run that woke or were set in motion, if there are any."""
+        """Let pending tasks run, if there are any."""
         if not woke and not self._tasks.fresh:
             return
         for _ in range(TURNS):
@@ -190,7 +190,7 @@ class Replay:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """End what waits."""
+        """Cancel all waits."""
         await self._tasks.cancel_all(timeout_s=1.0)
 
     def _next(self) -> float | None:

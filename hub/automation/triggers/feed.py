@@ -1,4 +1,4 @@
-"""`feed`: a new item in an RSS or Atom feed. Items found at the first look are not new."""
+"""`feed`: a new item in an RSS or Atom feed. Items found at the first look do not count as new."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAILURES_TOLD = 3
 
 
 class _Watcher:
-    """Looks at one feed whenever it is due."""
+    """Checks one feed whenever it is due."""
 
     def __init__(self, address: str, egress: Egress, host: TriggerHost) -> None:
         self._address = address
@@ -41,12 +41,12 @@ class _Watcher:
         self._failures = 0
 
     def due(self, _: Due | None = None) -> None:
-        """Begin to look, unless it looks still."""
+        """Begin a check, unless one is in progress."""
         if self._task is None or self._task.done():
             self._task = self._host.parts.tasks.spawn(self._look(), name=f"feed of {self._host.automation_id}")
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._task is not None:
             self._task.cancel()
 

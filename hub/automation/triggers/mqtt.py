@@ -84,7 +84,7 @@ class _Reader:
         return payload if isinstance(payload, str) else payload.decode(self._encoding)
 
     def is_wanted(self, payload: Any, as_json: Any) -> bool:
-        """Whether it says what the trigger waits for.
+        """Whether a payload matches the trigger.
 
         Raises:
             HubError: The template cannot be rendered.

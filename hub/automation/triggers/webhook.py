@@ -50,7 +50,7 @@ _OWN_FORM = Schema(
 
 
 def _signature(value: Any) -> dict[str, Any]:
-    """Accept the name of a form, or a mapping; give a mapping."""
+    """Accept the name of a form, or a mapping; return a mapping."""
     if isinstance(value, str) and value in FORMS:
         value = {"form": value}
     if not isinstance(value, dict):

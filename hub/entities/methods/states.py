@@ -1,4 +1,4 @@
-"""`state.list|get|set|remove`: what each entity is like, and a hand on it."""
+"""`state.list|get|set|remove`: the states of entities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a request comes from and whom it means: Host, Origin, forwarded headers. Pure functions."""
+"""Origin and destination of a request: Host, Origin, forwarded headers. Pure functions."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ def is_trusted_proxy(address: str, proxies: Sequence[Network]) -> bool:
 
 
 def has_forwarding(headers: Mapping[str, str]) -> bool:
-    """Whether a proxy forwarded the request, or a header says so."""
+    """Whether a proxy forwarded the request, or a header claims so."""
     return _FORWARDING.search("\n".join(headers)) is not None
 
 
 def by_browser(headers: Mapping[str, str]) -> bool:
-    """Whether a browser says of itself that it fetches for a page."""
+    """Whether a browser declares that it fetches for a page."""
     return _FETCHED.search("\n".join(headers)) is not None
 
 

@@ -1,4 +1,4 @@
-"""Acting once: a request with a key that was seen gets the first answer, and nothing is done twice.
+"""Idempotency: a repeated key gets the first answer, and nothing is done twice.
 
 Keys count per principal and method for 24 hours, together with a hash of the parameters. The row is committed before
 anything is done; a duplicate that arrives meanwhile attaches to the first. A call cut off by a crash is repeated only
@@ -32,7 +32,7 @@ _Key = tuple[str, str, str]
 
 
 class _Flight(Struct):
-    """A request under way, and who waits for its answers."""
+    """A request in progress, and its waiters."""
 
     params_hash: str
     first: asyncio.Future[Any]
@@ -41,7 +41,7 @@ class _Flight(Struct):
 
 
 class Idempotency:
-    """Runs methods that act, once per key.
+    """Runs methods with effects, once per key.
 
     Args:
         db: The hub database.
@@ -56,7 +56,7 @@ class Idempotency:
         self._flights: dict[_Key, _Flight] = {}
 
     async def call(self, method: Method, call: MethodCall) -> Any:
-        """Run a method that acts, or return what it answered before.
+        """Run a method, or return its earlier answer.
 
         Raises:
             InvalidRequest: The key was used with other parameters.
@@ -227,7 +227,7 @@ async def _tell(later: Later, payload: Mapping[str, Any]) -> None:
 
 
 async def _outcome(method: Method, call: MethodCall) -> Any:
-    """Return what a method answers, or its refusal: that is an answer too, and not the death of a task."""
+    """Return a method's answer, or its refusal, which is an answer too."""
     try:
         return await method.handler(call)
     except HubError as error:

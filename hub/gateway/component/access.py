@@ -35,7 +35,7 @@ class LoginLink(Struct, frozen=True):
 
 
 class AccessDependencies(Struct, frozen=True):
-    """What the credentials need.
+    """The dependencies of the credentials.
 
     Attributes:
         token: The hub token.

@@ -1,4 +1,4 @@
-"""`/api/webhook/<webhook_id>`: the way in for programs that tell an automation something.
+"""`/api/webhook/<webhook_id>`: webhooks that trigger automations.
 
 The ingress has judged size, Host and Origin by then; who may call is judged by `hub.automation.sources.webhooks`.
 """

@@ -97,7 +97,7 @@ def undo(change: str, agent: str | None, home: Path, as_json: bool) -> None:
 
 
 def _who_sees(area: str) -> str:
-    """Return who sees what lies in an area, in words."""
+    """Return the readers of an area in words."""
     if area.startswith(PERSON_AREA):
         return area.removeprefix(PERSON_AREA)
     if area.startswith(GROUP_AREA):

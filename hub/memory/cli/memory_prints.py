@@ -1,4 +1,4 @@
-"""What the memory answers, printed for people."""
+"""Prints the memory's answers for people."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _MB = 1_000_000
 
 
 def where(hit: Mapping[str, Any]) -> str:
-    """Return the place of a passage in the form that editors accept."""
+    """Return the place of a passage in the `path:line` form of editors."""
     return f"{hit['path']}:{hit['start_line']}"
 
 
 def count_of(count: int, one: str, many: str) -> str:
-    """Return a number with its noun."""
+    """Return a number with its noun, singular or plural."""
     return f"{count} {one if count == 1 else many}"
 
 
 def size(count: int) -> str:
-    """Return a number of bytes in the unit that suits it."""
+    """Return a number of bytes in a suitable unit."""
     if count < _MB:
         return f"{count / 1_000:.1f} kB" if count >= 1_000 else f"{count} bytes"
     return f"{count / _MB:.1f} MB"
@@ -59,7 +59,7 @@ def print_entries(entries: Iterable[Mapping[str, Any]]) -> None:
 
 
 def print_synced(answer: Mapping[str, Any]) -> None:
-    """Print what bringing an index up to date took."""
+    """Print the result of an index update."""
     click.echo(
         f"{count_of(answer['files'], 'file', 'files')}, {count_of(answer['chunks'], 'passage', 'passages')}; "
         f"{answer['embedded']} embedded in {count_of(answer['requests'], 'request', 'requests')}, "
@@ -106,7 +106,7 @@ def _has_facts(data: Mapping[str, Any] | list[Any]) -> bool:
 
 
 def _told(key: str, value: Any) -> tuple[str, str]:
-    """Return the name of a fact and the fact itself, in units that people read."""
+    """Return a fact's name and value, in readable units."""
     name = key.replace("_", " ")
     if isinstance(value, bool):
         return name, "yes" if value else "no"

@@ -1,4 +1,4 @@
-"""`memory.intents.list|add|remove`: what is to be brought up whenever a topic comes up."""
+"""`memory.intents.list|add|remove`: standing intents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memory.tidy`: keep what recurs, merge what is double, mark what does not agree."""
+"""`memory.tidy`: keep what recurs, merge duplicates, mark contradictions."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class MessagingComponent(Component):
         return transcribe
 
     def transcriber(self) -> Transcribe | None:
-        """Return what turns recordings into text; None when it is not configured."""
+        """Return the transcriber of recordings; None if it is not configured."""
         return self._transcribe(self._models)
 
     def _sending_configured(self) -> OutboxSettings:
@@ -209,7 +209,7 @@ class MessagingComponent(Component):
             _log.info("%d messages that were not answered before the stop are answered now", again)
 
     async def _stop(self) -> None:
-        """Let runs end if they are quick; those that are cut off go on at the next start."""
+        """Let quick runs end; interrupted ones resume at the next start."""
         self._queue.close()
         if not await self._runs.drain(timeout_s=DRAIN_LIMIT_S):
             await self._runs.cancel_all(timeout_s=CANCEL_LIMIT_S)

@@ -1,4 +1,4 @@
-"""What answers a message instead of an agent: an answer to a question, a sentence of an automation, a subagent."""
+"""Interceptors: what answers a message instead of an agent, such as a question, an automation, a subagent."""
 
 from __future__ import annotations
 

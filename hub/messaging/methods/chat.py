@@ -1,4 +1,4 @@
-"""`chat.send|abort|inject`: a conversation as people have it; messages go through the inbox."""
+"""`chat.send|abort|inject`: people's conversations; messages go through the inbox."""
 
 from __future__ import annotations
 

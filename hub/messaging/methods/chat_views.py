@@ -1,4 +1,4 @@
-"""`chat.history|startup|metadata`: what a page shows of a conversation, and what it needs before somebody writes."""
+"""`chat.history|startup|metadata`: the contents of a conversation, and the data for composing a message."""
 
 from __future__ import annotations
 

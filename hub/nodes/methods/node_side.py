@@ -1,4 +1,4 @@
-"""`node.*` for nodes: their answers, events, tools and skills, and the work that they collect."""
+"""`node.*` for nodes: their answers, events, tools and skills, and pending work."""
 
 from __future__ import annotations
 

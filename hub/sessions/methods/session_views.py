@@ -1,4 +1,4 @@
-"""`sessions.list|get|describe|resolve|…`: the conversations there are, and what is in them."""
+"""`sessions.list|get|describe|resolve|…`: the sessions, and their contents."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def command() -> None:
 
 
 def holder_options(command: Command) -> Command:
-    """Add `--agent` and `--person`: whose secret it is."""
+    """Add `--agent` and `--person`: the holder of the secret."""
     command = click.option("--person", metavar="ID", help="Whose it is.  [default: the first owner]")(command)
     return click.option("--agent", metavar="ID", help="The agent that uses it.  [default: the default agent]")(command)
 

@@ -119,7 +119,7 @@ class ToolMethods:
         }
 
     async def _effective(self, call: MethodCall) -> Mapping[str, Any]:
-        """Return the tools that the caller has in a session, as its room narrows them."""
+        """Return the caller's tools in a session, narrowed by its room."""
         key, agent = self._place(call.params["sessionKey"])
         authority = await self._in_room(call.caller.authority, key)
         policies = await self._policies(agent, key, authority)
@@ -134,7 +134,7 @@ class ToolMethods:
         return {"agentId": agent.id, "profile": profile, "groups": [group] if entries else []}
 
     async def _explain(self, call: MethodCall) -> Mapping[str, Any]:
-        """Return what each rule says of a tool in a session, and which decides."""
+        """Return the verdict of each rule on a tool in a session, and the deciding one."""
         tool = self._tool(call.params["name"])
         key, agent = self._place(call.params["sessionKey"])
         session = self._needs.sessions.get(key)
@@ -268,7 +268,7 @@ class ToolMethods:
         return str(key), agents.get(key.agent)
 
     async def _policies(self, agent: Agent, key: str, authority: Authority) -> tuple[ToolPolicy, ...]:
-        """Return what must permit a tool in a session, for a call of it and for what is said of it alike."""
+        """Return the policies of a tool in a session, for calling and for describing it alike."""
         return agent.policies_in(key, authority, self._needs.tools.rules, await self._model_of(agent, key))
 
     async def _model_of(self, agent: Agent, key: str | None) -> str:
@@ -310,7 +310,7 @@ def _named(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tell_failure(name: str, done: asyncio.Task[ToolResult]) -> None:
-    """Log how a call failed that was done after its answer; a no of the owner is no failure."""
+    """Log the failure of a call that ran after its answer; a refusal by the owner is no failure."""
     if done.cancelled() or done.exception() is not None:
         return
     result = done.result()

@@ -126,7 +126,7 @@ class MatrixChannel:
         return await self._attempt(lambda client: self._put(client, poll.address, writing.POLL_START, content, poll.id))
 
     async def typing(self, address: Address) -> None:
-        """Show that the assistant writes."""
+        """Show the typing indicator."""
         with suppress(HubError):
             await asked(self._client.room_typing(address.peer, timeout=TYPING_MS))
 

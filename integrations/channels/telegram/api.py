@@ -50,7 +50,7 @@ logging.getLogger("telegram").setLevel(logging.INFO)  # below that it logs what 
 
 
 class SessionRequest(BaseRequest):
-    """The library's requests as requests of our session, which repeats none.
+    """Runs the library's requests in our session, which repeats none.
 
     Args:
         api: Knows the server and the token; addresses are relative to its root.

@@ -176,7 +176,7 @@ class MqttBridge:
         return found
 
     def _is_news(self, topic: str, payload: bytes, *, retain: bool) -> bool:
-        """Whether triggers wait for it, and it is not a retained message that they had already."""
+        """Whether triggers wait for it, and it is not a retained message that they already had."""
         if topic not in self._triggers and not any(fits(each, topic) for each in self._wild_triggers):
             return False
         said = hash(payload)

@@ -93,7 +93,7 @@ class EmbeddedCollections:
         self._told(lambda: self._opened[name].upsert(ids=list(ids), embeddings=vectors), WRITE_SHARE)
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
-        """Take vectors out."""
+        """Remove vectors."""
         self._told(lambda: self._opened[name].delete(ids=list(ids)), WRITE_SHARE)
 
     def nearest(

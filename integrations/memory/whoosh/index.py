@@ -95,7 +95,7 @@ class WhooshIndex:
         return sorted(found, key=lambda each: (-each[1], each[0]))
 
     def ids(self) -> set[int]:
-        """Return what is in it."""
+        """Return the ids of all passages."""
         with self._told():
             return self._look().ids()
 
@@ -112,7 +112,7 @@ class WhooshIndex:
             self._look()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._is_open = False
         if self._snapshot is not None:
             self._snapshot.close()

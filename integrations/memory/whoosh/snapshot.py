@@ -109,7 +109,7 @@ class Snapshot:
         }
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         # A searcher closes its reader, and a reader wants to be closed once.
         (self._reader if self._searcher is None else self._searcher).close()
 

@@ -99,7 +99,7 @@ class LitellmProvider:
         await self._library.load()
 
     async def close(self) -> None:
-        """Let go of the library."""
+        """Release the library."""
         if self._open:
             self._open = False
             await self._library.release()

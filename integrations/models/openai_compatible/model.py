@@ -188,7 +188,7 @@ class OpenAIProvider:
             raise self._broken(asked, "cannot be reached", error) from error
 
     async def close(self) -> None:
-        """Give up connections."""
+        """Close connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

@@ -27,7 +27,7 @@ class FarEnd(Protocol):
         ...
 
     async def close(self) -> str:
-        """Let it go; return why it could not be used, if it knows."""
+        """Close the browser; return why it could not be used, if known."""
         ...
 
 

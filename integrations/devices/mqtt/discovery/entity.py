@@ -93,7 +93,7 @@ class MqttEntity:
         await self.parts.bridge.publish(self.config[topic_key], payload, qos=min(qos, 2), retain=retain)
 
     def is_optimistic(self, state_topic: str) -> bool:
-        """Whether nothing says how a command went."""
+        """Whether no state topic confirms commands."""
         return self.config.get("optimistic") is True or not self.config.get(state_topic)
 
     def reader(self, template_key: str) -> Read:
@@ -212,7 +212,7 @@ class MqttEntity:
         self._on(said["topic"], take)
 
     def judge_availability(self) -> None:
-        """Look again whether it can be reached."""
+        """Re-evaluate whether it can be reached."""
         found = list(self._is_available.values())
         mode = self.config.get("availability_mode", "latest")
         there = all(found) if mode == "all" else any(found) if mode == "any" else self._last_said

@@ -35,7 +35,7 @@ _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 
 
 class JobSources(Struct, frozen=True):
-    """What jobs are made from; the callables give what is configured now.
+    """The inputs of jobs; the callables return the present configuration.
 
     Attributes:
         home: The home directory.
@@ -61,7 +61,7 @@ class JobSources(Struct, frozen=True):
 
 
 def job_for(ground: JobSources, agent_id: str) -> Job:
-    """Return what the worker has to know of an agent's memory now.
+    """Return the present job of an agent's memory.
 
     Raises:
         NotFound: There is no such agent.
@@ -105,7 +105,7 @@ def index_directory(home: Home, agent_id: str) -> Path:
 
 
 def cache_directory(home: Home) -> Path:
-    """Return where the indexes and the vectors that were paid for are."""
+    """Return the directory of indexes and paid vectors."""
     return home.storage / "memory"
 
 
@@ -166,7 +166,7 @@ def _searched(source: Source) -> Source:
 
 
 def _scope(session: Session, people: People) -> MemoryScope:
-    """Return whose a conversation is, by the one it belongs to; nobody's when that is not known."""
+    """Return the owner of a conversation, by its session; nobody if unknown."""
     person = people.by_id(session.person) if session.person is not None else None
     owner = person is not None and person.owner
     authority = Authority("index", person=person.id if person is not None else None, owner=owner)

@@ -274,7 +274,7 @@ def _watched(jobs: Iterable[Job]) -> Watched:
 
 
 def _door(folder: Path) -> Path:
-    """Return a folder, or the first that is missing on the way to it."""
+    """Return a folder, or its first missing ancestor."""
     while not folder.parent.is_dir() and folder.parent != folder:
         folder = folder.parent
     return folder

@@ -167,7 +167,7 @@ class MemoryFiles:
             self.root.write_bytes(draft.path, _bytes(draft.before), parents=True)
 
     def clear(self, drafts: Sequence[Draft], id: str) -> None:
-        """Take away what was being written."""
+        """Delete the drafts of a change."""
         for number, draft in enumerate(drafts):
             with suppress(FileNotFoundError, NotADirectoryError, PathRefused):
                 self.root.unlink(_temporary(draft.path, id, number))

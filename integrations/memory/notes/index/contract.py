@@ -77,7 +77,7 @@ class Embedder(Protocol):
         ...
 
     async def query(self, text: str) -> Vector:
-        """Return the vector of a question.
+        """Return the vector of a query.
 
         Raises:
             EmbeddingFailed: The provider cannot be used now.
@@ -85,5 +85,5 @@ class Embedder(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of connections and models."""
+        """Close connections and models."""
         ...

@@ -92,7 +92,7 @@ class Embedders:
         return await asyncio.shield(self._chosen[key])
 
     async def close(self) -> None:
-        """Let go of all of them."""
+        """Close all embedders."""
         chosen, self._chosen = list(self._chosen.values()), {}
         for each in chosen:
             each.cancel()

@@ -79,7 +79,7 @@ class ExactIndex:
         return {id_: self._areas[self._area_of[id_]].vector(id_) for id_ in ids if id_ in self._area_of}
 
     def ids(self) -> set[int]:
-        """Return what is in it."""
+        """Return the ids of all passages."""
         return set(self._area_of)
 
     def purge(self) -> None:
@@ -87,7 +87,7 @@ class ExactIndex:
         self._file.fold()
 
     def close(self) -> None:
-        """Let go of the memory; the file is the caller's."""
+        """Release the memory; the file belongs to the caller."""
         self._areas.clear()
         self._area_of.clear()
 

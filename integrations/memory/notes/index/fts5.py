@@ -90,7 +90,7 @@ class Fts5Index:
         return self._matched(terms, areas, limit, allowed)
 
     def ids(self) -> set[int]:
-        """Return what is in it."""
+        """Return the ids of all passages."""
         with self._file.reading() as connection:
             return {id_ for (id_,) in connection.execute("SELECT id FROM passages")}
 

@@ -95,5 +95,5 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of connections and models."""
+        """Close connections and models."""
         ...
