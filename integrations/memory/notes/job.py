@@ -1,4 +1,4 @@
-"""What the worker knows about an agent's memory: where its files are, where its index is, and how it is made."""
+"""The worker's data about an agent's memory: its files, its index, and the settings."""
 
 from __future__ import annotations
 

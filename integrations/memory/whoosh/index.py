@@ -119,7 +119,7 @@ class WhooshIndex:
             self._snapshot = None
 
     def _look(self) -> Snapshot:
-        """Return the index as it is after the last commit."""
+        """Return the index after the last commit."""
         generation = self._index.latest_generation()
         if self._snapshot is not None and self._snapshot.generation == generation:
             return self._snapshot
@@ -131,7 +131,7 @@ class WhooshIndex:
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """Tell what goes wrong as the contract says: what whoosh raises on files that are not its own is anything."""
+        """Raise the contract's errors for whoosh's, which on foreign files can be any."""
         if not self._is_open:
             raise RuntimeError("this index was closed")
         try:

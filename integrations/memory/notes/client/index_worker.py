@@ -204,7 +204,7 @@ class IndexWorker:
                 process.kill()
 
     async def _tell(self, process: WorkerProcess, job: Job) -> None:
-        """Send a job to the worker, once."""
+        """Send a job to the worker once."""
         async with self._telling.setdefault(job.agent_id, asyncio.Lock()):
             if self._told.get(job.agent_id) == job:
                 return

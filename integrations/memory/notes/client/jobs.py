@@ -49,7 +49,7 @@ class Jobs:
         return kept.job
 
     def session_changed(self, event: Event) -> None:
-        """Take notice of `session_changed`: conversations may be searched, and each belongs to somebody."""
+        """Handle `session_changed`: conversations may be searched, and each has an owner."""
         if not self._ground.section()["transcripts"]:
             return
         session = self._ground.sessions.get(event.data["key"])

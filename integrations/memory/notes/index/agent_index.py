@@ -127,7 +127,7 @@ class AgentIndex:
         self.leaving_out = leaving_out(job.sources)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run work until it is done or the index is closed, even when no caller waits for it."""
+        """Run work until it is done or the index is closed, even without a waiting caller."""
         return self._work.spawn(work)
 
     async def in_thread(self, call: Callable[[], T], urgency: Urgency = Urgency.WORK) -> T:
@@ -147,7 +147,7 @@ class AgentIndex:
         return await self.in_thread(work)
 
     async def open(self) -> None:
-        """Open the current version, once; what a crash left behind is removed, and the files are looked through.
+        """Open the current version once; leftovers of a crash are removed, and the files are checked.
 
         Raises:
             IndexUnavailable: Another process holds it, or its directory cannot be used.
@@ -307,7 +307,7 @@ class AgentIndex:
             self.problems[FILES] = " ".join(progress.problems)
 
     async def _vectorize(self, tally: Tally) -> None:
-        """Give vectors to what waits for them in the current version."""
+        """Embed the waiting passages of the current version."""
         why = None
         async with self._vectorizing:
             chosen = await self.shared.embedders.get(self.settings)
@@ -382,14 +382,14 @@ class AgentIndex:
         return tally
 
     async def _delete_damaged(self) -> None:
-        """Delete a damaged version; since it answers nothing, its replacement is not built beside it."""
+        """Delete a damaged version before its replacement is built, since it answers nothing."""
         damaged = self.version
         if damaged is not None and damaged.damage is not None:
             self.version = None
             await self._give_up(damaged)
 
     async def _begin(self) -> IndexVersion:
-        """Create an empty version; nothing is left of one that cannot be created."""
+        """Create an empty version, leaving nothing behind on failure."""
         path = await self._read(lambda: self.directory / next_name(self.directory))
         try:
             return await self.in_thread(lambda: IndexVersion(path, self.engines, is_new=True))

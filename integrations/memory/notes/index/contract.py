@@ -1,4 +1,4 @@
-"""The seam of the index for who makes vectors. Everything here runs in the worker process."""
+"""The interface of the index to embedders. Everything here runs in the worker process."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class EmbedderId:
 
     @property
     def shown(self) -> str:
-        """Who makes them, for people: `openai` may as well be a server of one's own that speaks its API."""
+        """The embedder for people: `openai` may be a private server with its API."""
         return f"{self.provider} ({self.endpoint})"
 
     @property
     def fingerprint(self) -> str:
-        """What of it must be equal, as one string."""
+        """The identity as one string."""
         return f"{self.maker}|{self.dimensions or ''}"
 
 

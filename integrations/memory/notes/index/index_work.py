@@ -1,4 +1,4 @@
-"""The tasks of one index: who owns them, what went wrong, and when failed work is tried again."""
+"""The tasks of one index: their owner, their failures, and their retries."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class IndexWork:
         return task
 
     def failed(self, concern: str, problem: str, wait_s: float | None = None) -> None:
-        """Keep a problem, and try again after a while."""
+        """Record a failure, and schedule a retry."""
         _log.warning("memory of %s: %s", self._agent_id, problem)
         self.problems[concern] = problem
         wait_s = wait_s or self.next_wait_s
@@ -101,7 +101,7 @@ class IndexWork:
 
 
 def text_of(error: Exception) -> str:
-    """Return what an error says to people."""
+    """Return an error's text for people."""
     if isinstance(error, EngineMissing):
         return error.text
     if isinstance(error, OSError):

@@ -140,7 +140,7 @@ class Server:
         raise Unavailable("the settings of the memory changed several times while it was asked; try again")
 
     async def _job(self, job: Job) -> None:
-        """Take up what the hub says of an agent; another place or other settings make another index."""
+        """Apply the hub's data about an agent; another place or other settings make another index."""
         self._jobs[job.agent_id] = job
         known = self._indexes.get(job.agent_id)
         if known is None:
@@ -162,7 +162,7 @@ class Server:
             return index
 
     async def _close(self) -> None:
-        """Let go of everything, soon: what is cut off is finished at the next start."""
+        """Close everything soon; interrupted work is finished at the next start."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_LIMIT_S):
                 tasks = list(self._tasks.values())

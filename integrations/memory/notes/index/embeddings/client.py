@@ -96,7 +96,7 @@ class Client:
         return ProviderFailed(fault, f"{self.name} {what}", retry_after_s=retry_after_s, said=said)
 
     def cleaned(self, text: str) -> str:
-        """Return what a provider said, without keys and not too long."""
+        """Return a provider's message, without keys and shortened."""
         return clean_message(text, self._secrets)
 
     async def close(self) -> None:
