@@ -157,7 +157,7 @@ class HubClient:
                 Exit.USAGE,
             ) from error
         except ValueError as error:
-            raise CommandFailed("A number that was typed is none (nan, inf) and cannot be sent.", Exit.USAGE) from error
+            raise CommandFailed("A number is not finite (nan, inf), and cannot be sent.", Exit.USAGE) from error
         try:
             self._connection, credential = self._connected(timeout_s)
             prefix = self._home.prefix if isinstance(self._home, RemoteHome) else ""

@@ -96,7 +96,7 @@ def parse_url(text: Any) -> URL:
     if not isinstance(text, str) or not 0 < len(text) <= URL_LENGTH_LIMIT:
         raise InvalidRequest(f"a URL is a text of at most {URL_LENGTH_LIMIT} characters")
     if "\\" in text or any(ord(each) <= 0x20 or ord(each) == 0x7F for each in text):
-        raise InvalidRequest("a URL has no blanks, control characters or backslashes")
+        raise InvalidRequest("expected a URL without blanks, control characters and backslashes")
     try:
         url = URL(text)
         port = url.port

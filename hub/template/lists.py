@@ -88,7 +88,7 @@ def merge_response(value: Any) -> list[Any]:
 
 def _marked(item: Any, marks: Mapping[str, Any]) -> dict[Any, Any]:
     if not isinstance(item, Mapping):
-        raise TypeError("merge_response takes lists of mappings")
+        raise TypeError("merge_response: expected a list of mappings for each entity")
     if taken := marks.keys() & item.keys():
         raise ValueError(f"a response has its own {', '.join(sorted(taken))}")
     return {**item, **marks}

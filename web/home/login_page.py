@@ -79,7 +79,7 @@ def _credential(fields: Mapping[str, str]) -> dict[str, str]:
         return {"code": code}
     if fields.get("password"):
         return {"password": fields["password"]}
-    raise InvalidRequest("the form holds no code")
+    raise InvalidRequest("code: expected a sign-in code")
 
 
 def _with_cookies(source: web.StreamResponse, target: web.Response) -> web.Response:

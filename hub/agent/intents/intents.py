@@ -119,7 +119,7 @@ class StandingIntents:
         area = _area(scope)
         text = " ".join(new.text.split())
         if not text or len(text) > TEXT_LIMIT:
-            raise InvalidRequest(f"what to be reminded of has 1 to {TEXT_LIMIT} characters")
+            raise InvalidRequest(f"remind: expected 1 to {TEXT_LIMIT} characters")
         if not 1 <= new.days <= EXPIRES_DAYS_LIMIT:
             raise InvalidRequest(f"it can be kept for 1 to {EXPIRES_DAYS_LIMIT} days")
         if not 0 <= new.every_hours <= COOLDOWN_HOURS_LIMIT:

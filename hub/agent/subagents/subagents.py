@@ -79,7 +79,7 @@ class Subagents:
         if parts.sessions.get(request.session_key) is None:
             raise InvalidRequest("this conversation is not kept, so no result could come back to it")
         if is_incognito(request.session_key):
-            raise Forbidden("an incognito conversation has no subagents: theirs would be kept")
+            raise Forbidden("an incognito conversation cannot have subagents: their conversations would be kept")
         depth = self._depth(request.session_key) + 1
         if depth > settings.max_depth:
             raise Forbidden(f"subagents nest at most {settings.max_depth} deep here (agents[].subagents.max_depth)")

@@ -104,7 +104,7 @@ def tools_to_find(registry: ToolRegistry, agents: Agents) -> tuple[Tool, Tool]:
         return ToolResult("\n\n".join(_described(tool) for tool in found))
 
     async def use(call: ToolCall) -> ToolResult:
-        raise InvalidRequest("use_tool takes the name of another tool, and an object with its arguments")
+        raise InvalidRequest("use_tool: expected the name of another tool, and an object with its arguments")
 
     return (
         Tool(FIND_TOOLS, "Find further tools by what you want to do.", from_schema(_FIND), find, GROUP, READS_HOME),

@@ -119,5 +119,5 @@ def _picture(root: Root, path: str) -> tuple[bytes, str]:
         raise NotFound(f"paths: {path!r:.200} cannot be read as a file of the workspace: {error.strerror}") from error
     kind = image_type(data)
     if kind is None:
-        raise InvalidRequest(f"paths: {path!r:.200} is no PNG, JPEG, GIF or WebP")
+        raise InvalidRequest(f"paths: {path!r:.200} is not a PNG, JPEG, GIF or WebP file")
     return data, kind

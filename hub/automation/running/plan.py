@@ -159,7 +159,7 @@ class RunPlan:
 def _step(config: Mapping[str, Any], kinds: Kinds) -> Step:
     key = kinds.step_key(config)
     if key is None:
-        raise InvalidRequest("this is no action")
+        raise InvalidRequest("expected an action, with a key such as action, delay or choose")
     try:
         kind = kinds.action(key)
     except Invalid as error:

@@ -172,7 +172,7 @@ class MemoryServices:
 
     async def _index(self, call: ServiceCall) -> Mapping[str, Any]:
         if not call.context.authority.owner:
-            raise Forbidden("memory.index: only the owner has the index brought up to date")
+            raise Forbidden("memory.index: only the owner may update the index")
         return synced_data(await self._memory.require().sync(agent_id=self._agent(call), force=call.data["force"]))
 
     def _agent(self, call: ServiceCall) -> str:

@@ -139,5 +139,5 @@ async def read_feed(body: bytes, reader: OutsideReader) -> Feed:
     """
     found = await reader.read("the feed", read_items, body, returns=dict[str, Any])
     if not found["is_feed"]:
-        raise InvalidRequest("this is no feed: neither RSS nor Atom")
+        raise InvalidRequest("expected a feed in RSS or Atom")
     return Feed(found["title"], found["link"], tuple(reversed(found["items"])))

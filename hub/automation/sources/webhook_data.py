@@ -113,4 +113,4 @@ def _whole(digits: str) -> int:
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number that JSON allows")

@@ -97,7 +97,7 @@ def _number(value: Any, what: str) -> float:
             found = math.nan
         if math.isfinite(found):
             return found
-    raise InvalidRequest(f"{what} is no number: {show(value)}")
+    raise InvalidRequest(f"{what} is not a number: {show(value)}")
 
 
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:

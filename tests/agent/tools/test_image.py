@@ -121,9 +121,9 @@ async def test_what_a_session_does_not_see_is_not_looked_at(gallery: Gallery, op
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"no picture", "is no PNG"),
-        (b"", "is no PNG"),
-        (b"<svg onload='x'/>", "is no PNG"),
+        (b"no picture", "is not a PNG"),
+        (b"", "is not a PNG"),
+        (b"<svg onload='x'/>", "is not a PNG"),
         (PIXEL + b"\x00" * IMAGE_LIMIT_BYTES, "is larger than"),
     ],
 )

@@ -190,7 +190,7 @@ async def test_atom_is_read_too(reader: OutsideReader) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"/etc/passwd", b"\x00\xff" * 100, b"{}", b"<rss", b"<" * 100_000])
 async def test_what_is_no_feed_is_refused(body: bytes, reader: OutsideReader) -> None:
-    with pytest.raises(InvalidRequest, match="no feed"):
+    with pytest.raises(InvalidRequest, match="expected a feed"):
         await read_feed(body, reader)
 
 

@@ -42,7 +42,7 @@ async def test_the_newest_items_are_read_and_are_words_from_outside(standing: St
     assert "Garden\n\nDay 3\nhttps://a.example/3\nOn day 3.\n\nDay 2\n" in read.output
     assert "Day 1" not in read.output
     assert not read.trusted
-    assert "this is no feed" in none.output
+    assert "expected a feed" in none.output
     assert served is not None
     assert [item["title"] for item in served["items"]] == ["Day 3", "Day 2", "Day 1"]
 
