@@ -1,4 +1,4 @@
-"""The node's own directory: its key, what it is paired with, and the rules for commands; nobody else reads it."""
+"""The node's own directory: its key, its pairing, and the rules for commands; private to its user."""
 
 from __future__ import annotations
 

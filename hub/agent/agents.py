@@ -118,7 +118,7 @@ class Agent(Struct, frozen=True):
         """Return the policies that must all permit a tool while a model answers, beside the rules for everybody.
 
         Args:
-            rules: What the configuration says of tools.
+            rules: The configured rules for tools.
             model: `provider/model`; None while it is not known.
         """
         of_model = (*policies_for_model(rules.by_provider, model), *policies_for_model(self.model_policies, model))

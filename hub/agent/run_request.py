@@ -162,7 +162,7 @@ class RunRequest(Struct, frozen=True):
         message: The message; without content only `results` are heard.
         load: Called when the run's turn has come; returns the message in place of `message`, such as with what had to
             be fetched first.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         model: Instead of the session's and the agent's.
         thinking: off | minimal | low | medium | high, instead of the session's and the agent's.
         configured_prompt: What the configuration says of the conversation, such as of a group; put behind the agent's

@@ -88,7 +88,7 @@ class AutomationDependencies(Struct, frozen=True):
 
     Attributes:
         people, zone, language: As configured now.
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
         restart: Ends this hub and begins a new one.
         stop: Ends the process.
         registries: Functions of templates over the registries of the home.

@@ -45,7 +45,7 @@ class AutomationComponentDependencies(Struct, frozen=True):
     Attributes:
         registries: Functions of templates over the registries of the home.
         named: Returns what an id of another registry is called here.
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
         restart: Ends this hub and begins a new one.
         stop: Ends the process.
     """

@@ -55,7 +55,7 @@ class SpanNode(Struct):
     """A value and its place.
 
     Attributes:
-        kind: What it is.
+        kind: Its kind.
         start, end: Characters from the beginning of the text; `end` is behind its last own character, before
             whitespace and comments.
         column: Of its start, from 0.

@@ -75,7 +75,7 @@ class ServiceQuestion(Struct, frozen=True):
     Attributes:
         service: `domain.name`.
         data: Exactly what the service would be called with.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
     """

@@ -20,7 +20,7 @@ class NodeEvents:
     """Takes the events of nodes.
 
     Args:
-        nodes: All that are known.
+        nodes: All nodes.
         gateway: Has the devices, and sends messages on for those that may.
         sensors: Show statistics.
     """

@@ -142,7 +142,7 @@ class HomeHooks:
         """Enable a hook until its files change.
 
         Args:
-            digest: Of what was looked at.
+            digest: Of the reviewed files.
 
         Raises:
             NotFound: There is none of that name.

@@ -25,7 +25,7 @@ class IntegrationsComponent(Component):
 
     Args:
         make_host: Makes the host of an integration.
-        apply: Puts a changed configuration into force.
+        apply: Applies a changed configuration.
         renew_automations: Makes again what uses the kinds or the blueprints of an integration.
     """
 

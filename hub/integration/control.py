@@ -25,7 +25,7 @@ class IntegrationControl:
         config: The configuration; `hub.disabled` is written into its files.
         schemas: What checks know of integrations.
         manager: The integrations in use.
-        apply: Puts a changed configuration into force.
+        apply: Applies a changed configuration.
         renew: Makes again the automations that use these kinds, or a blueprint.
     """
 

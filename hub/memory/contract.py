@@ -49,7 +49,7 @@ class MemoryEntry(Struct, frozen=True):
 
     Attributes:
         text: One sentence that can be understood on its own.
-        kind: What sort of thing it is.
+        kind: Its kind.
         provenance: Where it came from.
         replaces: Words of the entry that holds no longer; it is struck, not deleted.
         shared: Whether everybody in this home may know it.
@@ -68,7 +68,7 @@ class Filters(Struct, frozen=True):
     Attributes:
         person: The speaker.
         session: Key of the session it was said in.
-        kind: What sort of thing it is.
+        kind: Its kind.
         trusted: Whether it came from this home's people.
     """
 

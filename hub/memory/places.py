@@ -73,7 +73,7 @@ def place_for(
     What was not said by people of this home alone gets neither into the curated file nor into the shared one.
 
     Args:
-        kind: What sort of thing it is.
+        kind: Its kind.
         scope: Whose memory.
         today: The day in this home.
         trusted: Whether it comes from people of this home alone.

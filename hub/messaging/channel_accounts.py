@@ -40,7 +40,7 @@ class ChannelAccounts:
         config: The configuration, and its files.
         channels: Those that are logged in.
         integrations: What brings channels.
-        apply: Puts a changed configuration into force.
+        apply: Applies a changed configuration.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class Media(Struct, frozen=True):
     """An attachment as a platform announces it.
 
     Attributes:
-        kind: What it is.
+        kind: Its kind.
         reference: What the channel fetches it by (`CanFetch`).
         mime_type, name, size_bytes, duration_s: As the platform or its sender says; not to be trusted.
         voice: Whether it was recorded as a voice message.

@@ -46,7 +46,7 @@ class StoredCredential(Struct, frozen=True):
     Attributes:
         provider: Of which provider.
         id: Its name there.
-        kind: What it is.
+        kind: Its kind.
         access: The key or access token.
         refresh: What gets a new access token.
         expires: When `access` ends, seconds since the epoch; None when it does not.

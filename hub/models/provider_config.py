@@ -57,7 +57,7 @@ class ProviderConfig(Struct, frozen=True):
     """One provider.
 
     Attributes:
-        name: Before the slash of its models.
+        name: The part before the slash in its models' names.
         api: Which API it speaks: `openai`, `offline`, or anything else, which is litellm's name of a vendor.
         base_url: Where it listens; None leaves that to the API.
         api_key: Its key; None when it needs none or the API finds one by itself.

@@ -72,7 +72,7 @@ class NodesTool:
     """The tool.
 
     Args:
-        nodes: All that are known.
+        nodes: All nodes.
         keep: Where pictures and films are kept.
     """
 

@@ -47,7 +47,7 @@ class StoredFile(Struct, frozen=True):
 
     Attributes:
         path: The file.
-        kind: What it is.
+        kind: Its kind.
         size_bytes: Its size.
         changed_ms: When anything last happened in it, milliseconds since the epoch.
         key: The session of a past or archived transcript.

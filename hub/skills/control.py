@@ -55,7 +55,7 @@ class SkillControl:
         home: The directory that skills are installed in.
         proposals: The directory that agents' proposals wait in.
         egress: Fetches what is installed by URL.
-        clock: Tells the time.
+        clock: The clock.
     """
 
     def __init__(self, skills: SkillRegistry, home: Path, proposals: Path, egress: Egress, clock: Clock) -> None:
@@ -94,7 +94,7 @@ class SkillControl:
         """Enable a skill; one that did not come with the hub stays enabled only until it changes.
 
         Args:
-            digest: Of what was looked at.
+            digest: Of the reviewed files.
             accept: Whether it is enabled in spite of what the scan found.
 
         Raises:

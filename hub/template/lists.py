@@ -1,4 +1,4 @@
-"""Lists, sets and mappings in templates: sets of them, flattening, merging, chance."""
+"""Lists, sets and mappings in templates: set operations, flattening, merging, random choice."""
 
 from __future__ import annotations
 

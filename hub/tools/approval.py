@@ -46,7 +46,7 @@ class Ask(Struct, frozen=True):
         title: What it is about, in a few words.
         text: Why it is asked, for people.
         details: Exactly what will run, as plain data; the answer is bound to it.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.
         timeout_s: Seconds after which no answer means no.

@@ -84,7 +84,7 @@ class ToolCall(Struct, frozen=True):
         id: The model's id of the call; its result carries the same.
         name: The tool.
         arguments: Validated arguments.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         agent_id: The agent that calls.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.

@@ -45,7 +45,7 @@ class ToolCallRequest(Struct, frozen=True):
         id: The caller's id of the call.
         name: The tool.
         arguments: What was written.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         agent_id: The agent that calls.
         session_key: The conversation it happens in.
         run_id: The run it belongs to.

@@ -67,7 +67,7 @@ class KeptResults:
         """Keep a result; return the id that `read` takes.
 
         Raises:
-            StorageError: The disk did not take it.
+            StorageError: It could not be written.
         """
         id = new_id()
         head = {"tool": tool, "trusted": trusted}
@@ -101,7 +101,7 @@ class KeptResults:
         """Share a conversation's results with another one; this takes no more room.
 
         Raises:
-            StorageError: The disk did not take it.
+            StorageError: It could not be written.
         """
         for path in self._path(session_key, "").glob("*"):
             other = self._path(other_key, path.name)

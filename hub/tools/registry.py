@@ -27,8 +27,8 @@ class ToolRegistry:
 
     Attributes:
         bus: Invocations are published here too.
-        rules: What the configuration says of tools.
-        ask: Asks the owner about a call that needs their word; without it such calls are refused.
+        rules: The configured rules for tools.
+        ask: Asks the owner about a call that needs approval; without it such calls are refused.
         around: Is asked before each call, and told after it.
         confine: Returns what a conversation in a sandbox is confined to, by agent, conversation and authority.
         secrets: Returns the secrets that a call names in some of its arguments.

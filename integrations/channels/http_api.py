@@ -133,7 +133,7 @@ class HttpApi:
         """Yield the file that a message refers to.
 
         Raises:
-            PlatformError: It cannot be had.
+            PlatformError: It is not available.
         """
         return self.download(reference, ())
 

@@ -143,7 +143,7 @@ class BlueprintsPage:
         return await self._form(call, shown, form, about)
 
     async def make(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /blueprints/use`: show what it becomes, or with `command=save` make it."""
+        """`POST /blueprints/use`: preview the result, or with `command=save` save it."""
         fields = read_lists(call)
         shown = await self._found(call, _one(fields, "path"), _one(fields, "domain") or AUTOMATION)
         form = blueprint_form(shown["sections"], self._suggestions)

@@ -1,4 +1,4 @@
-"""The automations: the list with its states and last runs, and what ran and did not across all of them."""
+"""The automations: the list with states and last runs, and recent runs and firings of all of them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class AutomationsPage:
         return await self._renderer.respond(call, RenderedPage("automations", "Automations", data, PATH))
 
     async def history(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /automations/history[?outcome=…&q=…]`: what ran and what did not, of all automations."""
+        """`GET /automations/history[?outcome=…&q=…]`: runs and firings without a run, of all automations."""
         data = await self._history(dict(call.request.query))
         return await self._renderer.respond(
             call, RenderedPage("automation_history", "History", data, f"{PATH}/history")
@@ -190,7 +190,7 @@ class AutomationsPage:
         return any(each["trigger"] == "heartbeat" for each in self._automations.get(status.id).config["triggers"])
 
     async def _last_outcomes(self) -> Mapping[str, str]:
-        """Return how the last run of each automation ended; what was before the start is read once."""
+        """Return the outcome of each automation's last run; earlier history is read once."""
         if self._outcomes is None:
             found: dict[str, str] = {}
             for trace in await self._traces.recent(RECENT_LIMIT):

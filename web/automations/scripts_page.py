@@ -1,4 +1,4 @@
-"""Scripts: what there is, running one and seeing its answer, what happened to its runs, and writing it."""
+"""Scripts: the list, running one and seeing its answer, its runs, and editing it."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class ScriptsPage:
         return await self._draft(call, draft)
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /scripts/new`: the YAML of one that is not there yet."""
+        """`GET /scripts/new`: the YAML of a new script."""
         return await self._draft(call, {"id": "", "text": NEW, "base_hash": "", "new_id": ""})
 
     async def check(self, call: HttpCall) -> web.StreamResponse:

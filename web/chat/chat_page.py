@@ -64,7 +64,7 @@ MESSAGES_LIMIT = 50
 
 
 class ListSources(Struct, frozen=True):
-    """What the list of conversations shows beside them.
+    """The further data of the list of conversations.
 
     Attributes:
         last_states: What happened to the last message of each conversation in a chat app.
@@ -81,7 +81,7 @@ class ChatPage:
     Args:
         inbox: Takes messages.
         channels: Knows the channel of the conversations shown here.
-        sources: What the list of conversations shows beside them.
+        sources: The further data of the list of conversations.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class ChatPage:
         return await self._renderer.respond(call, RenderedPage("earlier", "Chat", earlier, "/chat"))
 
     async def list(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /chat/sessions[?channel=…][&search=…][&show=archived|snoozed|copies]`: the conversations alone."""
+        """`GET /chat/sessions[?channel=…][&search=…][&show=archived|snoozed|copies]`: only the list."""
         query = call.request.query
         search, show = query.get("search", "").strip()[:SEARCH_LIMIT], query.get("show", "")
         if show not in SHOWS:
@@ -222,7 +222,7 @@ class ChatPage:
         return json_response({"deleted": key}) if wants_json(call.request) else see_other("/chat/sessions")
 
     async def session_state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frames that show the conversation of a live topic, which somebody looks at: it is read now."""
+        """Return the frames of a watched conversation, which is marked as read."""
         key = self._key(topic.partition(":")[2])
         if (session := self._sessions.get(key)) is not None and (session.unread or session.snoozed_ms):
             await self._sessions.patch(key, unread=False, snoozed_ms=0)

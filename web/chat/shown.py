@@ -1,4 +1,4 @@
-"""What a page shows of a conversation: turns made of parts, as plain data."""
+"""Conversations as pages show them: turns made of parts, as plain data."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Suggestions(Protocol):
     """The suggestions of selectors."""
 
     def options(self, selector: Mapping[str, Any]) -> tuple[Option, ...]:
-        """Return what can be chosen or is suggested for a selector."""
+        """Return the options or suggestions of a selector."""
         ...
 
 

@@ -65,7 +65,7 @@ class CompactionRequest(Struct, frozen=True):
     Attributes:
         agent: Its agent.
         session_key: Its session.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         candidates: Models that may write the summary, in order.
         reason: Why it is compacted.
         spender: Whose budgets pay for the summary.

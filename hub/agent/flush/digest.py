@@ -78,8 +78,8 @@ class Digester:
     """Makes digests.
 
     Args:
-        models: Which models there are.
-        charge: Records what calls took.
+        models: The model registry.
+        charge: Records the usage of calls.
     """
 
     def __init__(self, models: ModelRegistry, charge: Charge) -> None:

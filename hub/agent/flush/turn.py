@@ -79,9 +79,9 @@ class MemoryTurn:
     """Lets models save what was said.
 
     Args:
-        models: Which models there are.
+        models: The model registry.
         tools: The tools there are.
-        charge: Records what calls took.
+        charge: Records the usage of calls.
         redactor: Takes secrets out of what is written and shown.
     """
 

@@ -44,7 +44,7 @@ class AgentMethods:
 
     Args:
         sessions: The store.
-        agents: Who there is.
+        agents: The agents.
         runner: Runs them.
         outbox: Sends an answer on, when that is asked for.
         addresses: Knows where a conversation is held.

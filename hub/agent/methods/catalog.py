@@ -20,7 +20,7 @@ class CatalogMethods:
     """The methods about models and agents.
 
     Args:
-        agents: Who there is.
+        agents: The agents.
         models: What they can run on.
     """
 

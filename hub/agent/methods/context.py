@@ -20,7 +20,7 @@ class ContextMethods:
     """The method about the prompt.
 
     Args:
-        agents: Who there is.
+        agents: The agents.
         runner: Its parts make the prompts of real runs.
     """
 

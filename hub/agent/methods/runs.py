@@ -52,7 +52,7 @@ class RunMethods:
         sessions: Has what was said.
         runner: Knows those that go on.
         people: Returns the people of this home.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(

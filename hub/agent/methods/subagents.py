@@ -24,7 +24,7 @@ class SubagentMethods:
     Args:
         subagents: Knows them until they are archived.
         now_ms: Tells the time, in milliseconds since the epoch.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, subagents: Subagents, now_ms: Callable[[], int], redactor: Redactor) -> None:

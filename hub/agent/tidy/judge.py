@@ -77,9 +77,9 @@ class NotesJudge:
     """Asks models how notes relate.
 
     Args:
-        models: Which models there are.
+        models: The model registry.
         bus: Told what it cost.
-        charge: Records what calls took.
+        charge: Records the usage of calls.
         clock: Time.
     """
 

@@ -62,7 +62,7 @@ class TidyRequest(Struct, frozen=True):
 
     Attributes:
         agent: The agent of the memory.
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         dry_run: Report what would change without changing it.
         cost_usd: Dollars that judging may cost; None sets no bound but that on pairs.
     """

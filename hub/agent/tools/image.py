@@ -41,7 +41,7 @@ def image_tool(parts: RunDependencies, chosen: Callable[[], str | None]) -> Tool
     """Return the tool.
 
     Args:
-        parts: The workspaces, the models, and where is counted what they use.
+        parts: The workspaces, the models, and the counter of their usage.
         chosen: Returns the configured model that looks at pictures, None for the agent's own.
     """
     looking = _Looking(parts, chosen)

@@ -26,7 +26,7 @@ class Asker(Struct, frozen=True):
     """The requester of a schedule.
 
     Attributes:
-        context: Why, and with whose authority.
+        context: The cause, and the authority.
         agent_id: The agent that asks; None for a person, at the command line or through the gateway.
         session_key: The conversation it happens in.
         approved: Whether the owner approved exactly this, or has not to be asked; see `hub.tools.invoke`.

@@ -70,7 +70,7 @@ class ScheduleService:
     """Adds, lists, changes, removes and runs schedules.
 
     Args:
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
         zone: The home's time zone as configured now.
     """
 

@@ -44,7 +44,7 @@ class ScheduleRequest(Struct, frozen=True):
     Attributes:
         trigger: One trigger: `{"trigger": "at", "at": …}`, `every` or `cron`, with absolute times.
         do: What is done.
-        text: What is said.
+        text: The words.
         agent_id: Who does it.
         name: What it is called.
         session: For `run` and `event`: isolated, main, or a session key.

@@ -30,7 +30,7 @@ class ScriptMethods:
 
     Args:
         engine: The engine.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, engine: AutomationEngine, redactor: Redactor) -> None:

@@ -49,10 +49,10 @@ def evaluate(condition: Condition, asking: ConditionContext, path: str = "condit
 
     Args:
         condition: Validated; `is_sync([condition], …)` must be true.
-        path: Where it stands, for errors.
+        path: Its position, for errors.
 
     Raises:
-        ConditionError: That cannot be said.
+        ConditionError: It cannot be evaluated.
     """
     return _at_once(_ask(condition, asking, path), asking)
 

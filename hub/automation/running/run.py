@@ -59,7 +59,7 @@ class RunState:
         parts: The hub.
         context: Why it runs, and its authority.
         variables: Further variables (`this`, those of the trigger); all it had, for a run that is taken up again.
-        trigger: What fired, as templates see it.
+        trigger: The trigger that fired, as templates see it.
         dry: Record instead of doing.
         keeper: Keeps it over a restart; None when it need not survive.
         taken_up: What a run was when the hub stopped.

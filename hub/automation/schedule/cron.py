@@ -43,7 +43,7 @@ class Cron(Struct, frozen=True):
 
     Args:
         expression: Five fields or an alias such as `@daily`; read when it is first asked.
-        zone: The zone whose clock is meant.
+        zone: The time zone.
         stagger_s: Width in seconds of the spread: each occurrence comes by a constant offset in [0, stagger_s) later.
         seed: What the offset is derived from, such as the automation's id.
 

@@ -21,7 +21,7 @@ class TimePattern(Struct, frozen=True):
 
     Args:
         pattern: Sorted hours, minutes and seconds, on every day.
-        zone: The zone whose clock is meant.
+        zone: The time zone.
     """
 
     pattern: WallPattern

@@ -76,7 +76,7 @@ class AgentRunService:
 
     Args:
         runs: Asks the runner.
-        agents: Who there is.
+        agents: The agents.
         addresses: Finds where `announce` means.
         delivery: Sends the answer.
     """

@@ -52,8 +52,8 @@ class RequestedRun(Struct, frozen=True):
 
     Attributes:
         agent_id: Who answers.
-        text: What is said.
-        context: Why, and with whose authority.
+        text: The words.
+        context: The cause, and the authority.
         session_key: The conversation; None for one of its own, begun again each time.
         name: What a conversation of its own is called.
         key: Asking again with the same key attaches to the same run.

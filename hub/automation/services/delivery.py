@@ -61,8 +61,8 @@ class ResultDelivery:
 
         Args:
             place: Where it goes.
-            text: What is said.
-            context: Why, and with whose authority.
+            text: The words.
+            context: The cause, and the authority.
             key: Sending again with the same key sends nothing and returns the ids of the first time.
 
         Returns:

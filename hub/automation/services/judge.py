@@ -57,7 +57,7 @@ class Judge:
     """Asks models; an instance is a `hub.automation.contract.Judge`.
 
     Args:
-        models: Which models there are.
+        models: The model registry.
         agents: Whose model and persona answer.
         persona: Returns the words that make an agent who it is; asked only when a question names an agent.
         bus: Told what each question cost.

@@ -119,7 +119,7 @@ class TraceWriter:
         run_id: Of the run.
         automation_id: Whose run it is; a script's is `script.<key>`.
         alias: For people.
-        trigger: What fired, as templates see it.
+        trigger: The trigger that fired, as templates see it.
         context: Why it runs.
         clock: Time.
         zone: The home's time zone.

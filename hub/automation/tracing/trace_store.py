@@ -118,7 +118,7 @@ class TraceStore:
         """Store that a trigger fired and nothing ran; returns at once and never raises.
 
         Args:
-            trigger: What fired, as templates see it.
+            trigger: The trigger that fired, as templates see it.
             reason: Why nothing ran; each reason of each automation has a bucket of its own.
             text: Why, for people.
             verdicts: Of the conditions that were asked, by their index.

@@ -29,7 +29,7 @@ class StateMethods:
 
     Args:
         states: Where they are.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, states: StateMachine, redactor: Redactor) -> None:

@@ -69,7 +69,7 @@ class Dispatcher:
         Args:
             name: Of the method.
             params: Its parameters.
-            caller: Who.
+            caller: The caller.
             role: Of the connection.
             connection_id: The connection, if it is a WebSocket.
             later: Sends a second response.

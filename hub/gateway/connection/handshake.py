@@ -72,7 +72,7 @@ class Welcome(Struct, frozen=True):
     Attributes:
         request_id: The request to answer with hello-ok.
         protocol: The version agreed on.
-        caller: Who.
+        caller: The caller.
         client: What the client says of itself.
         scopes: Granted, expanded.
         device_token: For a paired device.

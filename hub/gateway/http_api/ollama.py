@@ -61,7 +61,7 @@ class OllamaApi:
     """Answers the requests of Ollama's clients with runs.
 
     Args:
-        agents: Who there is.
+        agents: The agents.
         runs: Makes and follows runs.
     """
 

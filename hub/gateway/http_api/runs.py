@@ -91,7 +91,7 @@ class ApiRuns:
     """Makes runs of `/v1` requests.
 
     Args:
-        agents: Who there is.
+        agents: The agents.
         sessions: Which conversations there are.
         runner: Runs them.
         bus: Tells their text.

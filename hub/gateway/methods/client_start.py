@@ -51,7 +51,7 @@ class StartMethods:
 
     Args:
         subagents: Knows them until they are archived.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, subagents: Subagents, redactor: Redactor) -> None:

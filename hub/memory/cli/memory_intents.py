@@ -1,4 +1,4 @@
-"""`homarus memory intents`: what is to be brought up whenever a topic comes up."""
+"""`homarus memory intents`: reminders shown whenever a topic comes up."""
 
 from __future__ import annotations
 

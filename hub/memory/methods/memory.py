@@ -49,7 +49,7 @@ class MemoryMethods:
     """The methods about entries and their index.
 
     Args:
-        api: The way to the memory.
+        api: Resolves a call's memory and rights.
     """
 
     def __init__(self, api: MemoryApi) -> None:

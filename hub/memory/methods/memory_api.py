@@ -62,7 +62,7 @@ class MemoryApi:
         memory: Who keeps it.
         agents: Whose there is.
         clock: Tells when something was said.
-        redactor: Takes secrets out of what is shown.
+        redactor: Removes secrets from displayed text.
     """
 
     def __init__(self, memory: MemoryRegistry, agents: Agents, clock: Clock, redactor: Redactor) -> None:

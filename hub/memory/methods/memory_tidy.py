@@ -19,7 +19,7 @@ class TidyMethods:
     """The method about tidying up.
 
     Args:
-        api: The way to the memory.
+        api: Resolves a call's memory and rights.
         agents: Whose there is.
         tidy: Does it.
     """

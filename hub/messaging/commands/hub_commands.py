@@ -34,7 +34,7 @@ class HubCommandNeeds(Struct, frozen=True):
     """The dependencies of the commands about the hub.
 
     Attributes:
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
         restart: Ends this hub and begins a new one; returns at once.
         zone: The time zone of the home.
     """

@@ -23,7 +23,7 @@ class CommandEngines(Struct, frozen=True):
     """The dependencies of commands beside conversations.
 
     Attributes:
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
         restart: Ends this hub and begins a new one.
     """
 

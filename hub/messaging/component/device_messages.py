@@ -29,7 +29,7 @@ class DeviceMessages:
     """Tells an owner about pairing requests of devices, once for each device and request, and takes the decision.
 
     Args:
-        places: Know where an owner is reached.
+        places: Finds where an owner is reached.
         gateway: Has the devices.
         nodes: Has the commands that wait to be approved.
     """

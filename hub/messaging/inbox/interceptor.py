@@ -16,7 +16,7 @@ class Interceptor(Struct, frozen=True):
     """Answers messages that something waits for.
 
     Attributes:
-        pending: What waits for a message; nothing is asked while it is empty.
+        pending: The waiters; `intercept` is not called while it is empty.
         intercept: Returns what answers a message, or None when it is not for any of them.
     """
 

@@ -35,7 +35,7 @@ class ChatMethods:
     """The methods of a conversation.
 
     Args:
-        keys: Knows sessions by any form of their key.
+        keys: Finds sessions by any form of their key.
         sessions: The store.
         inbox: Takes messages.
         events: Tells clients what a command answered.

@@ -30,7 +30,7 @@ class ChatViews:
     """The methods that show a conversation.
 
     Args:
-        keys: Knows sessions by any form of their key.
+        keys: Finds sessions by any form of their key.
         sessions: The store.
         rows: Makes rows of sessions.
         table: Has the methods whose answers a page needs with its conversation.

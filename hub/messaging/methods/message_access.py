@@ -61,7 +61,7 @@ class MessageAccessMethods:
         router: Decides.
         channels: The accounts, each with whom the configuration lets in.
         config: Where the identities of people are written.
-        reload: Reads the configuration again and puts it into force.
+        reload: Reloads and applies the configuration.
     """
 
     def __init__(

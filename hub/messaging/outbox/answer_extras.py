@@ -50,7 +50,7 @@ class AnswerExtras:
     Not to the home channel, where the conversation itself shows all of that.
 
     Args:
-        parts: What runs work with.
+        parts: The dependencies of runs.
         outbox: Sends.
         language: The language of the home.
         may_send: Whether anything of a session is sent to a chat.

@@ -31,7 +31,7 @@ class QuestionMessages:
 
     Args:
         approvals: Has the questions.
-        places: Know where an owner is reached.
+        places: Finds where an owner is reached.
         outbox: Sends.
         language: The language of the home.
         buttons: Makes the buttons to answer with.

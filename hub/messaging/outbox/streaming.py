@@ -83,7 +83,7 @@ class AnswerStreams:
     A preview needs a channel with drafts or edits. Blocks are for where there is no preview.
 
     Args:
-        parts: What runs work with.
+        parts: The dependencies of runs.
         outbox: Sends.
         replies: Writes what is sent.
         may_send: Whether anything of a session is sent to a chat.

@@ -26,7 +26,7 @@ class WaitingNotices:
 
     Args:
         approvals: What waits for an answer.
-        router: Has the current settings.
+        router: The router with the current settings.
         session: Returns a conversation by its key.
         outbox: Sends.
     """

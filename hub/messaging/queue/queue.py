@@ -65,7 +65,7 @@ class MessageQueue:
     """Runs agents for accepted messages, and hands their replies to the outbox.
 
     Args:
-        router: Has the current settings.
+        router: The router with the current settings.
         tasks: Owner of the runs.
     """
 

@@ -108,10 +108,10 @@ class TurnRequests:
     """Makes the run requests of turns.
 
     Args:
-        router: Has the current settings.
+        router: The router with the current settings.
         outbox: Has the replies.
         media: Fetches attachments.
-        parts: What runs work with.
+        parts: The dependencies of runs.
     """
 
     def __init__(self, router: Router, outbox: Outbox, media: MediaStore, parts: RunDependencies) -> None:

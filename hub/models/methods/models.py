@@ -43,7 +43,7 @@ class ModelMethods:
         models: What there is.
         accounts: Adds and tries credentials.
         config: The configuration, where fallbacks and aliases are.
-        apply: Puts a changed configuration into force.
+        apply: Applies a changed configuration.
         budgets: Returns how far budgets are used.
         used: Returns what was used.
     """

@@ -79,7 +79,7 @@ class NodeSideMethods:
     """The methods that nodes call.
 
     Args:
-        nodes: All that are known.
+        nodes: All nodes.
         sockets: Knows the node behind a connection.
         tools: Takes the tools that nodes offer.
         event: Takes their events.

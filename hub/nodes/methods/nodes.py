@@ -53,7 +53,7 @@ class NodeMethods:
     """The methods about nodes.
 
     Args:
-        nodes: All that are known.
+        nodes: All nodes.
         wall_time: Seconds since the epoch.
         unpair: Takes back the role `node` of a device, if it is one.
     """

@@ -40,7 +40,7 @@ class SessionViews:
     """The methods that show sessions.
 
     Args:
-        keys: Knows sessions by any form of their key.
+        keys: Finds sessions by any form of their key.
         sessions: The store.
         rows: Makes rows of them.
     """

@@ -69,7 +69,7 @@ class SessionMethods:
     Args:
         gateway: Whose connections subscribe.
         sessions: The store.
-        agents: Who there is.
+        agents: The agents.
         models: Knows whether a model can be chosen.
         runner: Stops runs.
         channels: Knows the channel of new conversations.

@@ -149,7 +149,7 @@ class TelegramApi(HttpApi):
         """Yield a file in pieces.
 
         Raises:
-            PlatformError: It cannot be had.
+            PlatformError: It is not available.
         """
         path = (await self.call(self.bot.get_file(reference))).file_path or ""
         async for piece in self.download(f"{self._files}/{path.lstrip('/')}", ()):

@@ -79,7 +79,7 @@ class NotesMemory:
         now: Seconds since the epoch.
         zone: The time zone of this home, in which days begin.
         changed: Told the agent after each change of its files.
-        tasks: Owner of what goes on here.
+        tasks: The owner of the background tasks.
     """
 
     def __init__(

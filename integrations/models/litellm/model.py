@@ -25,7 +25,7 @@ class LitellmProvider:
     """Speaks to one vendor through litellm.
 
     Args:
-        name: Before the slash of its models.
+        name: The part before the slash in its models' names.
         config: Key, address and further parameters.
         library: litellm, loaded or not.
         clock: For moments in `retry-after`.

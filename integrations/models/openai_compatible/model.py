@@ -70,7 +70,7 @@ class OpenAIProvider:
     """Speaks Chat Completions to one server.
 
     Args:
-        name: Before the slash of its models.
+        name: The part before the slash in its models' names.
         config: Where it listens, its key, its headers.
         clock: For moments in `retry-after`.
     """

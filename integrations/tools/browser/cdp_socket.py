@@ -19,11 +19,11 @@ class FarEnd(Protocol):
     """A browser that takes and gives messages of the DevTools protocol."""
 
     async def send(self, message: str) -> None:
-        """Give it a message."""
+        """Send it a message."""
         ...
 
     def messages(self) -> AsyncIterator[str]:
-        """What it says, until it ends."""
+        """Yield its messages, until it ends."""
         ...
 
     async def close(self) -> str:

@@ -1,4 +1,4 @@
-"""Changes of files: planned whole, then made, all of them or none."""
+"""Changes of files: planned as a whole, then made, all or none."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ PATCHED_LIMIT_BYTES = 4 * READ_LIMIT_BYTES
 
 
 class PlannedCall(Struct, frozen=True):
-    """What a call would change, and what is said of it."""
+    """The planned changes of a call, and the message about them."""
 
     changes: list[PlannedChange]
     summary: str

@@ -57,7 +57,7 @@ class IndexWorker:
     Args:
         cache_dir: Where vectors that were paid for are kept; made when it is missing.
         clock: Time.
-        tasks: Owner of what goes on here.
+        tasks: The owner of the background tasks.
         idle_s: The idle time after which a worker is replaced by a small one.
     """
 

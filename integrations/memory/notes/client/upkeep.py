@@ -62,7 +62,7 @@ class Upkeep:
         has_files: Whether there is anything to index; may block, called in a thread.
         clock: Time.
         repairs: Told what keeps an index from being complete.
-        tasks: Owner of what goes on here.
+        tasks: The owner of the background tasks.
     """
 
     def __init__(

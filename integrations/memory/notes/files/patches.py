@@ -20,7 +20,7 @@ class Hunk(Struct, frozen=True):
 
     Attributes:
         before_at, after_at: Where it begins in the old and in the new text, from 0.
-        before, after: What was there, and what is there now.
+        before, after: The old and the new lines.
         above, below: Up to three lines around it, the same in both texts.
     """
 

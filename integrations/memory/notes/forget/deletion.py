@@ -62,7 +62,7 @@ class Deletion(Struct, frozen=True):
     Attributes:
         agent_id: By whom.
         what: The request.
-        terms: What its query asks for.
+        terms: The terms of its query.
         scope: The scope of the caller.
         spoken: The conversations; None when they are no part of the memory.
     """

@@ -83,7 +83,7 @@ def deletion_plans(
     Args:
         texts: Path and text of the files that are looked through.
         what: The request.
-        terms: What its query asks for.
+        terms: The terms of its query.
         scope: The scope of the caller.
         replaced: What entries replaced.
     """

@@ -58,7 +58,7 @@ def redactions(source: Source, what: Forget, terms: list[Term], scope: MemorySco
     Args:
         source: The conversations.
         what: The request.
-        terms: What its query asks for.
+        terms: The terms of its query.
         scope: The scope of the caller.
         runs: Those in which the person spoke that is asked for.
     """

@@ -48,7 +48,7 @@ class Server:
 
     Args:
         cache_dir: Where the vectors that were paid for are kept.
-        embedders: Who makes vectors; as configured without it.
+        embedders: The embedders; as configured by default.
     """
 
     def __init__(self, cache_dir: Path, embedders: Embedders | None = None) -> None:

@@ -94,7 +94,7 @@ async def choose(
     Args:
         settings: What the owner wants.
         cache_path: Database of cache and costs; made when it is missing.
-        retries: After failures that pass.
+        retries: After temporary failures.
 
     Cancelling leaves nothing open.
     """

@@ -38,7 +38,7 @@ class CachingEmbedder:
         store: Of cache and costs; closed with this.
         cache: Of the provider's model.
         parallel: Requests at a time.
-        retries: After failures that pass.
+        retries: After temporary failures.
         notes: Why those before it in the chain are not used.
     """
 

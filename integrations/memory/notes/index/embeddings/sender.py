@@ -70,7 +70,7 @@ class Sender:
     Args:
         provider: Whom.
         parallel: Requests at a time.
-        retries: After failures that pass.
+        retries: After temporary failures.
     """
 
     def __init__(self, provider: Provider, parallel: int, retries: RetryPolicy) -> None:
