@@ -99,7 +99,7 @@ class YamlReader:
         """Whether the text could not be read to its end."""
 
     def read(self, text: str) -> Any:
-        """Return what the text holds: None when it is empty, `BROKEN` when it cannot be read."""
+        """Return the value of the text: None if it is empty, `BROKEN` if it cannot be read."""
         found = forbidden_character(text)
         if found is not None:
             line, column, message, hint = found

@@ -205,7 +205,7 @@ def _in_batches(
 
 
 def _first_valid(validators: list[Callable[[list[Any], Any], Any]], path: list[Any], item: Any) -> Any:
-    """Return what the first validator that accepts an item makes of it, else the likeliest error."""
+    """Return the result of the first validator that accepts an item, else the likeliest error."""
     errors: list[Invalid] = []
     try:
         for validate in validators:

@@ -25,7 +25,7 @@ class JsonStorage:
         self._saving = asyncio.Lock()
 
     async def load(self, default: Any = None) -> Any:
-        """Return what was saved last, or `default` when nothing was.
+        """Return the saved data, or `default` if there is none.
 
         Raises:
             HubError: The file is damaged or too large.

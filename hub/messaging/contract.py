@@ -109,7 +109,7 @@ class Receiver(Protocol):
         ...
 
     async def cursor(self, name: str = "position") -> str | None:
-        """Return what was kept for the account by `keep_cursor`; call `connected` before."""
+        """Return the position kept by `keep_cursor`; call `connected` before."""
         ...
 
     async def keep_cursor(self, value: str, name: str = "position") -> None:

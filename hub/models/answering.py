@@ -19,8 +19,8 @@ async def answering(
     that is meant, as `RunResult.notices` does.
 
     Args:
-        models: What there is.
-        ref: What is meant; None is the default.
+        models: The registry.
+        ref: The intended model; None is the default.
         credentials: Those of each provider that may be used, see `ModelRegistry.candidates`.
     """
     try:

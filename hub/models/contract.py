@@ -287,7 +287,7 @@ class ModelInfo(Struct, frozen=True):
         return f"{self.provider}/{self.id}"
 
     def cost_usd(self, usage: Usage) -> float | None:
-        """Return what a call cost, or None when the price is not known."""
+        """Return the cost of a call, or None if the price is unknown."""
         if self.input_usd is None or self.output_usd is None:
             return None
         read = self.cache_read_usd if self.cache_read_usd is not None else self.input_usd

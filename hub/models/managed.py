@@ -141,7 +141,7 @@ class ManagedProvider:
         return level
 
     def info(self, model_id: str) -> ModelInfo:
-        """Return what is known of one of its models."""
+        """Return the properties of one of its models."""
         return self._info_of(model_id)
 
     async def models(self) -> list[ModelInfo]:

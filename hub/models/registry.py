@@ -202,7 +202,7 @@ class ModelRegistry:
         """Return the models to try, see `in_order`: the one meant and `fallbacks`, once for each credential.
 
         Args:
-            ref: What is meant; None is the default.
+            ref: The intended model; None is the default.
             session_key: The conversation, which keeps its credential where a provider rotates them.
             credentials: Those of each provider that may be used, in order; all of a provider that is not in it.
 
@@ -267,7 +267,7 @@ class ModelRegistry:
         return await self.pool.listed(self._providers[name])
 
     def describe(self, ref: str | None = None) -> dict[str, Any]:
-        """Return what `ref` means now as plain data, without a request; `context_window` once it was used."""
+        """Return the model of `ref` as plain data, without a request; `context_window` once it was used."""
         try:
             choice = self._named(ref) or self._auto()
         except HubError as error:

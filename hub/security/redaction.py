@@ -140,7 +140,7 @@ class RedactedPieces:
         self._shown = self._held = ""
 
     def add(self, piece: str) -> str:
-        """Return what can be shown now."""
+        """Return the text that is safe to show now."""
         text = self._redactor.redact(self._shown + self._held + piece)
         begin = next(n for n in range(len(self._shown), -1, -1) if text.startswith(self._shown[:n]))
         end = max(begin, self._redactor.begun_at(text))

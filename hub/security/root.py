@@ -185,7 +185,7 @@ class Root:
             return self._list(descriptor, names, rel, limit)
 
     def scan(self, rel: str = ".", limit: int = LIST_LIMIT) -> list[FolderEntry]:
-        """Return what is in a directory, sorted by name.
+        """Return the entries of a directory, sorted by name.
 
         Raises:
             LimitExceeded: There are more than `limit`.

@@ -35,7 +35,7 @@ def upsert(sessions: Iterable[Session]) -> Callable[[SqlConnection], None]:
 
 
 def delete(key: str) -> Callable[[SqlConnection], None]:
-    """Return what deletes a session's row."""
+    """Return the statement that deletes a session's row."""
 
     def write(connection: SqlConnection) -> None:
         connection.execute("DELETE FROM sessions WHERE key = ?", (key,))

@@ -65,7 +65,7 @@ class _Work(Struct):
 
 
 def find_problems(value: Any, schema: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with `value`, each as `path: what was expected`; empty when nothing is."""
+    """Return the problems of `value`, each as `path: what was expected`; empty if it is valid."""
     found: list[str] = []
     for problem in _problems(value, schema, _Work(schema), "", 0):
         found.append(problem)

@@ -212,7 +212,7 @@ async def delivery_of(request: Awaitable[Any], *, done_already: int | str | None
 
 
 def refusal_state(status: int, *, own: bool) -> DeliveryState:
-    """Return what an answer that is no success means for a message.
+    """Return the delivery state for an unsuccessful answer.
 
     Args:
         status: Of the answer, or the one that its body states.

@@ -33,7 +33,7 @@ def unfenced(text: str) -> str:
 
 
 def problem_of(text: str, form: AnswerForm) -> str | None:
-    """Return what is wrong with an answer, or None."""
+    """Return the problem of an answer, or None."""
     try:
         value = orjson.loads(unfenced(text))
     except ValueError as error:

@@ -31,7 +31,7 @@ def message_data(topic: str, payload: bytes | str, *, qos: int = 0, retain: bool
 
 
 def problem_of(topic_filter: str) -> str | None:
-    """Return what is wrong with a topic filter, or None."""
+    """Return the problem of a topic filter, or None."""
     if not topic_filter:
         return phrase("a topic is not empty")
     if "\x00" in topic_filter or len(topic_filter.encode("utf-8", "surrogatepass")) > TOPIC_BYTES_LIMIT:

@@ -279,7 +279,7 @@ class Authenticator:
         return Authority(principal) if grant is None else self.device_authority(grant)
 
     def links_of(self, principal: str) -> frozenset[str]:
-        """Return what is made for a principal depends on: a token or a device; nothing for anybody else."""
+        """Return the token or device that a principal's creations depend on; empty for anybody else."""
         kind, _, id = principal.partition(":")
         if kind == "token":
             token = self._tokens.get(id) if self._tokens is not None else None

@@ -67,7 +67,7 @@ def pair_of(one: str, other: str) -> Pair:
 
 
 def statements_of(entries: Iterable[Standing]) -> dict[str, Statement]:
-    """Return what entries say, by key."""
+    """Return the statements of entries, by key."""
     found: dict[str, list[Standing]] = {}
     for each in sorted(entries, key=lambda entry: entry.order):
         found.setdefault(each.key, []).append(each)

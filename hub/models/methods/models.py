@@ -40,7 +40,7 @@ class ModelMethods:
     """The methods about models and their credentials.
 
     Args:
-        models: What there is.
+        models: The registry.
         accounts: Adds and tries credentials.
         config: The configuration, where fallbacks and aliases are.
         apply: Applies a changed configuration.

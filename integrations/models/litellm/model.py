@@ -84,7 +84,7 @@ class LitellmProvider:
         return [info for info in infos if info is not None]
 
     def known(self, model_id: str) -> ModelInfo | None:
-        """Return what litellm knows of a model; None when it does not, or is not loaded."""
+        """Return litellm's properties of a model; None if unknown, or not loaded."""
         litellm = self._library.module
         if litellm is None:
             return None

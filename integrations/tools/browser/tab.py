@@ -132,7 +132,7 @@ class Tab:
         return found
 
     async def locator(self, ref: str) -> Locator:
-        """Return what finds the element of a ref.
+        """Return the locator of a ref's element.
 
         Raises:
             InvalidRequest: The ref is none, of an earlier page, or its element has gone.
@@ -143,7 +143,7 @@ class Tab:
         return found
 
     def take_notes(self) -> list[str]:
-        """Return what happened since the last time."""
+        """Return the events since the last call."""
         notes = list(self.notes)
         self.notes.clear()
         return notes

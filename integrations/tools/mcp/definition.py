@@ -26,7 +26,7 @@ _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def tool_name(server: str, tool: str, taken: Mapping[str, object]) -> str:
-    """Return what the agents call a tool: `mcp_SERVER_TOOL`, with a part of a hash where that is not unique."""
+    """Return the agents' name for a tool: `mcp_SERVER_TOOL`, with part of a hash if that is not unique."""
     name = f"mcp_{_plain(server)}_{_plain(tool)}"
     if len(name) <= TOOL_NAME_LENGTH and name not in taken:
         return name

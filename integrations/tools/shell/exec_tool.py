@@ -383,7 +383,7 @@ def place_of(
     open: Callable[[ToolCall], Awaitable[Sandbox]],
     elevated: Callable[[ToolCall], str],
 ) -> PlaceOf:
-    """Return what says where a call runs.
+    """Return the function that decides where a call runs.
 
     Args:
         of: Returns the sandbox that it must use, or None.

@@ -44,7 +44,7 @@ class Output:
             self.begin += over
 
     def text(self, start: int = 0, limit: int | None = None) -> str:
-        """Return what was printed from a position on, as readable text."""
+        """Return the output from a position on, as readable text."""
         at = max(start, self.begin) - self.begin
         data = bytes(self._data[at:] if limit is None else self._data[at : at + limit])
         missed = f"[{self.begin - start} bytes before this are not kept]\n" if start < self.begin else ""

@@ -97,12 +97,12 @@ class MqttEntity:
         return self.config.get("optimistic") is True or not self.config.get(state_topic)
 
     def reader(self, template_key: str) -> Read:
-        """Return what reads payloads by the template under a key."""
+        """Return the reader of payloads for the template under a key."""
         encoding = self.config.get("encoding", "utf-8") or "latin-1"
         return self.parts.templates.reader(self.config.get(template_key), self._place(template_key), encoding)
 
     def maker(self, template_key: str) -> Callable[[Mapping[str, Any]], str]:
-        """Return what makes payloads by the template under a key."""
+        """Return the maker of payloads for the template under a key."""
         return self.parts.templates.command(self.config.get(template_key), self._place(template_key))
 
     # --- below ---

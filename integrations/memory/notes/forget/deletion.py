@@ -31,7 +31,7 @@ class SearchedConversations(Struct, frozen=True):
     Attributes:
         source: All of them.
         omissions: The omitted parts.
-        runs: Those in which the person spoke that is to be forgotten.
+        runs: The runs in which the forgotten person spoke.
     """
 
     source: Source

@@ -241,7 +241,7 @@ class Catalog:
         return self._passages("id > ? ORDER BY id LIMIT ?", (id_, limit))
 
     def outlines(self, ids: Sequence[int]) -> list[Outline]:
-        """Return what passages are ranked by; they are not checked as closely as those that are shown.
+        """Return the ranking fields of passages; they are checked less closely than shown ones.
 
         Raises:
             IndexDamaged: One cannot be what was written.
