@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from hub.gateway.http_api.webhooks import BODY_LIMIT_BYTES
-from tests.gateway.house import FullRig
+from tests.hub_fixture import HubFixture
 from tests.until import until
 
 LOCAL = "front-door"
@@ -18,7 +18,7 @@ FORWARDED = {"X-Forwarded-For": "203.0.113.9"}
 
 
 @pytest.fixture
-def heard(house: FullRig) -> list[dict[str, Any]]:
+def heard(house: HubFixture) -> list[dict[str, Any]]:
     """What the automation was told."""
     found: list[dict[str, Any]] = []
     house.bus.listen("hook_called", lambda event: found.append(event.data))
@@ -26,7 +26,7 @@ def heard(house: FullRig) -> list[dict[str, Any]]:
 
 
 async def test_json_form_and_query_come_in(
-    house: FullRig, http: aiohttp.ClientSession, heard: list[dict[str, Any]]
+    house: HubFixture, http: aiohttp.ClientSession, heard: list[dict[str, Any]]
 ) -> None:
     url = f"{house.url}/api/webhook/{LOCAL}"
     async with http.post(f"{url}?who=anna", json={"door": {"open": True}}) as first:
@@ -42,7 +42,7 @@ async def test_json_form_and_query_come_in(
 
 
 async def test_an_id_that_is_not_there_and_one_that_is_for_others_look_the_same(
-    house: FullRig, http: aiohttp.ClientSession, heard: list[dict[str, Any]]
+    house: HubFixture, http: aiohttp.ClientSession, heard: list[dict[str, Any]]
 ) -> None:
     answers = []
     for id, headers in (("nobody", {}), (LOCAL, FORWARDED), ("nobody", FORWARDED)):
@@ -55,7 +55,7 @@ async def test_an_id_that_is_not_there_and_one_that_is_for_others_look_the_same(
 
 
 async def test_one_with_a_secret_may_be_called_from_afar(
-    house: FullRig, http: aiohttp.ClientSession, heard: list[dict[str, Any]]
+    house: HubFixture, http: aiohttp.ClientSession, heard: list[dict[str, Any]]
 ) -> None:
     url = f"{house.url}/api/webhook/{FAR}"
     async with http.post(url, json={}, headers=FORWARDED | {"X-Webhook-Secret": "wrong"}) as wrong:
@@ -65,7 +65,7 @@ async def test_one_with_a_secret_may_be_called_from_afar(
     await until(lambda: len(heard) == 1)
 
 
-async def test_guessing_locks_the_client_out(house: FullRig, http: aiohttp.ClientSession) -> None:
+async def test_guessing_locks_the_client_out(house: HubFixture, http: aiohttp.ClientSession) -> None:
     statuses = []
     for number in range(21):
         async with http.post(f"{house.url}/api/webhook/guess-{number}", json={}) as answer:
@@ -79,7 +79,7 @@ async def test_guessing_locks_the_client_out(house: FullRig, http: aiohttp.Clien
 
 
 async def test_a_method_that_its_trigger_does_not_name_is_refused(
-    house: FullRig, http: aiohttp.ClientSession, heard: list[dict[str, Any]]
+    house: HubFixture, http: aiohttp.ClientSession, heard: list[dict[str, Any]]
 ) -> None:
     for method in ("GET", "HEAD"):
         async with http.request(method, f"{house.url}/api/webhook/{LOCAL}") as answer:
@@ -94,7 +94,7 @@ async def test_a_method_that_its_trigger_does_not_name_is_refused(
     ("body", "status"), [(b"{", 400), (b"[" * 5000, 400), (b"NaN", 400), (b" " * (BODY_LIMIT_BYTES + 1), 413)]
 )
 async def test_what_is_no_json_or_too_much_is_refused(
-    house: FullRig, http: aiohttp.ClientSession, heard: list[dict[str, Any]], body: bytes, status: int
+    house: HubFixture, http: aiohttp.ClientSession, heard: list[dict[str, Any]], body: bytes, status: int
 ) -> None:
     headers = {"Content-Type": "application/json"}
     async with http.post(f"{house.url}/api/webhook/{LOCAL}", data=body, headers=headers) as answer:
@@ -103,14 +103,14 @@ async def test_what_is_no_json_or_too_much_is_refused(
     assert heard == []
 
 
-async def test_a_page_of_another_site_cannot_call(house: FullRig, http: aiohttp.ClientSession) -> None:
+async def test_a_page_of_another_site_cannot_call(house: HubFixture, http: aiohttp.ClientSession) -> None:
     headers = {"Origin": "https://evil.example"}
     async with http.post(f"{house.url}/api/webhook/{LOCAL}", json={}, headers=headers) as answer:
         assert answer.status == 403
 
 
 async def test_a_program_may_call_again_and_again_on_one_connection(
-    house: FullRig, http: aiohttp.ClientSession, heard: list[dict[str, Any]]
+    house: HubFixture, http: aiohttp.ClientSession, heard: list[dict[str, Any]]
 ) -> None:
     for _ in range(4):
         async with http.post(f"{house.url}/api/webhook/{LOCAL}", data=b"x" * 30_000) as answer:
