@@ -164,7 +164,7 @@ class Hub(Lifecycle):
                 sessions=self.sessions,
                 agents=agents,
                 channels=self.channels,
-                outbox=self.outbox,
+                messaging=messaging,
                 registries=RegistryFunctions(entities.registry, self.targets).all(),
                 named=entities.registry.named,
                 reload=self._reload,
@@ -173,7 +173,7 @@ class Hub(Lifecycle):
             ),
         )
         self.automation = automation.engine
-        self.inbox.add_interceptor(self.automation.spoken.interceptor())
+        self.inbox.add_interceptor(messaging.spoken.interceptor())
         session_methods = SessionMethodsComponent(
             self.gateway,
             search=self.transcript_search,

@@ -21,11 +21,13 @@ from hub.core.stages import Stage
 from hub.core.surfaces import Method, MethodCall, MethodGroups, Route
 from hub.foundation import Foundation
 from hub.gateway.connection.server import Gateway
-from hub.gateway.http_api.webhooks import webhook_routes
 from hub.gateway.push.automation_events import AutomationEvents
+from hub.gateway.webhooks.routes import webhook_routes
+from hub.gateway.webhooks.webhooks import Webhooks
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.outbox.outbox import Outbox
+from hub.messaging.component.messaging import MessagingComponent
+from hub.messaging.inbox.sentence_matcher import Sentences
 from hub.models.registry import ModelRegistry
 from hub.sections import blueprint_folders
 from hub.security.component import SecurityComponent
@@ -59,7 +61,7 @@ class AutomationComponentDependencies(Struct, frozen=True):
     sessions: SessionStore
     agents: AgentsComponent
     channels: ChannelRegistry
-    outbox: Outbox
+    messaging: MessagingComponent
     registries: Mapping[str, Callable[..., Any]]
     named: Callable[[str], str | None]
     reload: Callable[[], Awaitable[ReloadResult]]
@@ -78,6 +80,7 @@ class AutomationComponent(Component):
         self._base = base
         self._needs = needs
         self._authenticator = needs.gateway.authenticator
+        self._webhooks = Webhooks(base.clock)
         agents, tools = needs.agents, needs.tools
         self.engine = AutomationEngine(
             AutomationDependencies(
@@ -100,11 +103,12 @@ class AutomationComponent(Component):
                 workspaces=agents.workspaces,
                 runner=agents.runner,
                 channels=needs.channels,
-                outbox=needs.outbox,
+                outbox=needs.messaging.outbox,
                 approvals=tools.approvals,
                 egress=needs.security.egress,
                 people=needs.security.current_people,
                 kinds=Kinds(base.schemas.kinds),
+                sources={Webhooks: self._webhooks, Sentences: needs.messaging.sentences},
                 zone=base.zone,
                 language=base.language,
                 reload=needs.reload,
@@ -146,7 +150,7 @@ class AutomationComponent(Component):
 
     def routes(self) -> Iterable[Route]:
         """Return the addresses of webhooks."""
-        return webhook_routes(self._needs.gateway.ingress, self.engine.webhooks)
+        return webhook_routes(self._needs.gateway.ingress, self._webhooks)
 
     async def _open(self) -> None:
         AutomationEvents(self._base.bus, self._needs.gateway.broadcast, self._base.clock)

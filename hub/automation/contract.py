@@ -1,7 +1,8 @@
 """The seams of automations: kinds of triggers, conditions and actions, and what each may ask of the hub.
 
-A kind of ours is a module with a constant `KIND`, an integration's is in the `KINDS` of its `trigger.py`,
-`condition.py` or `action.py`; `hub.automation.definition.kinds` finds it by the word used in the YAML.
+A kind of automations themselves is a module with a constant `KIND`; that of another part or of an integration is in
+the `KINDS` of its `trigger.py`, `condition.py` or `action.py`. `hub.automation.definition.kinds` finds it by the word
+used in the YAML.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -222,6 +223,15 @@ class KindTable(Protocol):
 
 
 # --- triggers ---
+
+
+@runtime_checkable
+class RecordedSource(Protocol):
+    """A source of triggers whose past is in the history."""
+
+    def replayed(self, bus: EventBus, clock: Clock) -> RecordedSource:
+        """Return the source of a backtest, over the bus on which the recorded events go by again."""
+        ...
 
 
 class Firing(Struct, frozen=True):

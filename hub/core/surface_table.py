@@ -1,4 +1,4 @@
-"""The start's knowledge of methods and slash commands, whose modules are imported on first use.
+"""The start's knowledge of methods, slash commands and triggers, whose modules are imported on first use.
 
 The table is written by `script/surfaces` from the declarations themselves; what differs from it is not served.
 """

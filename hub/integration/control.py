@@ -99,7 +99,8 @@ class IntegrationControl:
             before = self._manager.catalog.get(domain)
             catalog = await self._find()
             self.get(domain)
-            kinds = declared_kinds(before) | declared_kinds(catalog.get(domain))
+            custom = [each for each in (before, catalog.get(domain)) if each is not None and each.custom]
+            kinds = frozenset[str]().union(*map(declared_kinds, custom))
             result = await self._config.reload(again=True)
             if not result.applied:
                 raise InvalidRequest(f"{domain} was not reloaded: {result.errors[0]}")

@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from hub.automation.contract import RunSpending
+from hub.automation.contract import RecordedSource, RunSpending
 from hub.automation.engine.firing_queue import FiringQueue
 from hub.automation.engine.parts import AutomationParts
 from hub.automation.schedule.timetable import ScheduledEntry, Timetable
-from hub.automation.sources.webhooks import Webhook, Webhooks
 from hub.core.clock import Clock
-from hub.core.events import Event, EventBus, Unsubscribe
+from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
@@ -92,20 +91,6 @@ class SteppedTimetable(Timetable):
         await self._look(self._clock.time())
 
 
-class _RecordedWebhooks(Webhooks):
-    """Past webhook calls from history, by their ids."""
-
-    def __init__(self, clock: Clock, bus: EventBus) -> None:
-        super().__init__(clock)
-        self._bus = bus
-
-    def register(self, hook: Webhook, deliver: Callable[[dict[str, Any]], None]) -> Unsubscribe:
-        def called(event: Event) -> None:
-            deliver({"webhook_id": hook.id, "method": event.data.get("method"), "json": {}, "data": {}, "query": {}})
-
-        return self._bus.listen("webhook_received", called, {"webhook_id": hook.id})
-
-
 class _SpentThen:
     """The spending up to the time of a clock."""
 
@@ -162,7 +147,11 @@ class Replay:
             judge=None,
             spending=None if parts.spending is None else _SpentThen(parts.spending, self.clock),
             history=None,
-            sources={Webhooks: _RecordedWebhooks(self.clock, bus)},
+            sources={
+                kind: source.replayed(bus, self.clock)
+                for kind, source in parts.sources.items()
+                if isinstance(source, RecordedSource)
+            },
             firings=FiringQueue(sys.maxsize),
         )
 

@@ -24,10 +24,12 @@ from hub.messaging.commands.command_buttons import CommandButtons
 from hub.messaging.commands.command_publisher import CommandPublisher
 from hub.messaging.commands.registry import Commands
 from hub.messaging.component.chat_commands import CommandEngines, chat_commands
+from hub.messaging.component.spoken_commands import SpokenCommands
 from hub.messaging.cursors import Cursors
 from hub.messaging.inbox.inbox import Inbox
 from hub.messaging.inbox.media_store import MediaStore, Transcribe
 from hub.messaging.inbox.question_answers import QuestionAnswers
+from hub.messaging.inbox.sentence_matcher import Sentences
 from hub.messaging.outbox.approval_messages import ApprovalMessages
 from hub.messaging.outbox.outbound_policy import OutboxSettings
 from hub.messaging.outbox.outbox import Outbox
@@ -149,6 +151,8 @@ class MessagingComponent(Component):
         answers = QuestionAnswers(engines.approvals, base.language)
         self.inbox.add_interceptor(answers.interceptor())
         self.commands.add(answers.command())
+        self.sentences = Sentences(base.tasks)
+        self.spoken = SpokenCommands(self.sentences, base.bus, base.language)
         notices = WaitingNotices(engines.approvals, self.router, sessions.get, self.outbox, base.clock)
         self.inbox.tell_queued_with(notices.queued, engines.approvals.waiting)
         channels.connect(self.inbox.receive, Cursors(db), self.router.admits)

@@ -9,7 +9,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.sources.mqtt_topics import (
+from hub.core.context import system_context
+from hub.core.errors import InvalidRequest
+from hub.core.events import Event, Unsubscribe
+from hub.host import IntegrationHost
+from hub.integration.mqtt_topics import (
     EVENT_BRIDGE_READY,
     EVENT_MESSAGE,
     EVENT_WANTED,
@@ -17,10 +21,6 @@ from hub.automation.sources.mqtt_topics import (
     is_wild,
     message_data,
 )
-from hub.core.context import system_context
-from hub.core.errors import InvalidRequest
-from hub.core.events import Event, Unsubscribe
-from hub.host import IntegrationHost
 from integrations.devices.mqtt.connection import BrokerAddress, MqttConnection
 from integrations.devices.mqtt.topics import PUBLISH_LIMIT_BYTES, REMEMBERED_TOPICS, beginning, checked_topic
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.automation.sources.feed_reader import BODY_LIMIT_BYTES, read_items
 from hub.core.errors import InvalidRequest, Unavailable
 from hub.security.egress import Egress
 from hub.security.outside_reader import OutsideReader
 from hub.storage.errors import StorageError
 from hub.storage.versioned_file import VersionedFile
+from integrations.tools.rss.feed_reader import BODY_LIMIT_BYTES, read_items
 
 FETCH_TIMEOUT_S = 30.0
 SEEN_LIMIT = 1_000

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from hub.automation.sources.file_watch import FileWatch
 from hub.core.clock import Clock
 from hub.core.schema import Invalid
 from hub.core.tasks import TaskOwner
 from hub.security.jail_path import PathRefused
+from hub.storage.file_watch import FileWatch
 from tests.automation.triggers.bench import Bench, explained, valid
 from tests.until import until
 

@@ -12,13 +12,13 @@ from hub.automation.definition.fields import duration
 from hub.automation.definition.phrases import span
 from hub.automation.schedule.contract import Due
 from hub.automation.schedule.every import Every
-from hub.automation.sources.feeds import Feed, Seen, SeenFile, look
 from hub.automation.triggers.arming import told
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Range, Required, url
 from hub.security.egress import Egress
+from integrations.tools.rss.feeds import Feed, Seen, SeenFile, look
 
 INTERVAL_S = 900.0
 SHORTEST_S = 60.0
@@ -93,17 +93,19 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     return end
 
 
-KIND = TriggerKind(
-    name="feed",
-    fields={
-        Required("url", description="Address of an RSS or Atom feed."): url,
-        Optional("every", default=INTERVAL_S, description="How often it is checked."): All(
-            duration, Range(min=SHORTEST_S, msg="expected at least one minute")
+KINDS = {
+    "feed": TriggerKind(
+        name="feed",
+        fields={
+            Required("url", description="Address of an RSS or Atom feed."): url,
+            Optional("every", default=INTERVAL_S, description="How often it is checked."): All(
+                duration, Range(min=SHORTEST_S, msg="expected at least one minute")
+            ),
+        },
+        arm=told(_arm),
+        explain=lambda config: phrase(
+            "when something new appears in {feed}, checked every {span}", feed=config["url"], span=span(config["every"])
         ),
-    },
-    arm=told(_arm),
-    explain=lambda config: phrase(
-        "when something new appears in {feed}, checked every {span}", feed=config["url"], span=span(config["every"])
-    ),
-    description="Something new in a feed.",
-)
+        description="Something new in a feed.",
+    )
+}

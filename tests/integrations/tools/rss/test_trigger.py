@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.automation.sources.feeds import SEEN_LIMIT, Seen, SeenFile, read_feed
-from hub.automation.triggers.feed import FIRED_LIMIT
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid
 from hub.security.egress import Egress
 from hub.security.outside_reader import OutsideReader
+from integrations.tools.rss.feeds import SEEN_LIMIT, Seen, SeenFile, read_feed
+from integrations.tools.rss.trigger import FIRED_LIMIT
 from tests.automation.triggers.bench import Bench, BenchSite, explained, valid
 from tests.security.web_servers import WebServer, started
 from tests.until import until
@@ -27,6 +28,13 @@ def rss(ids: Iterable[object], title: str = "News") -> str:
         for id in ids
     )
     return f'<?xml version="1.0"?><rss version="2.0"><channel><title>{title}</title>{items}</channel></rss>'
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    await bench.close()
 
 
 @pytest.fixture

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hub.automation.sources.sentence_matcher import SentenceMatch, Sentences
 from hub.core.context import Context
 from hub.core.schema import Invalid
+from hub.messaging.inbox.sentence_matcher import SentenceMatch, Sentences
 from tests.automation.triggers.bench import OWNER, STRANGER, Bench, explained, valid
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    await bench.close()
 
 
 @pytest.mark.parametrize(

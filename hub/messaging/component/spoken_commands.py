@@ -9,10 +9,10 @@ from typing import Any
 from hub.automation.contract import RunOutcome
 from hub.automation.engine.automation import EVENT_NOT_RUN
 from hub.automation.engine.automation_runs import EVENT_FINISHED
-from hub.automation.sources.sentence_matcher import SentenceMatch, Sentences
 from hub.core.context import Context
 from hub.core.events import Event, EventBus
 from hub.messaging.inbox.interceptor import Interceptor
+from hub.messaging.inbox.sentence_matcher import SentenceMatch, Sentences
 from hub.messaging.texts import say
 
 ANSWER_LIMIT_S = 20.0

@@ -1,4 +1,4 @@
-"""`mqtt`: a message arrived on a topic, once an MQTT bridge is there; see `hub.automation.sources.mqtt_topics`."""
+"""`mqtt`: a message arrived on a topic, once an MQTT bridge is there; see `hub.integration.mqtt_topics`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text, template
 from hub.automation.definition.phrases import shown
 from hub.automation.definition.values import is_template
-from hub.automation.sources.mqtt_topics import (
+from hub.automation.triggers.arming import limited, told
+from hub.core.errors import HubError, InvalidRequest
+from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
+from hub.core.schema import Described, In, Invalid, Optional, Required, boolean, show, string
+from hub.gateway.webhooks.webhook_data import read_json
+from hub.integration.mqtt_topics import (
     EVENT_BRIDGE_READY,
     EVENT_MESSAGE,
     EVENT_WANTED,
@@ -19,12 +25,6 @@ from hub.automation.sources.mqtt_topics import (
     problem_of,
     where_of,
 )
-from hub.automation.sources.webhook_data import read_json
-from hub.automation.triggers.arming import limited, told
-from hub.core.errors import HubError, InvalidRequest
-from hub.core.events import Event, Unsubscribe
-from hub.core.phrases import phrase
-from hub.core.schema import Described, In, Invalid, Optional, Required, boolean, show, string
 
 PAYLOAD_JSON_BYTES = 65_536
 """Longer payloads are not read as JSON."""
@@ -172,25 +172,28 @@ def _explain(config: Mapping[str, Any]) -> str:
     return phrase("{said} for which {template} is {payload}", said=said, template=template, payload=payload)
 
 
-KIND = TriggerKind(
-    name="mqtt",
-    fields={
-        Required("topic", description="A topic; + matches one level, # all further levels."): Described(
-            _topic, {"type": "string"}, "topic"
-        ),
-        Optional("payload", description="What the message must say."): Described(
-            _payload, {"type": ["string", "number", "boolean"]}, "payload"
-        ),
-        Optional(
-            "value_template", description="Template over `value` or `value_json`; its result is compared with payload."
-        ): template,
-        Optional("qos", default=0, description="0, 1 or 2."): In((0, 1, 2)),
-        Optional("encoding", default="utf-8", description="Empty: raw bytes."): Described(
-            _encoding, {"type": ["string", "null"]}, "encoding"
-        ),
-        Optional("ignore_retained", default=False, description="Whether retained messages are ignored."): boolean,
-    },
-    arm=told(_arm),
-    explain=_explain,
-    description="An MQTT message came.",
-)
+KINDS = {
+    "mqtt": TriggerKind(
+        name="mqtt",
+        fields={
+            Required("topic", description="A topic; + matches one level, # all further levels."): Described(
+                _topic, {"type": "string"}, "topic"
+            ),
+            Optional("payload", description="What the message must say."): Described(
+                _payload, {"type": ["string", "number", "boolean"]}, "payload"
+            ),
+            Optional(
+                "value_template",
+                description="Template over `value` or `value_json`; its result is compared with payload.",
+            ): template,
+            Optional("qos", default=0, description="0, 1 or 2."): In((0, 1, 2)),
+            Optional("encoding", default="utf-8", description="Empty: raw bytes."): Described(
+                _encoding, {"type": ["string", "null"]}, "encoding"
+            ),
+            Optional("ignore_retained", default=False, description="Whether retained messages are ignored."): boolean,
+        },
+        arm=told(_arm),
+        explain=_explain,
+        description="An MQTT message came.",
+    )
+}

@@ -1,6 +1,6 @@
 """`conversation`: somebody said a sentence; the automation answers instead of the agent.
 
-Messages of those who may talk are looked at before an agent sees them (`hub.automation.sources.sentence_matcher`).
+Messages of those who may talk are looked at before an agent sees them (`hub.messaging.inbox.sentence_matcher`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed, shown
-from hub.automation.sources.sentence_matcher import DEFAULT_LANGUAGE, SentenceMatch, Sentences, problem_of
 from hub.automation.triggers.arming import told
 from hub.core.context import Context
 from hub.core.errors import Unavailable
@@ -29,6 +28,7 @@ from hub.core.schema import (
     show,
     string,
 )
+from hub.messaging.inbox.sentence_matcher import DEFAULT_LANGUAGE, SentenceMatch, Sentences, problem_of
 
 _LANGUAGE = re.compile(r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
 
@@ -76,17 +76,19 @@ def _explain(config: Mapping[str, Any]) -> str:
     return phrase("when someone says {sentences}", sentences=listed(sentences, "or"))
 
 
-KIND = TriggerKind(
-    name="conversation",
-    fields={
-        Required("command", description="What is said: [may be left out], (one|other), {slot}; one or a list."): (
-            Described(_sentences, match_text.json_schema, "sentences")
-        ),
-        Optional("language", default=DEFAULT_LANGUAGE, description="Language of the sentences: en, de, zh-CN, …"): All(
-            string, Matching(_LANGUAGE, msg="expected a language such as en")
-        ),
-    },
-    arm=told(_arm),
-    explain=_explain,
-    description="Someone said a sentence.",
-)
+KINDS = {
+    "conversation": TriggerKind(
+        name="conversation",
+        fields={
+            Required("command", description="What is said: [may be left out], (one|other), {slot}; one or a list."): (
+                Described(_sentences, match_text.json_schema, "sentences")
+            ),
+            Optional(
+                "language", default=DEFAULT_LANGUAGE, description="Language of the sentences: en, de, zh-CN, …"
+            ): All(string, Matching(_LANGUAGE, msg="expected a language such as en")),
+        },
+        arm=told(_arm),
+        explain=_explain,
+        description="Someone said a sentence.",
+    )
+}

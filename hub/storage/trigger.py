@@ -10,13 +10,13 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed
-from hub.automation.sources.file_watch import HIDDEN, FileWatch
 from hub.automation.triggers.arming import told
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Described, In, Invalid, Optional, Required, boolean, ensure_list, string
 from hub.security.jail_path import PathRefused, components
+from hub.storage.file_watch import HIDDEN, FileWatch
 
 CHANGES = ("created", "modified", "deleted")
 
@@ -66,21 +66,23 @@ def _explain(config: Mapping[str, Any]) -> str:
 
 _CHANGE_WORDS = {"created": phrase("created"), "modified": phrase("modified"), "deleted": phrase("deleted")}
 
-KIND = TriggerKind(
-    name="file",
-    fields={
-        Required("path", description="A file or a folder, relative to the home directory."): Described(
-            _path, {"type": "string"}, "path"
-        ),
-        Optional("on", default=list(CHANGES), description="created, modified, deleted: one or a list."): All(
-            ensure_list(In(CHANGES)), lambda found: found or list(CHANGES)
-        ),
-        Optional("recursive", default=True, description="Whether files in folders below count."): boolean,
-        Optional(
-            "pattern", description="Only matching names, such as *.md; a pattern with / matches paths."
-        ): match_text,
-    },
-    arm=told(_arm),
-    explain=_explain,
-    description="A file changed.",
-)
+KINDS = {
+    "file": TriggerKind(
+        name="file",
+        fields={
+            Required("path", description="A file or a folder, relative to the home directory."): Described(
+                _path, {"type": "string"}, "path"
+            ),
+            Optional("on", default=list(CHANGES), description="created, modified, deleted: one or a list."): All(
+                ensure_list(In(CHANGES)), lambda found: found or list(CHANGES)
+            ),
+            Optional("recursive", default=True, description="Whether files in folders below count."): boolean,
+            Optional(
+                "pattern", description="Only matching names, such as *.md; a pattern with / matches paths."
+            ): match_text,
+        },
+        arm=told(_arm),
+        explain=_explain,
+        description="A file changed.",
+    )
+}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hub.automation.sources.sentence_matcher import Sentences, problem_of
 from hub.core.tasks import TaskOwner
+from hub.messaging.inbox.sentence_matcher import Sentences, problem_of
 from tests.automation.triggers.bench import calls_during
 
 LIGHT = "[please] turn on [the] {area} (light|lamp)"

@@ -8,7 +8,6 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.phrases import listed, shown
-from hub.automation.sources.command_process import CommandLine, CommandProcess
 from hub.automation.triggers.arming import told
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
@@ -29,6 +28,7 @@ from hub.core.schema import (
 )
 from hub.security.jail_path import PathRefused, components
 from hub.template.searching import found, pattern, search_for
+from integrations.tools.shell.command_process import CommandLine, CommandProcess
 
 ARGUMENTS_LIMIT = 100
 ARGUMENT_CHARS = 8_192
@@ -129,30 +129,32 @@ def _explain(config: Mapping[str, Any]) -> str:
     return said
 
 
-KIND = TriggerKind(
-    name="command",
-    fields={
-        Required("command", description="The program and its arguments, as a list; there is no shell."): Described(
-            _argv, {"type": "array", "items": {"type": "string"}, "minItems": 1}, "program and arguments"
-        ),
-        Optional("on", default="exit", description="exit or line."): In(("exit", "line")),
-        Optional("code", description="Only these exit codes; a signal is negative."): All(
-            ensure_list(integer), Length(min=1)
-        ),
-        Optional("regex", description="Only lines with this; groups are in `trigger.match`."): pattern,
-        Optional("errors", description="Whether lines on standard error count too."): boolean,
-        Optional("restart", default=True, description="Whether it is restarted after it ends, with growing pauses."): (
-            boolean
-        ),
-        Optional("folder", default="", description="Where it runs, relative to the home directory."): Described(
-            _folder, {"type": "string"}, "folder"
-        ),
-        Optional(
-            "environment", default=dict, description="Environment variables besides PATH, HOME, LANG and the like."
-        ): {All(string, Match(_NAME, msg="expected the name of a variable")): string},
-    },
-    arm=told(_arm),
-    explain=_explain,
-    description="A command wrote a line, or ended.",
-    rule=_rule,
-)
+KINDS = {
+    "command": TriggerKind(
+        name="command",
+        fields={
+            Required("command", description="The program and its arguments, as a list; there is no shell."): Described(
+                _argv, {"type": "array", "items": {"type": "string"}, "minItems": 1}, "program and arguments"
+            ),
+            Optional("on", default="exit", description="exit or line."): In(("exit", "line")),
+            Optional("code", description="Only these exit codes; a signal is negative."): All(
+                ensure_list(integer), Length(min=1)
+            ),
+            Optional("regex", description="Only lines with this; groups are in `trigger.match`."): pattern,
+            Optional("errors", description="Whether lines on standard error count too."): boolean,
+            Optional(
+                "restart", default=True, description="Whether it is restarted after it ends, with growing pauses."
+            ): (boolean),
+            Optional("folder", default="", description="Where it runs, relative to the home directory."): Described(
+                _folder, {"type": "string"}, "folder"
+            ),
+            Optional(
+                "environment", default=dict, description="Environment variables besides PATH, HOME, LANG and the like."
+            ): {All(string, Match(_NAME, msg="expected the name of a variable")): string},
+        },
+        arm=told(_arm),
+        explain=_explain,
+        description="A command wrote a line, or ended.",
+        rule=_rule,
+    )
+}

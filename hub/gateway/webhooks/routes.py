@@ -1,6 +1,6 @@
 """`/api/webhook/<webhook_id>`: webhooks that trigger automations.
 
-The ingress has judged size, Host and Origin by then; who may call is judged by `hub.automation.sources.webhooks`.
+The ingress has judged size, Host and Origin by then; who may call is judged by `hub.gateway.webhooks.webhooks`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from hub.automation.sources.webhooks import WebhookRequest
 from hub.core.surfaces import RAW_LIMIT_BYTES, HttpCall, Open, Route
 from hub.gateway.access.ingress import Ingress
 from hub.gateway.connection.server import json_response
+from hub.gateway.webhooks.webhooks import WebhookRequest
 
 if TYPE_CHECKING:
-    from hub.automation.sources.webhooks import WebhookReply, Webhooks
+    from hub.gateway.webhooks.webhooks import WebhookReply, Webhooks
 
 PATH = "/api/webhook/{webhook_id}"
 BODY_LIMIT_BYTES = RAW_LIMIT_BYTES - 16_384

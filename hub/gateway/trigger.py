@@ -9,7 +9,6 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text
 from hub.automation.definition.phrases import listed, shown
 from hub.automation.definition.values import is_template
-from hub.automation.sources.webhooks import ACCEPTED_PER_MINUTE, DEFAULT_METHODS, METHODS, WEBHOOK_ID, Webhook, Webhooks
 from hub.automation.triggers.arming import limited, told
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
@@ -33,6 +32,7 @@ from hub.core.schema import (
     show,
     string,
 )
+from hub.gateway.webhooks.webhooks import ACCEPTED_PER_MINUTE, DEFAULT_METHODS, METHODS, WEBHOOK_ID, Webhook, Webhooks
 from hub.security.webhook_signature import FORMS, TOLERANCE_S, SignatureForm, form_of
 
 SECRET_CHARS = 16
@@ -146,30 +146,32 @@ def _explain(config: Mapping[str, Any]) -> str:
     return phrase("{said} with its secret", said=said) if "secret" in config else said
 
 
-KIND = TriggerKind(
-    name="webhook",
-    fields={
-        Required("webhook_id", description="The last part of its address; make it hard to guess."): Described(
-            _id, {"type": "string"}, "webhook id"
-        ),
-        Optional("allowed_methods", default=list(DEFAULT_METHODS), description="POST, PUT, GET, HEAD."): Described(
-            _methods,
-            {"anyOf": [{"enum": list(METHODS)}, {"type": "array", "items": {"enum": list(METHODS)}}]},
-            "methods",
-        ),
-        Optional("local_only", default=True, description="Whether only this machine may call it."): boolean,
-        Optional("secret", description="What a caller must know: a bearer token or a signing key."): own_secret(
-            SECRET_CHARS
-        ),
-        Optional("signature", description="How the body is signed: generic, github, stripe or {header: …}."): Described(
-            _signature, {"anyOf": [{"enum": sorted(FORMS)}, {"type": "object"}]}, "signature"
-        ),
-        Optional("max_per_minute", default=ACCEPTED_PER_MINUTE, description="Maximum number of calls accepted."): All(
-            integer, Range(min=1, max=6_000)
-        ),
-    },
-    arm=told(_arm),
-    explain=_explain,
-    description="A web request came in.",
-    rule=_rule,
-)
+KINDS = {
+    "webhook": TriggerKind(
+        name="webhook",
+        fields={
+            Required("webhook_id", description="The last part of its address; make it hard to guess."): Described(
+                _id, {"type": "string"}, "webhook id"
+            ),
+            Optional("allowed_methods", default=list(DEFAULT_METHODS), description="POST, PUT, GET, HEAD."): Described(
+                _methods,
+                {"anyOf": [{"enum": list(METHODS)}, {"type": "array", "items": {"enum": list(METHODS)}}]},
+                "methods",
+            ),
+            Optional("local_only", default=True, description="Whether only this machine may call it."): boolean,
+            Optional("secret", description="What a caller must know: a bearer token or a signing key."): own_secret(
+                SECRET_CHARS
+            ),
+            Optional(
+                "signature", description="How the body is signed: generic, github, stripe or {header: …}."
+            ): Described(_signature, {"anyOf": [{"enum": sorted(FORMS)}, {"type": "object"}]}, "signature"),
+            Optional(
+                "max_per_minute", default=ACCEPTED_PER_MINUTE, description="Maximum number of calls accepted."
+            ): All(integer, Range(min=1, max=6_000)),
+        },
+        arm=told(_arm),
+        explain=_explain,
+        description="A web request came in.",
+        rule=_rule,
+    )
+}

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from hub.automation.sources.command_process import LINE_CHARS, LINES_PER_SECOND
 from hub.core.clock import Clock, ManualClock
 from hub.core.schema import Invalid
+from integrations.tools.shell.command_process import LINE_CHARS, LINES_PER_SECOND
 from tests.automation.triggers.bench import Bench, explained, valid
 from tests.until import until
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    await bench.close()
 
 
 def python(program: str, **config: Any) -> dict[str, Any]:

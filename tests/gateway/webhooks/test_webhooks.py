@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from hub.automation.sources.webhooks import BODY_LIMIT_BYTES, Webhook, WebhookReply, WebhookRequest, Webhooks
 from hub.core.clock import ManualClock
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.secret import Secret
+from hub.gateway.webhooks.webhooks import BODY_LIMIT_BYTES, Webhook, WebhookReply, WebhookRequest, Webhooks
 from hub.security.webhook_signature import FORMS, sign
 
 SECRET = "0123456789abcdef"

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hub.gateway.http_api.webhooks import BODY_LIMIT_BYTES
+from hub.gateway.webhooks.routes import BODY_LIMIT_BYTES
 from tests.hub_fixture import HubFixture
 from tests.until import until
 
